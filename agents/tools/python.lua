@@ -31,7 +31,7 @@ return {
     local out, why = proc.run { "python3", "-I", "-", input = code, seconds = args.seconds,
                                 memory = "512M", output = "64K" }
     if not out then return nil, why end
-    if out.timed_out then return nil, ("still running after %g s"):format(args.seconds) end
+    if out.timed_out then return nil, ("still running after %g s"):format(args.seconds), false, "timeout" end
     if out.signal then
       return nil, ("ended by signal %d\n%s"):format(out.signal, tail(out.stderr, 4000))
     end

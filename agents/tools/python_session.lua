@@ -29,10 +29,10 @@ return {
       if not session then return nil, why end
     end
     local code = args.code:match("^%s*```[%w]*\r?\n(.-)\n?```%s*$") or args.code
-    local text, ok = session:run(code, args.seconds)
+    local text, ok, word = session:run(code, args.seconds)
     if not text then
       session = nil
-      return nil, ok .. "; the session was ended, its variables are lost"
+      return nil, ok .. "; the session was ended, its variables are lost", false, word
     end
     if not ok then return nil, text end
     return text ~= "" and text or "(it ran, and printed nothing)"

@@ -16,6 +16,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "io/bubblewrap.h"
+#include "io/cgroup.h"
 #include "io/proc_priv.h"
 
 /* Children belong to the process, not to a loop: one list, used by the loop's thread only. */
@@ -192,6 +194,7 @@ static void free_reaper(void *ud)
             c = c->next;
         }
     }
+    ipw_cgroup_end_all();
     uv_close((uv_handle_t *)&reaper->uv, free_handle);
 }
 
@@ -349,11 +352,13 @@ static void build_env(struct strings *env, const struct ipw_child_spec *spec, un
     add_string(env, NULL);
 }
 
-static void build_argv(struct strings *argv, const struct ipw_child_spec *spec)
+static void build_argv(struct strings *argv, const struct ipw_child_spec *spec, const char *cgroup)
 {
     add_string(argv, ipw_strdup("ipw-agent"));
     add_string(argv, ipw_strdup("__exec"));
     add_string(argv, ipw_asprintf("parent=%ld", (long)getpid()));
+    if (spec->measured) add_string(argv, ipw_strdup(spec->sandbox ? "measured=2" : "measured=1"));
+    if (cgroup) add_string(argv, ipw_asprintf("cgroup=%s", cgroup));
     if (spec->cpu_s > 0) add_string(argv, ipw_asprintf("cpu=%lld", (long long)spec->cpu_s));
     if (spec->memory_bytes) add_string(argv, ipw_asprintf("memory=%zu", spec->memory_bytes));
     if (spec->file_bytes) add_string(argv, ipw_asprintf("file=%zu", spec->file_bytes));
@@ -399,11 +404,19 @@ int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
     struct strings argv = {0}, env = {0};
     int status[2], e, rc;
 
+    child->cgroup = NULL;
+    if (spec->sandbox) { /* what it writes to /tmp is memory, too */
+        rc = ipw_cgroup_make(&child->cgroup, spec->memory_bytes + IPW_BUBBLEWRAP_TMP_BYTES, err);
+        if (rc) return rc;
+    }
     rc = ipw_child_pipe(status, 0, err);
-    if (rc) return rc;
+    if (rc) {
+        ipw_cgroup_end(child->cgroup);
+        return rc;
+    }
     need_reaper(loop);
     child->id = ++last_id;
-    build_argv(&argv, spec);
+    build_argv(&argv, spec, child->cgroup);
     build_env(&env, spec, child->id);
     e = spawn(&child->pid, argv.list, env.list, spec->fds, status[1]);
     free_strings(&argv);
@@ -411,13 +424,16 @@ int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
     close(status[1]);
     if (e) {
         close(status[0]);
+        ipw_cgroup_end(child->cgroup);
         child->pid = 0;
         return ipw_fail_errno(err, e, "cannot start the helper for %s", spec->argv[0]);
     }
     child->status_fd = status[0];
     child->loop = loop;
     child->exited = false;
+    child->usage = (struct ipw_child_usage){-1, 0};
     child->in_sandbox = spec->sandbox != NULL;
+    child->measured = spec->measured;
     child->next = children;
     children = child;
     return 0;
@@ -425,9 +441,20 @@ int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
 
 void ipw_child_signal(struct ipw_child *child, int signum) { kill(-child->pid, signum); }
 
-static bool read_errnum(const struct ipw_child *child, int *errnum)
+/* Reads an errno; false: none was written.  A report follows the errnos. */
+static bool read_errnum(struct ipw_child *child, int *errnum)
 {
-    return read(child->status_fd, errnum, sizeof *errnum) == (ssize_t)sizeof *errnum;
+    struct ipw_child_report report;
+    char *rest = (char *)&report + sizeof report.mark;
+    size_t n = sizeof report - sizeof report.mark;
+
+    if (read(child->status_fd, &report.mark, sizeof report.mark) != (ssize_t)sizeof report.mark)
+        return false;
+    *errnum = report.mark;
+    if (report.mark != PROC_REPORT) return true;
+    if (read(child->status_fd, rest, n) == (ssize_t)n)
+        ipw_child_usage_more(&child->usage, &report.usage);
+    return false;
 }
 
 /* For a program that a signal ended, bubblewrap returns the exit code of a shell: 128 plus the
@@ -444,11 +471,12 @@ void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end)
     struct rusage usage;
     int status, errnum = 0;
 
-    *end = (struct ipw_child_end){.exit_code = -1, .cpu_ns = -1};
+    *end = (struct ipw_child_end){.exit_code = -1};
     kill(-child->pid, SIGKILL);
     /* In a sandbox the helper first writes a 0 when it runs inside. */
     end->no_sandbox = child->in_sandbox && !(read_errnum(child, &errnum) && errnum == 0);
-    if (errnum || (!end->no_sandbox && read_errnum(child, &errnum))) end->exec_errno = errnum;
+    if (errnum > 0 || (!end->no_sandbox && read_errnum(child, &errnum))) end->exec_errno = errnum;
+    while (read_errnum(child, &errnum)) continue;
     close(child->status_fd);
     /* A process that has not exited hangs in the kernel.  It is reaped as an orphan when it
      * ends. */
@@ -456,11 +484,13 @@ void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end)
         if (WIFEXITED(status)) end->exit_code = WEXITSTATUS(status);
         if (WIFSIGNALED(status)) end->term_signal = WTERMSIG(status);
         if (child->in_sandbox) signal_of_code(end);
-        end->cpu_ns = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * IPW_NS_PER_S +
-                      (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+        if (!child->measured) ipw_child_usage_add(&child->usage, &usage);
     } else {
         end->term_signal = SIGKILL;
     }
+    end->usage = child->usage;
+    ipw_cgroup_end(child->cgroup);
+    child->cgroup = NULL;
     for (struct ipw_child **c = &children; *c; c = &(*c)->next) {
         if (*c != child) continue;
         *c = child->next;

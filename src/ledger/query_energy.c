@@ -94,16 +94,19 @@ static void fill_column(struct ipw_query_trace *q, const struct ipw_ledger *ledg
     }
 }
 
-static void fill_power(struct ipw_query_trace *q, const struct ipw_ledger *ledger,
+static void fill_power(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query,
                        enum ipw_domain d)
 {
-    ipw_ledger_power(ledger, d, q->start_ns, q->end_ns, &q->power[d]);
+    struct ipw_ledger_question ask = {query, d, .device = IPW_LEDGER_ALL, q->start_ns, q->end_ns};
+
+    ipw_ledger_power(ledger, ask, &q->power[d]);
     q->power_mean_w[d] = q->power[d].avg_w;
     for (size_t i = 0; i < q->n_turns; i++) {
         struct ipw_turn *turn = &q->turns[i];
 
-        ipw_ledger_mean_power(ledger, d, turn->start_ns, turn->end_ns, &turn->power_mean_w[d],
-                              &turn->power_peak_w[d]);
+        ask.t0_ns = turn->start_ns;
+        ask.t1_ns = turn->end_ns;
+        ipw_ledger_mean_power(ledger, ask, &turn->power_mean_w[d], &turn->power_peak_w[d]);
     }
 }
 
@@ -116,7 +119,7 @@ static int by_name(const void *a, const void *b)
     return x->domain != y->domain ? (x->domain > y->domain ? 1 : -1) : strcmp(x->name, y->name);
 }
 
-static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *ledger)
+static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query)
 {
     size_t cap = 0;
 
@@ -124,6 +127,7 @@ static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *led
         size_t n = ipw_ledger_devices(ledger, (enum ipw_domain)d);
 
         for (size_t i = 0; n > 1 && i < n; i++) {
+            if (!ipw_ledger_query_sees(ledger, query, (enum ipw_domain)d, i)) continue;
             IPW_GROW(q->devices, cap, q->n_devices + 1);
             q->devices[q->n_devices++] = (struct ipw_device){
                 ipw_strdup(ipw_ledger_device_name(ledger, (enum ipw_domain)d, i)),
@@ -170,9 +174,9 @@ void ipw_query_energy_fill(struct ipw_query_trace *trace, const struct ipw_ledge
         struct column c = {{query, (enum ipw_domain)d, .device = IPW_LEDGER_ALL}, IPW_LEDGER_ALL};
 
         fill_column(trace, ledger, &c, edges, parts);
-        fill_power(trace, ledger, (enum ipw_domain)d);
+        fill_power(trace, ledger, query, (enum ipw_domain)d);
     }
-    list_devices(trace, ledger);
+    list_devices(trace, ledger, query);
     if (trace->n_devices) add_devices(trace);
     for (size_t k = 0; k < trace->n_devices; k++) {
         const struct ipw_device *device = &trace->devices[k];

@@ -17,6 +17,7 @@
 #include "base/spill.h"
 #include "ledger/balance.h"
 #include "report/judge_sums.h"
+#include "report/tool_sums.h"
 #include "trace/schema.h"
 
 /* The energy value of a row. */
@@ -115,7 +116,7 @@ struct ipw_summary {
     size_t n_outcomes, cap_outcomes;
     struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];
     struct ipw_judge_sums judge;
-    int64_t retries, malformed;
+    int64_t retries, malformed, trimmed; /* trimmed: turns whose context was shortened */
     /* Joules of turns (and of the time before them) by provenance. */
     double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT];
     char reason[IPW_DOMAIN_COUNT][48];      /* of the first query without an energy value, or "" */
@@ -125,7 +126,10 @@ struct ipw_summary {
     size_t n_models, cap_models;
     struct ipw_summary_part *parts; /* in the order in which they first happened */
     size_t n_parts, cap_parts;
+    struct ipw_tool_sums tools;
 };
+/* The part of the queries in which that tool ran; NULL: unknown. */
+const struct ipw_summary_part *ipw_summary_tool_part(const struct ipw_summary *s, const char *name);
 
 /* Valid until the next call. */
 static inline const struct ipw_summary_row *ipw_summary_row(const struct ipw_summary *s, size_t i)
@@ -180,13 +184,13 @@ struct ipw_summary_run {
                               .wall_s = NAN,                                                       \
                               .planned = -1})
 
-/* For a part of the rows the sums of struct ipw_summary_sums are unknown; retries and malformed
- * replies are always those of the whole. */
+/* For a part of the rows the sums of struct ipw_summary_sums are unknown; retries, malformed
+ * replies and shortened contexts are always those of the whole. */
 struct ipw_totals {
     size_t queries, completed, resolved, unresolved, unscorable, unscored, failed, timed_out;
     size_t interrupted; /* stopped with the run; the others without an answer have failed */
     size_t turns, tools;
-    int64_t retries, malformed;
+    int64_t retries, malformed, trimmed;
     struct ipw_sum input_tokens, output_tokens, total_tokens, cost_usd;
     struct ipw_sum energy[IPW_DOMAIN_COUNT];
     struct ipw_sum estimated[IPW_DOMAIN_COUNT]; /* with estimates for unknown values */

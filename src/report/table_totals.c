@@ -221,6 +221,10 @@ static void put_calls(struct ipw_table_block *b)
         ipw_table_dot(b);
         plural(b, (double)b->t.malformed, "malformed reply", "malformed replies");
     }
+    if (b->t.trimmed) {
+        ipw_table_dot(b);
+        plural(b, (double)b->t.trimmed, "shortened context", "shortened contexts");
+    }
     ipw_table_line(b, "calls");
 }
 
@@ -432,6 +436,7 @@ void ipw_table_totals(struct ipw_buf *out, const struct ipw_summary *s,
     put_latency(&b);
     put_tokens(&b);
     put_calls(&b);
+    ipw_table_tools(&b);
     put_models(&b);
     put_cost(&b);
     put_repeats(&b);

@@ -306,6 +306,7 @@ static void put_totals(struct ipw_jw *w, const struct ipw_totals *t,
     ipw_jw_obj(w);
     ipw_jw_knum(w, "accuracy", t->accuracy);
     ipw_jw_kint(w, "completed", (int64_t)t->completed);
+    if (t->trimmed) ipw_jw_kint(w, "context_trimmed_turns", t->trimmed);
     put_sum(w, "cost_usd", &t->cost_usd, true);
     put_sum(w, "cpu_energy_joules", &t->energy[IPW_DOMAIN_CPU], true);
     put_sum(w, "dram_energy_joules", &t->energy[IPW_DOMAIN_DRAM], true);
@@ -552,6 +553,7 @@ int ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
     ipw_jw_kint(&w, "schema_version", IPW_SCHEMA_VERSION);
     put_statistics(&w, "statistics", s, NULL);
     ipw_jw_kstr(&w, "status", run->status ? run->status : "complete");
+    ipw_summary_put_tools(&w, s);
     put_totals(&w, &t, &s->judge);
     ipw_jw_obj_end(&w);
     ipw_buf_addc(out, '\n');

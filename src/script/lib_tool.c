@@ -16,6 +16,7 @@
 #include "script/lib.h"
 #include "script/recorded_effect.h"
 #include "script/task.h"
+#include "script/tool_call.h"
 #include "script/value.h"
 #include "script/vm.h"
 
@@ -91,8 +92,9 @@ static int tool_start(lua_State *L)
     ipw_jw_kstr(&w, "call_id", id);
     ipw_jw_obj_end(&w);
     event.span = ipw_host_next_span(host, ipw_task_in_tool(ipw_vm_of(L)));
-    event.tool = (struct ipw_tool_facts){.name = name, .call_id = id};
+    event.tool = (struct ipw_tool_facts){.name = name, .call_id = id, .argument_bytes = (int64_t)n};
     ipw_host_emit(host, &event, &data);
+    ipw_tool_call_begin(ipw_vm_of(L), event.span);
     if (lua_toboolean(L, 4)) ipw_task_enter_tool(ipw_vm_of(L), 1);
     lua_pushinteger(L, event.span);
     return 1;
@@ -113,7 +115,7 @@ static const char *one_line(struct ipw_buf *out, const char *text)
 struct answer_op {
     struct ipw_op op;
     struct ipw_host *host;
-    char *outcome, *content;
+    char *outcome, *content, *picture;
     size_t n;
     bool final;
 };
@@ -129,6 +131,7 @@ static void answered(void *ud, const struct ipw_event_line *line)
         op->n = ipw_json_str_len(content);
         op->content = ipw_memdup(ipw_json_str(content, ""), op->n);
         op->final = ipw_json_bool(ipw_json_get(line->data, "final"), false);
+        op->picture = ipw_strdup(ipw_json_get_str(line->data, "picture"));
     }
     ipw_op_done(&op->op);
 }
@@ -146,6 +149,7 @@ static void answer_release(struct ipw_op *base)
 
     free(op->outcome);
     free(op->content);
+    free(op->picture);
 }
 
 static int answer_finish(lua_State *L, struct ipw_op *base)
@@ -159,11 +163,12 @@ static int answer_finish(lua_State *L, struct ipw_op *base)
         lua_pushvalue(L, -1);
     else
         lua_pushnil(L);
-    return 3;
+    lua_pushstring(L, op->picture);
+    return 4;
 }
 
-/* answer(span): outcome, text and final answer of a saved run; nothing if this is not a replay.
- * [-1, +(0|3), e] */
+/* answer(span): outcome, text, final answer and picture of a saved run; nothing if this is not a
+ * replay. [-1, +(0|4), e] */
 static int tool_answer(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -178,7 +183,8 @@ static int tool_answer(lua_State *L)
     return ipw_op_await(L);
 }
 
-/* finish(span, name, call_id, ok, outcome, content, final, whole). [-8, 0, e] */
+/* finish(span, name, call_id, ok, outcome, content, final, whole, picture or nil): `picture` is a
+ * file that the model is shown with the result. [-9, 0, e] */
 static int tool_finish(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -187,23 +193,34 @@ static int tool_finish(lua_State *L)
     bool ok = lua_toboolean(L, 4);
     const char *outcome = luaL_checkstring(L, 5);
     size_t n;
-    const char *content = luaL_checklstring(L, 6, &n);
+    const char *content = luaL_checklstring(L, 6, &n), *picture = luaL_optstring(L, 9, NULL);
     struct ipw_event event = {.kind = IPW_EV_TOOL_END, .t_ns = ipw_now_ns(), .span = (int32_t)span};
     struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES), why = IPW_BUF(IPW_KIB);
     struct ipw_jw w;
+    int32_t outer;
 
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "content");
     ipw_jw_strn(&w, content, n);
     if (lua_toboolean(L, 7)) ipw_jw_kbool(&w, "final", true);
+    if (picture) ipw_jw_kstr(&w, "picture", picture);
     ipw_jw_obj_end(&w);
     if (lua_toboolean(L, 8)) ipw_task_enter_tool(ipw_vm_of(L), -1);
     event.tool = (struct ipw_tool_facts){
         .name = name, .call_id = id, .ok = ok, .outcome = outcome, .result_bytes = (int64_t)n};
     if (!ok) event.tool.error = one_line(&why, n ? content : outcome);
+    outer = ipw_tool_call_end(ipw_vm_of(L), (int32_t)span, &event.tool);
     ipw_host_emit(host, &event, &data);
     ipw_buf_release(&why);
+    lua_pushinteger(L, outer);
+    return 1;
+}
+
+/* cut(bytes): a cap left them out of the result of the tool call that runs. [-1, 0, e] */
+static int tool_cut(lua_State *L)
+{
+    ipw_tool_call_cut(ipw_vm_of(L), luaL_checkinteger(L, 1));
     return 0;
 }
 
@@ -308,16 +325,32 @@ static int tool_leave_out(lua_State *L)
     return 1;
 }
 
+static int forget_calls(lua_State *L)
+{
+    ipw_tool_call_free_all(ipw_vm_of(L));
+    return 0;
+}
+
 int ipw_lib_tool(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"find", tool_find},       {"load", ipw_lib_find_load},
-                                         {"card", tool_card},       {"validate", ipw_lib_validate},
-                                         {"keep", tool_keep},       {"start", tool_start},
-                                         {"answer", tool_answer},   {"finish", tool_finish},
-                                         {"granted", tool_granted}, {"leave_out", tool_leave_out},
-                                         {"recall", tool_recall},   {"remember", tool_remember},
-                                         {"clean", tool_clean},     {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"find", tool_find},
+                                         {"load", ipw_lib_find_load},
+                                         {"card", tool_card},
+                                         {"validate", ipw_lib_validate},
+                                         {"keep", tool_keep},
+                                         {"start", tool_start},
+                                         {"answer", tool_answer},
+                                         {"finish", tool_finish},
+                                         {"granted", tool_granted},
+                                         {"leave_out", tool_leave_out},
+                                         {"recall", tool_recall},
+                                         {"remember", tool_remember},
+                                         {"clean", tool_clean},
+                                         {"cut", tool_cut},
+                                         {NULL, NULL}};
 
+    ipw_value_push_box(L, 1, "ipw.calls", forget_calls);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, functions);
     luaL_newlib(L, functions);
     return 1;
 }

@@ -26,11 +26,14 @@ static const char *const outcome_names[IPW_LM_OUTCOMES + 1] = {
     [IPW_LM_RESET] = "reset",
     [IPW_LM_CUT] = "cut",
     [IPW_LM_HTTP_ERROR] = "http_error",
+    [IPW_LM_CONTEXT_FULL] = "context_full",
     [IPW_LM_SERVER_ERROR] = "server_error",
     [IPW_LM_BAD_REPLY] = "bad_reply",
     [IPW_LM_TOO_LARGE] = "too_large",
     [IPW_LM_CANCELLED] = "cancelled",
 };
+
+const char *const ipw_child_provenance_words[] = {"rusage", "proc", "unknown", NULL};
 
 const char *ipw_event_name(enum ipw_event_kind kind)
 {
@@ -102,16 +105,21 @@ static const char *const own_kinds[] = {"event", "http", NULL};
 static const struct ipw_spec run_start[] = {
     DATA, EVENT, QUERY, ROWS, HELD("segment", C, 0, struct ipw_event, segment), SPAN, T_NS, END};
 static const struct ipw_spec run_end[] = {DATA, EVENT, QUERY, ROWS, SPAN, T_NS, END};
-static const struct ipw_spec note[] = {DATA, EVENT, TOOL(name, T | OPT), QUERY, ROWS, SPAN, T_NS, END};
+static const struct ipw_spec note[] = {
+    DATA, EVENT, TOOL(name, T | OPT), QUERY, TOOL(result_bytes, C | OPT), ROWS, SPAN, T_NS, END};
 static const struct ipw_spec query_start[] = {
-    DATA, EVENT, ASKED(id, T), QUERY, ROWS, ASKED(scheduled_ns, C | OPT), SPAN, T_NS, END};
+    DATA, EVENT, ASKED(id, T), QUERY, ROWS, ASKED(scheduled_ns, C | OPT), ASKED(scope, C | OPT), SPAN,
+    T_NS, END};
 static const struct ipw_spec query_end[] = {
     ASKED(completed, B), DATA, ASKED(error, TZ), EVENT, ASKED(id, T), ASKED(outcome, T), QUERY, ROWS,
     SPAN, T_NS, END};
 static const struct ipw_spec tool_start[] = {
-    TOOL(call_id, TZ), DATA, EVENT, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
+    TOOL(argument_bytes, C | OPT), TOOL(call_id, TZ), DATA, EVENT, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
 static const struct ipw_spec tool_end[] = {
-    TOOL(call_id, TZ), DATA, TOOL(error, TZ), EVENT, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ),
+    TOOL(call_id, TZ), TOOL(child_cpu_ns, C | OPT), TOOL(child_peak_bytes, C | OPT),
+    {.key = "child_provenance", .kind = T | OPT, .words = ipw_child_provenance_words,
+     .hold = IPW_HOLD_TEXT, .at = offsetof(struct ipw_event, tool.child_provenance)},
+    TOOL(cut_bytes, C | OPT), DATA, TOOL(error, TZ), EVENT, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ),
     QUERY, TOOL(result_bytes, CZ), ROWS, SPAN, T_NS, END};
 static const struct ipw_spec own_start[] = {
     DATA, EVENT, OWN_KIND, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
@@ -232,6 +240,25 @@ static int need_outcome(enum ipw_lm_outcome *outcome, const struct ipw_json *lin
     if (o < 0) return ipw_fail(err, IPW_EPARSE, "outcome: unknown value \"%.60s\"", name);
     *outcome = (enum ipw_lm_outcome)o;
     return 0;
+}
+
+static bool needs_data(const struct ipw_json *line)
+{
+    const char *event = ipw_json_str(ipw_json_get(line, "event"), "");
+
+    return !strcmp(event, kind_names[IPW_EV_RUN_START]) ||
+           !strcmp(event, kind_names[IPW_EV_QUERY_START]) ||
+           !strcmp(event, kind_names[IPW_EV_NOTE]);
+}
+
+int ipw_event_parse(struct ipw_json **line, const char *text, size_t n, struct ipw_err *err)
+{
+    static const char *const data[] = {"data", NULL};
+    int rc = ipw_json_parse_without(line, text, n, data, err);
+
+    if (rc || !needs_data(*line)) return rc;
+    ipw_json_free(*line);
+    return ipw_json_parse(line, text, n, NULL, err);
 }
 
 int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ipw_err *err)

@@ -32,7 +32,13 @@ static void put_span_energy(struct ipw_jw *w, const struct ipw_spec *s, const vo
 /* clang-format off */
 #define OF_SPAN(member, kinds) HELD(#member, kinds, SPAN, struct ipw_span, member)
 const struct ipw_spec ipw_spec_span[] = {
+    OF_SPAN(argument_bytes, C | OPT),
     OF_SPAN(attempt, CU),
+    OF_SPAN(child_cpu_s, S | OPT),
+    OF_SPAN(child_peak_bytes, C | OPT),
+    {.key = "child_provenance", .kind = T | OPT, .words = ipw_child_provenance_words,
+     .hold = IPW_HOLD_OWN, .base = SPAN, .at = offsetof(struct ipw_span, child_provenance)},
+    OF_SPAN(cut_bytes, C | OPT),
     HELD("end_s", N, MADE, struct ipw_made_span, end_s),
     PUT_OF("energy", O, put_span_energy, ipw_spec_part_energy),
     OF_SPAN(error, TU),
@@ -201,6 +207,7 @@ const struct ipw_spec ipw_spec_turn[] = {
     AS_TURN("chunk_gap_p90_s", SU, times.gap_p90_s),
     AS_TURN("chunk_gap_p99_s", SU, times.gap_p99_s),
     TURN_TIME(connect_s, SU),
+    OF_TURN(context_trimmed_bytes, C | OPT),
     OF_TURN(cost_usd, NU),
     TURN_JOULES("cpu_energy_joules", IPW_DOMAIN_CPU),
     AS_TURN("cpu_power_avg_watts", NU, power_mean_w[IPW_DOMAIN_CPU]),

@@ -47,6 +47,10 @@ struct ipw_span {
     char *error;   /* or NULL */
     int attempt;
     int64_t result_bytes; /* for tools and web requests; else -1 */
+    /* Of tools, as in struct ipw_tool_facts; 0, NAN, NULL: unknown, or none. */
+    int64_t argument_bytes, cut_bytes, child_peak_bytes;
+    double child_cpu_s;
+    char *child_provenance;
     struct ipw_figure
         *energy; /* IPW_DOMAIN_COUNT values for the span's window; overlapping spans count twice */
 };
@@ -86,6 +90,7 @@ struct ipw_turn {
     char *endpoint;      /* the base URL that answered, or NULL */
     double cost_usd;     /* sum over its attempts; NAN: unknown */
     bool malformed;      /* the agent could not use the reply */
+    int64_t context_trimmed_bytes; /* left out of its request, so that it fits the context */
 };
 
 /* Readings during a query of a sensor other than a counter (utilisation, memory, temperature). */

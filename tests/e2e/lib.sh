@@ -16,6 +16,7 @@
 #   json FILE EXPR                  prints a Python expression of `d`: the document, or for .jsonl
 #                                   the list of its lines;  assert_json FILE EXPR: it must be true
 #   damaged RUN...                  these folders need not pass `validate` at the end
+#   beside FUNCTION; await_beside   functions that mostly wait, at the same time: each in $WORK/FUNCTION
 #   end_test                        last line of each test: nothing may be left over, and every
 #                                   run below $WORK passes `validate`
 #
@@ -101,6 +102,29 @@ step() { STEP=$*; }
 DAMAGED=' '
 damaged() {
     for run in "$@"; do DAMAGED="$DAMAGED$WORK/$run "; done
+}
+
+# beside FUNCTION: runs it with a folder and fakes of its own.  await_beside: waits for all, and fails if one failed.
+BESIDE=
+beside() {
+    mkdir "$WORK/$1" || fail "mkdir"
+    (
+        function=$1 WORK=$WORK/$1 FAKES='' DAMAGED=' '
+        trap stop_all EXIT
+        trap 'exit 143' TERM
+        cd "$WORK" || exit 1
+        "$function"
+        echo "$DAMAGED" >"$WORK/damaged"
+    ) >"$WORK/$1.said" 2>&1 &
+    BESIDE="$BESIDE $1:$!"
+    FAKES="$FAKES $!"
+}
+await_beside() {
+    for one in $BESIDE; do
+        wait "${one#*:}" || fail "$(cat "$WORK/${one%:*}.said")"
+        DAMAGED="$DAMAGED$(cat "$WORK/${one%:*}/damaged") "
+    done
+    BESIDE=
 }
 
 # start_fake ARGS...: log in $FAKE_LOG (requests), port in BASE_URL.

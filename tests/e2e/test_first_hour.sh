@@ -25,16 +25,16 @@ assert_json tools/traces.jsonl 'd[0]["is_resolved"] is True'
 
 step "GAIA that is not there: the sample, which is called so everywhere, and that is said once"
 expect_exit 0 agent run react --dataset gaia --limit 1 --model demo --telemetry none
-once err "gaia-sample, 16 tasks of our own"
+once err "gaia-sample, 22 tasks of our own"
 check_out "react · demo · gaia-sample"
-assert_lacks out "16 tasks of our own"
+assert_lacks out "22 tasks of our own"
 set -- runs/*
 case $1 in runs/react_demo_gaia-sample_*) ;; *) fail "the folder is called $1" ;; esac
 assert_json "$1/summary.json" 'd["run"]["dataset"] == "gaia-sample" and "GAIA was not found" in d["note"]'
 assert_json "$1/manifest.json" 'd["config"]["dataset"] == "gaia-sample" and d["config"]["dataset_source"] == "builtin:datasets/gaia-sample/metadata.jsonl"'
 expect_exit 0 agent run react --dataset gaia --limit 1 --model demo --telemetry none -q -o quiet
 check_out "react · demo · gaia-sample"
-assert_lacks out "16 tasks of our own"
+assert_lacks out "22 tasks of our own"
 check_out "answered by the demo model"
 assert_eq "$(cat err)" ""
 step "the sample by its name says nothing of GAIA; a run of it is scored by it"

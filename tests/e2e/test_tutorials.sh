@@ -71,7 +71,7 @@ done
 step "what the pages promise"
 assert_json two-models/runs/small/summary.json 'd["totals"]["queries"] == 12'
 assert_json vllm-box/runs/first/traces.jsonl 'all(q["energy"]["gpu"]["joules"] > 0 for q in d)'
-assert_json slurm-array/runs/big/summary.json 'd["totals"]["queries"] == 16'
+assert_json slurm-array/runs/big/summary.json 'd["totals"]["queries"] == 22'
 assert_contains slurm-array/big.slurm "#SBATCH --gres=gpu:1"
 for file in small.html both.html breakdown.svg pareto.pdf pareto.caption.txt ecdf.gp; do
     [ -s "figure/$file" ] || [ "$NO_FIGURE" != never ] || fail "$file is missing"

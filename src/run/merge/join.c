@@ -1,5 +1,6 @@
 #include "run/merge/join.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,11 @@
 #include "base/mem.h"
 #include "json/document.h"
 #include "json/jsonl.h"
+#include "json/splice.h"
 #include "ledger/feed.h"
+#include "run/merge/join_clock.h"
 #include "run/merge/join_rows.h"
+#include "run/merge/join_scopes.h"
 #include "run/query_events.h"
 #include "trace/event.h"
 #include "trace/schema.h"
@@ -16,8 +20,10 @@
 struct member {
     const struct ipw_shard_run *run;
     int session;
+    int64_t ahead_ns; /* is added to its times */
     struct ipw_jsonl_reader *events;
-    struct ipw_json *doc; /* the next event; NULL: there is none */
+    struct ipw_jsonl_line line; /* the next event */
+    struct ipw_json *doc;       /* NULL: there is none */
     struct ipw_event event;
     bool ended;       /* it has a run_end */
     int64_t now_ns;   /* the time of its last event */
@@ -39,7 +45,8 @@ struct job {
     struct ipw_join_rows *rows;
     struct ipw_ledger *ledger;
     struct ipw_feed *feed;
-    int64_t n_rows, now_ns; /* rows and the time of the last event that were written */
+    struct ipw_ledger_scope *scopes; /* of the members; NULL: they are alike */
+    int64_t n_rows, now_ns;          /* rows and the time of the last event that were written */
     struct query *queries;
     size_t n, cap;
     int32_t *over; /* numbers of ended queries, in order; not booked are [first_over, n_over) */
@@ -59,23 +66,22 @@ static bool begins(const struct ipw_jsonl_line *line)
 /* The next event of the session, or none.  The reader stops before the run_start that follows. */
 static int next_event(struct member *m, bool inside, struct ipw_err *err)
 {
-    struct ipw_jsonl_line line;
+    struct ipw_jsonl_line *line = &m->line;
     int rc = 0;
 
     ipw_json_free(m->doc);
     m->doc = NULL;
-    while (!m->doc && (rc = ipw_jsonl_next(m->events, &line, err)) > 0) {
-        bool start = begins(&line);
-
-        if (line.torn)
+    while (!m->doc && (rc = ipw_jsonl_next(m->events, line, err)) > 0) {
+        if (line->torn)
             return ipw_fail(err, IPW_EPARSE, "%s/events.jsonl: its last line is torn",
                             m->run->path);
-        if (!inside && !start) continue;
-        rc = ipw_json_parse(&m->doc, line.text, line.n, NULL, err);
+        if (!inside && !begins(line)) continue;
+        rc = ipw_event_parse(&m->doc, line->text, line->n, err);
         if (!rc) rc = ipw_event_read(&m->event, m->doc, err);
         if (rc)
             return ipw_err_prefix(err, "%s/events.jsonl:%lld", m->run->path,
-                                  (long long)line.number);
+                                  (long long)line->number);
+        ipw_join_move_event(&m->event, m->ahead_ns);
         if (m->event.kind == IPW_EV_RUN_START && (inside || m->event.segment != m->session)) {
             ipw_json_free(m->doc);
             m->doc = NULL;
@@ -90,7 +96,7 @@ static int open_member(struct member *m, const struct ipw_join_member *from, str
     char *path = ipw_asprintf("%s/events.jsonl", from->run->path);
     int rc;
 
-    *m = (struct member){.run = from->run, .session = from->session};
+    *m = (struct member){.run = from->run, .session = from->session, .ahead_ns = from->ahead_ns};
     rc = ipw_jsonl_open(&m->events, path, IPW_LINE_MAX, err);
     if (!rc) rc = next_event(m, false, err);
     if (!rc && !m->doc)
@@ -194,6 +200,13 @@ static void write_booked(struct job *job, int32_t number)
     ipw_rundir_event(job->j->dir, &note);
 }
 
+/* The judge read answers behind the end of its own session, maybe while another of the joined ones
+ * went on: then its joules are in the books of that one's queries. */
+static void forget_judge_joules(struct ipw_judgement *judge)
+{
+    judge->gpu_j = judge->cpu_j = judge->gpu_w = judge->cpu_w = NAN;
+}
+
 static int book(struct job *job, int32_t number, struct ipw_err *err)
 {
     struct query *q = &job->queries[number];
@@ -209,6 +222,9 @@ static int book(struct job *job, int32_t number, struct ipw_err *err)
     rc = read_line(&was, m, q->line, err);
     if (!rc) {
         was.details.segment = job->j->number;
+        if (job->j->n > 1 && was.judge) forget_judge_joules(was.judge);
+        if (q->line->file == IPW_SHARD_TRACES)
+            ipw_summary_add(job->j->summary, &trace, &was.details);
         rc = ipw_query_write_line(job->j->dir, &trace, &was.details, &job->j->rules.clock,
                                   q->line->file == IPW_SHARD_WARMUP, err);
         ipw_query_loaded_release(&was);
@@ -227,7 +243,10 @@ static int book_covered(struct job *job, bool all, struct ipw_err *err)
     while (!rc && job->first_over < job->n_over) {
         int32_t number = job->over[job->first_over];
 
-        if (!all && job->queries[number].end_ns > ipw_ledger_covered_ns(job->ledger)) return 0;
+        if (!all &&
+            job->queries[number].end_ns >
+                ipw_ledger_query_covered_ns(job->ledger, ipw_feed_ordinal(job->feed, number)))
+            return 0;
         job->first_over++;
         rc = book(job, number, err);
     }
@@ -237,24 +256,24 @@ static int book_covered(struct job *job, bool all, struct ipw_err *err)
 
 /* ---- writing ---- */
 
-/* The object without its member `key`, with what `patch` says; as one line. */
-static void write_event(struct job *job, const struct ipw_json *doc, const char *patch)
+/* The member's event with these changes, its times and the number of rows before it; without
+ * sensors there is none. */
+static void write_event(struct job *job, const struct member *m, struct ipw_splice *changes)
 {
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
+    bool whole;
 
-    ipw_json_patch(&line, doc, patch);
+    ipw_join_put_times(changes, m->doc, m->ahead_ns);
+    if (job->n_rows || ipw_json_get(m->doc, "rows")) ipw_splice_int(changes, "rows", job->n_rows);
+    whole = ipw_splice_write(&line, changes, m->line.text, m->line.n);
+    if (!whole && !job->failed.code)
+        ipw_fail(&job->failed, IPW_EPARSE,
+                 "%s/events.jsonl:%lld: not a line as ipw-agent writes it", m->run->path,
+                 (long long)m->line.number);
     if (line.failed && !job->failed.code)
         ipw_fail(&job->failed, IPW_ELIMIT, "an event is longer than %zu bytes", IPW_LINE_MAX);
     ipw_rundir_event_line(job->j->dir, ipw_buf_str(&line), line.len);
     ipw_buf_release(&line);
-}
-
-/* Ends a patch with the number of rows before the event; without sensors there is none. */
-static void put_rows(const struct job *job, struct ipw_buf *patch, const struct ipw_json *doc)
-{
-    if (job->n_rows || ipw_json_get(doc, "rows"))
-        ipw_buf_addf(patch, "%s\"rows\":%lld", patch->len > 1 ? "," : "", (long long)job->n_rows);
-    ipw_buf_addc(patch, '}');
 }
 
 /* A place in the selection is a shard's word; the uncut run has none. */
@@ -287,7 +306,8 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
 {
     struct member *m = &job->members[at];
     struct ipw_event *e = &m->event;
-    struct ipw_buf patch = IPW_BUF(IPW_LINE_MAX);
+    struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
+    struct ipw_splice changes = {.n = 0};
     struct query *q;
     int rc = e->kind == IPW_EV_QUERY_START ? begin_query(job, at, err) : 0;
 
@@ -296,18 +316,17 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
         return ipw_fail(err, IPW_EPARSE, "%s: an event of query %d before its start", m->run->path,
                         e->query);
     e->query = (int32_t)m->numbers[e->query];
+    e->q.scope = e->kind == IPW_EV_QUERY_START && job->j->divided ? (int64_t)at + 1 : 0;
     q = &job->queries[e->query];
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) return 0;
-    ipw_buf_addc(&patch, '{');
     if (e->kind == IPW_EV_QUERY_START) {
-        ipw_buf_adds(&patch, "\"data\":");
-        put_data_without_place(&patch, ipw_json_get(m->doc, "data"));
-        ipw_buf_addc(&patch, ',');
+        put_data_without_place(&data, ipw_json_get(m->doc, "data"));
+        ipw_splice_text(&changes, "data", ipw_buf_str(&data));
     }
-    ipw_buf_addf(&patch, "\"query\":%d", e->query);
-    put_rows(job, &patch, m->doc);
-    write_event(job, m->doc, ipw_buf_str(&patch));
-    ipw_buf_release(&patch);
+    ipw_splice_int(&changes, "query", e->query);
+    if (e->q.scope) ipw_splice_int(&changes, "scope", e->q.scope);
+    write_event(job, m, &changes);
+    ipw_buf_release(&data);
     if (!q->builder) return 0; /* a note after its end, and after its booking */
     ipw_turn_builder_add(q->builder, e);
     ipw_feed_event(job->feed, e);
@@ -319,21 +338,24 @@ static int take_run_event(struct job *job, size_t at)
 {
     struct member *m = &job->members[at];
     const struct ipw_event *e = &m->event;
-    struct ipw_buf patch = IPW_BUF(256);
+    struct ipw_splice changes = {.n = 0};
+    struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
 
     if (e->kind == IPW_EV_RUN_END) m->ended = true;
     if (e->kind != IPW_EV_NOTE) return 0;
     if (e->tool.name && !strcmp(e->tool.name, IPW_NOTE_LOST)) {
-        const char *channel =
-            ipw_json_str(ipw_json_get(ipw_json_get(m->doc, "data"), "channel"), "");
+        const char *name = ipw_json_str(ipw_json_get(ipw_json_get(m->doc, "data"), "channel"), "");
+        size_t channel = ipw_join_rows_joined(job->rows, at, name), n;
+        const struct ipw_channel *channels = ipw_join_rows_channels(job->rows, &n);
 
-        if (!ipw_join_rows_leads(job->rows, at, channel)) return 0; /* its leader tells it */
-        ipw_feed_device_lost(job->feed, channel);
+        /* Its leader tells it. */
+        if (channel >= n || !ipw_join_rows_leads(job->rows, at, channel)) return 0;
+        ipw_feed_device_lost(job->feed, channels[channel].name);
     }
-    ipw_buf_addc(&patch, '{');
-    put_rows(job, &patch, m->doc);
-    write_event(job, m->doc, ipw_buf_str(&patch));
-    ipw_buf_release(&patch);
+    ipw_join_scopes_note(&data, job->rows, at, ipw_json_get(m->doc, "data"), m->ahead_ns);
+    if (data.len) ipw_splice_text(&changes, "data", ipw_buf_str(&data));
+    write_event(job, m, &changes);
+    ipw_buf_release(&data);
     ipw_feed_event(job->feed, e);
     return 0;
 }
@@ -432,27 +454,86 @@ static int take_all(struct job *job, struct ipw_err *err)
     return rc ? rc : book_covered(job, true, err);
 }
 
+/* ---- the start ---- */
+
+/* The data of the run_start: that of the first member, with the rules of all. */
+static void put_start_data(struct job *job, struct ipw_buf *out)
+{
+    struct ipw_buf patch = IPW_BUF(256 * IPW_MIB);
+    struct ipw_join *j = job->j;
+    size_t n;
+    const struct ipw_channel *channels = ipw_join_rows_channels(job->rows, &n);
+
+    if (j->divided) {
+        ipw_ledger_rules_write(&patch, &j->rules);
+        patch.len--; /* the closing bracket */
+        ipw_buf_adds(&patch, ",\"scopes\":");
+        ipw_ledger_scopes_write(&patch, job->scopes, j->n, channels, n);
+        ipw_buf_addc(&patch, ',');
+    } else {
+        ipw_buf_addc(&patch, '{');
+    }
+    ipw_buf_adds(&patch, "\"manifest\":");
+    j->put_manifest(j->ud, j, &patch);
+    ipw_buf_addc(&patch, '}');
+    ipw_json_patch(out, ipw_json_get(job->members[0].doc, "data"), ipw_buf_str(&patch));
+    ipw_buf_release(&patch);
+}
+
+static void write_run_start(struct job *job)
+{
+    struct ipw_splice changes = {.n = 0};
+    struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
+
+    put_start_data(job, &data);
+    ipw_splice_text(&changes, "data", ipw_buf_str(&data));
+    ipw_splice_int(&changes, "segment", job->j->number);
+    write_event(job, &job->members[0], &changes);
+    ipw_buf_release(&data);
+}
+
 /* ---- the session ---- */
 
-static int write_run_start(struct job *job)
+static int open_rows(struct job *job, struct ipw_err *err)
 {
-    const struct member *first = &job->members[0];
-    struct ipw_buf data = IPW_BUF(256 * IPW_MIB), patch = IPW_BUF(256 * IPW_MIB);
+    struct ipw_join *j = job->j;
+    struct ipw_join_from *from = ipw_calloc(j->n, sizeof *from);
+    int rc;
 
-    ipw_buf_addf(&patch, "{\"manifest\":%s}", job->j->manifest);
-    ipw_json_patch(&data, ipw_json_get(first->doc, "data"), ipw_buf_str(&patch));
-    ipw_buf_clear(&patch);
-    ipw_buf_addf(&patch, "{\"data\":%s,\"segment\":%d}", ipw_buf_str(&data), job->j->number);
-    write_event(job, first->doc, ipw_buf_str(&patch));
-    ipw_buf_release(&data);
-    ipw_buf_release(&patch);
-    return 0;
+    for (size_t i = 0; i < j->n; i++) {
+        const struct ipw_shard_session *s = ipw_join_session(j, i);
+
+        from[i] = (struct ipw_join_from){.run = j->members[i].run->path,
+                                         .session = j->members[i].session,
+                                         .end_ns = s->end_ns + j->members[i].ahead_ns,
+                                         .ahead_ns = j->members[i].ahead_ns,
+                                         .host = s->boot_id,
+                                         .host_name = s->host ? s->host : s->boot_id};
+    }
+    rc = ipw_join_rows_open(&job->rows, from, j->n, j->divided, &j->at, err);
+    free(from);
+    return rc;
+}
+
+/* Each query is booked on the devices of its session. */
+static void divide(struct job *job, const struct ipw_channel *channels, size_t n)
+{
+    struct ipw_join *j = job->j;
+    const struct ipw_json **starts = ipw_calloc(j->n, sizeof *starts);
+    const struct ipw_join_scopes s = {j, job->rows, starts};
+
+    for (size_t i = 0; i < j->n; i++) starts[i] = ipw_json_get(job->members[i].doc, "data");
+    ipw_join_scopes_baselines(&j->rules, &s, channels, n);
+    ipw_ledger_rules_baseline(&j->rules, job->ledger);
+    job->scopes = ipw_join_scopes_make(&s, n);
+    ipw_ledger_set_scopes(job->ledger, channels, job->scopes, j->n);
+    ipw_join_scopes_describe(&j->channels, &s, channels, n);
+    free(starts);
 }
 
 static int open_all(struct job *job, struct ipw_err *err)
 {
     struct ipw_join *j = job->j;
-    struct ipw_join_from *from = ipw_calloc(j->n, sizeof *from);
     struct ipw_buf header = IPW_BUF(256 * IPW_MIB);
     struct ipw_channel *channels;
     size_t n;
@@ -461,20 +542,18 @@ static int open_all(struct job *job, struct ipw_err *err)
     for (size_t i = 0; i < j->n && !rc; i++) {
         j->at = i;
         rc = open_member(&job->members[i], &j->members[i], err);
-        from[i] = (struct ipw_join_from){j->members[i].run->path, j->members[i].session,
-                                         j->members[i].run->sessions[j->members[i].session].end_ns};
     }
-    if (!rc) rc = ipw_join_rows_open(&job->rows, from, j->n, &j->at, err);
-    free(from);
+    if (!rc) rc = open_rows(job, err);
     if (rc) return rc;
     ipw_join_rows_header(job->rows, j->number, &header);
     if (header.len) ipw_rundir_power_line(j->dir, ipw_buf_str(&header), header.len);
     ipw_buf_release(&header);
     channels = ipw_join_rows_channels(job->rows, &n);
-    ipw_ledger_rules_read(&job->j->rules, ipw_json_get(job->members[0].doc, "data"));
-    job->ledger = ipw_ledger_rules_open(&job->j->rules, channels, n);
+    ipw_ledger_rules_read(&j->rules, ipw_json_get(job->members[0].doc, "data"));
+    job->ledger = ipw_ledger_rules_open(&j->rules, channels, n);
+    if (j->divided) divide(job, channels, n);
     job->feed = ipw_feed_new(job->ledger);
-    ipw_feed_describe(job->feed, channels, n, job->j->rules.lm_remote);
+    ipw_feed_describe(job->feed, channels, n, j->rules.lm_remote);
     j->start_ns = job->members[0].event.t_ns;
     write_run_start(job);
     return 0;
@@ -487,7 +566,7 @@ static void write_run_end(struct job *job)
         .kind = IPW_EV_RUN_END, .query = -1, .rows = job->n_rows, .segment = j->number};
 
     for (size_t i = 0; i < j->n; i++) {
-        int64_t end_ns = j->members[i].run->sessions[j->members[i].session].end_ns;
+        int64_t end_ns = ipw_join_session(j, i)->end_ns + j->members[i].ahead_ns;
 
         if (end_ns > j->end_ns) j->end_ns = end_ns;
     }
@@ -511,6 +590,7 @@ int ipw_join_run(struct ipw_join *j, struct ipw_err *err)
     ipw_join_rows_close(job.rows);
     ipw_feed_free(job.feed);
     ipw_ledger_free(job.ledger);
+    ipw_join_scopes_free(job.scopes, j->n);
     free(job.members);
     free(job.queries);
     free(job.over);

@@ -1,3 +1,4 @@
+/* Rows P-8, P-9, P-10, P-11, P-12, P-14, P-15 and S-10 of tests/faults.txt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -265,7 +266,10 @@ static void test_environment(void **state)
 
     (void)state;
     setenv("OPENAI_API_KEY", "geheim", 1);
-    setenv("LD_PRELOAD_X", "geheim", 1);
+    setenv("LD_PRELOAD", "geheim", 1);
+    setenv("PYTHONPATH", "geheim", 1);
+    setenv("IFS", "geheim", 1);
+    setenv("PATH", ".:/geheim", 1);
     setenv("LANG", "C", 1);
     setenv("HOME", "/nowhere", 1);
     unsetenv("TZ");
@@ -280,6 +284,10 @@ static void test_environment(void **state)
     assert_non_null(strstr(run.out, "IPW_TOOL_ID="));
     assert_null(strstr(run.out, "geheim"));
     drop(&run);
+    unsetenv("LD_PRELOAD");
+    unsetenv("PYTHONPATH");
+    unsetenv("IFS");
+    setenv("PATH", "/usr/bin:/bin", 1);
 }
 
 static void test_walls(void **state)
@@ -292,15 +300,16 @@ static void test_walls(void **state)
     sigdelset(&blocked, SIGCHLD);
     sigprocmask(SIG_BLOCK, &blocked, &old);
     signal(SIGUSR2, SIG_IGN);
-    run = shell("grep -E '^(NoNewPrivs|SigBlk|SigIgn)' /proc/self/status |"
-                " sed s/180000000/000000000/;" /* two that glibc's posix_spawn ignores for itself */
-                "ulimit -c; ulimit -n;"
-                "ulimit -t; [ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && echo own session",
-                (struct ipw_proc_request){.cpu_s = 7});
+    run =
+        shell("grep -E '^(NoNewPrivs|SigBlk|SigIgn)' /proc/self/status |"
+              " sed s/180000000/000000000/;" /* two that glibc's posix_spawn ignores for itself */
+              "ulimit -c; ulimit -n;"
+              "ulimit -t; [ $(cut -d' ' -f6 /proc/$$/stat) = $PPID ] && echo session of its helper",
+              (struct ipw_proc_request){.cpu_s = 7});
     signal(SIGUSR2, SIG_DFL);
     sigprocmask(SIG_SETMASK, &old, NULL);
     assert_string_equal(run.out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"
-                                 "NoNewPrivs:\t1\n0\n256\n7\nown session\n");
+                                 "NoNewPrivs:\t1\n0\n256\n7\nsession of its helper\n");
     drop(&run);
     run = shell("head -c 200000 /dev/zero > big; ls -l big | cut -d' ' -f5",
                 (struct ipw_proc_request){.cwd = dir, .file_bytes = 100000});
