@@ -356,11 +356,12 @@ static void put_hidden(struct ipw_buf *out, const struct ipw_redactor *r,
     ipw_jw_arr_end(&w);
 }
 
-/* The summary's tools are figures; the configuration's are names of files. */
+/* The summary's tools are figures; the configuration's are names of files.  An empty list tells
+ * nothing. */
 static bool is_figures(const struct ipw_json *node)
 {
     return strcmp(ipw_json_key(node), "tools") == 0 && ipw_json_kind(node) == IPW_JSON_ARR &&
-           ipw_json_kind(ipw_json_first(node)) == IPW_JSON_OBJ;
+           ipw_json_kind(ipw_json_first(node)) != IPW_JSON_STR;
 }
 
 void ipw_redact_document(struct ipw_buf *out, const struct ipw_redactor *r,
