@@ -123,8 +123,10 @@ static int64_t number_of(struct job *job, const struct member *m, const struct i
 {
     const struct ipw_shard_runs *r = job->j->runs;
     const struct ipw_json *data = ipw_json_get(m->doc, "data");
-    int64_t warmups = r->warmup * r->count;
+    int64_t warmups;
 
+    if (!r) return m->event.query;
+    warmups = r->warmup * r->count;
     if (ipw_json_bool(ipw_json_get(data, "warmup"), false))
         return m->run->index * r->warmup + m->event.query;
     if (line->file == IPW_SHARD_ATTEMPTS && is_repeated(job, m))
@@ -299,7 +301,7 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
     q = &job->queries[e->query];
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) return 0;
     ipw_buf_addc(&patch, '{');
-    if (e->kind == IPW_EV_QUERY_START) {
+    if (e->kind == IPW_EV_QUERY_START && job->j->runs) {
         ipw_buf_adds(&patch, "\"data\":");
         put_data_without_place(&patch, ipw_json_get(m->doc, "data"));
         ipw_buf_addc(&patch, ',');
@@ -434,19 +436,25 @@ static int take_all(struct job *job, struct ipw_err *err)
 
 /* ---- the session ---- */
 
-static int write_run_start(struct job *job)
+static void write_run_start(struct job *job)
 {
     const struct member *first = &job->members[0];
-    struct ipw_buf data = IPW_BUF(256 * IPW_MIB), patch = IPW_BUF(256 * IPW_MIB);
+    struct ipw_buf rules = IPW_BUF(IPW_MIB), patch = IPW_BUF(256 * IPW_MIB);
+    struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
+    struct ipw_json *doc = NULL;
 
+    ipw_ledger_rules_write(&rules, &job->j->rules);
+    if (ipw_json_parse(&doc, ipw_buf_str(&rules), rules.len, NULL, NULL))
+        IPW_BUG("the rules of the ledger are not JSON");
     ipw_buf_addf(&patch, "{\"manifest\":%s}", job->j->manifest);
-    ipw_json_patch(&data, ipw_json_get(first->doc, "data"), ipw_buf_str(&patch));
+    ipw_json_patch(&data, doc, ipw_buf_str(&patch));
     ipw_buf_clear(&patch);
     ipw_buf_addf(&patch, "{\"data\":%s,\"segment\":%d}", ipw_buf_str(&data), job->j->number);
     write_event(job, first->doc, ipw_buf_str(&patch));
+    ipw_json_free(doc);
+    ipw_buf_release(&rules);
     ipw_buf_release(&data);
     ipw_buf_release(&patch);
-    return 0;
 }
 
 static int open_all(struct job *job, struct ipw_err *err)
@@ -461,8 +469,9 @@ static int open_all(struct job *job, struct ipw_err *err)
     for (size_t i = 0; i < j->n && !rc; i++) {
         j->at = i;
         rc = open_member(&job->members[i], &j->members[i], err);
-        from[i] = (struct ipw_join_from){j->members[i].run->path, j->members[i].session,
-                                         j->members[i].run->sessions[j->members[i].session].end_ns};
+        from[i] = (struct ipw_join_from){
+            j->members[i].run->readings ? j->members[i].run->readings : j->members[i].run->path,
+            j->members[i].session, j->members[i].run->sessions[j->members[i].session].end_ns};
     }
     if (!rc) rc = ipw_join_rows_open(&job->rows, from, j->n, &j->at, err);
     free(from);
@@ -472,6 +481,7 @@ static int open_all(struct job *job, struct ipw_err *err)
     ipw_buf_release(&header);
     channels = ipw_join_rows_channels(job->rows, &n);
     ipw_ledger_rules_read(&job->j->rules, ipw_json_get(job->members[0].doc, "data"));
+    if (!j->runs) j->rules.reasons[IPW_DOMAIN_MACHINE][0] = '\0'; /* it has the meter's channel */
     job->ledger = ipw_ledger_rules_open(&job->j->rules, channels, n);
     job->feed = ipw_feed_new(job->ledger);
     ipw_feed_describe(job->feed, channels, n, job->j->rules.lm_remote);
