@@ -12,7 +12,8 @@ CREATE OR REPLACE TYPE ipw_figure AS STRUCT(joules DOUBLE, provenance VARCHAR, l
   estimate JSON);
 CREATE OR REPLACE TYPE ipw_energy AS STRUCT(cpu ipw_figure, dram ipw_figure, gpu ipw_figure, machine ipw_figure);
 CREATE OR REPLACE TYPE ipw_span AS STRUCT(kind VARCHAR, name VARCHAR, id BIGINT, attempt BIGINT, start_s DOUBLE,
-  end_s DOUBLE, outcome VARCHAR, error VARCHAR, result_bytes BIGINT, energy ipw_energy);
+  end_s DOUBLE, outcome VARCHAR, error VARCHAR, result_bytes BIGINT, argument_bytes BIGINT, cut_bytes BIGINT,
+  child_cpu_s DOUBLE, child_peak_bytes BIGINT, child_provenance VARCHAR, energy ipw_energy);
 CREATE OR REPLACE TYPE ipw_turn AS STRUCT(turn_index BIGINT, start_s DOUBLE, end_s DOUBLE, wall_clock_s DOUBLE,
   model VARCHAR, endpoint VARCHAR, attempts BIGINT, finish_reason VARCHAR, error VARCHAR, input_tokens BIGINT,
   output_tokens BIGINT, cached_tokens BIGINT, reasoning_tokens BIGINT, tokens_estimated BOOLEAN,

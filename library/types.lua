@@ -6,6 +6,7 @@
 ---@field tools? userdata|table[] kit.schemas, or a list of your own
 ---@field tool_choice? string|table "auto", "none", "required", or a tool's
 ---@field model? string another model of the same server
+---@field sub_model? boolean true: the model and server of --sub-model and --sub-url, else the run's
 ---@field temperature? number
 ---@field top_p? number
 ---@field seed? integer
@@ -37,6 +38,7 @@
 ---@field input? table[] { name, type, what it is, optional=, default=, enum=, min=, max=, items= } each
 ---@field needs? string[] "proc", "http", "search"
 ---@field serial? boolean it changes something: never in parallel with another call
+---@field effects? string what a call changes or reaches besides its result; "none"
 ---@field seconds? number a call that takes longer ends with "timeout" (a tool with a file of its own)
 ---@field retries? integer how often a call is repeated after nil, reason, true; or after an error {retryable=true}
 ---@field run fun(args: table, ctx: ipw.Context): any, string?, boolean? text or a table; or nil and a reason

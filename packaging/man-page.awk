@@ -146,6 +146,10 @@ END {
         section_of_readme("Exit status")
         section_of_readme("Run folder")
         section_of_readme("Environment")
+        print ".SH FILES\n.TP\n.I PREFIX/share/ipw\\-agent"
+        print "Agents, datasets, Lua modules, prices and the page of reports. An edited copy replaces the built\\-in file."
+        print ".TP\n.I ~/.local/share/ipw\\-agent"
+        print "Your own agents, tools, datasets, formats, and modules in lua/. They come before the program's."
         exit
     }
     print ".SH SEE ALSO\n.BR ipw\\-agent (1)"

@@ -7,6 +7,9 @@ return {
   input = {
     { "expression", "string", "For example (17.5 + 4) * 3 or round(10 / 3, 2)." },
   },
+  effects = "none",
+  seconds = 0,
+  retries = 0,
   run = function(args)
     local calc = require "ipw.calc" -- here, so that a query loads it only when it calculates
     local value, why = calc.eval(args.expression)

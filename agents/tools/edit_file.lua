@@ -47,6 +47,9 @@ return {
     { "new", "string", "The text in its place; empty: it is removed." },
     { "all", "boolean", "Replace every occurrence.", default = false },
   },
+  effects = "changes a file of the workspace",
+  seconds = 0,
+  retries = 0,
   serial = true,
 
   run = function(args)

@@ -6,6 +6,9 @@ return {
   input = {
     { "answer", "string", "The answer alone: a number, a few words, or a comma-separated list." },
   },
+  effects = "ends the query",
+  seconds = 0,
+  retries = 0,
   run = function(args)
     return { final = args.answer }
   end,

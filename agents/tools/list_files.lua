@@ -28,6 +28,9 @@ return {
   input = {
     { "folder", "string", "Only of this folder.", optional = true },
   },
+  effects = "none",
+  seconds = 0,
+  retries = 0,
 
   run = function(args)
     local folder = (args.folder or ""):gsub("^%./+", ""):gsub("/*$", "/")

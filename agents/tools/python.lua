@@ -20,6 +20,9 @@ return {
     { "code", "string", "A whole program; print() what you want to see." },
     { "seconds", "number", "Time limit.", default = 10, min = 1, max = 60 },
   },
+  effects = "runs a program, which may change the workspace",
+  seconds = 75,
+  retries = 0,
   needs = { "proc" },
   serial = true,
 
@@ -28,7 +31,7 @@ return {
     local out, why = proc.run { "python3", "-I", "-", input = code, seconds = args.seconds,
                                 memory = "512M", output = "64K" }
     if not out then return nil, why end
-    if out.timed_out then return nil, ("still running after %g s"):format(args.seconds) end
+    if out.timed_out then return nil, ("still running after %g s"):format(args.seconds), false, "timeout" end
     if out.signal then
       return nil, ("ended by signal %d\n%s"):format(out.signal, tail(out.stderr, 4000))
     end

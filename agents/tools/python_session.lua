@@ -16,6 +16,9 @@ return {
     { "code", "string", "One or several lines of Python." },
     { "seconds", "number", "Time limit.", default = 20, min = 1, max = 120 },
   },
+  effects = "runs a program, which may change the workspace",
+  seconds = 150,
+  retries = 0,
   needs  = { "proc" },
   serial = true,
 
@@ -26,10 +29,10 @@ return {
       if not session then return nil, why end
     end
     local code = args.code:match("^%s*```[%w]*\r?\n(.-)\n?```%s*$") or args.code
-    local text, ok = session:run(code, args.seconds)
+    local text, ok, word = session:run(code, args.seconds)
     if not text then
       session = nil
-      return nil, ok .. "; the session was ended, its variables are lost"
+      return nil, ok .. "; the session was ended, its variables are lost", false, word
     end
     if not ok then return nil, text end
     return text ~= "" and text or "(it ran, and printed nothing)"

@@ -30,7 +30,8 @@ local function window(lines, start, count, unit)
   return table.concat(out, "\n"), at - 1
 end
 
-local function show_rows(name, rows, start, count)
+--- Rows as a table; `columns`: their number, where rows have holes.
+local function show_rows(name, rows, start, count, columns)
   local header = rows[1]
   if not header then return name .. ": empty" end
   local n = #rows - 1
@@ -38,7 +39,12 @@ local function show_rows(name, rows, start, count)
     return nil, ("%s has %d rows; start=%d is past the end"):format(name, n, start)
   end
   local part = { header }
+  if columns then count = math.min(count, SHOWN_BYTES // columns + 1) end -- more would not be shown
   for i = start, math.min(n, start + count - 1) do part[#part + 1] = rows[i + 1] end
+  for i, row in ipairs(columns and part or {}) do
+    part[i] = {}
+    for c = 1, columns do part[i][c] = row[c] or "" end
+  end
   local laid_out = preview.lines(preview.table_text(part))
   local body, shown = window(laid_out, 1, #laid_out, "rows")
   local last = start + shown - 2
@@ -46,7 +52,7 @@ local function show_rows(name, rows, start, count)
   if last < n then
     body = body .. ("\n[... %d more rows; continue with start=%d]"):format(n - last, last + 1)
   end
-  return ("%s: %d rows, %d columns\n%s"):format(name, n, #header, body)
+  return ("%s: %d rows, %d columns\n%s"):format(name, n, columns or #header, body)
 end
 
 local function show_lines(name, lines, args)
@@ -153,7 +159,7 @@ local function show_sheets(name, zip, args)
   if columns == 0 then rows = {} end
   local title = #names > 1 and ("%s, sheet '%s' (part) of %s"):format(name, chosen.name, table.concat(names, ", "))
     or ("%s, sheet '%s'"):format(name, chosen.name)
-  local text, why = show_rows(title, rows, args.start, args.lines)
+  local text, why = show_rows(title, rows, args.start, args.lines, columns)
   if text and cut then text = text .. "\n[... rows beyond 100000 are not read]" end
   return text, why
 end
@@ -237,6 +243,10 @@ return {
     { "lines", "integer", "How many lines or rows at most.", default = 500, min = 1 },
     { "part", "string", "xlsx: a sheet; pdf: a page or pages (3-5); zip: a file in it.", optional = true },
   },
+
+  effects = "runs pdftotext for a PDF",
+  seconds = 120,
+  retries = 0,
 
   run = function(args)
     local bytes, why = fs.read(args.path)

@@ -55,6 +55,9 @@ return {
     { "path", "string", "Only in this file or folder.", optional = true },
     { "match_case", "boolean", "Tell upper from lower case.", default = false },
   },
+  effects = "none",
+  seconds = 0,
+  retries = 0,
 
   run = function(args)
     if args.text == "" then return nil, "text: nothing to look for" end

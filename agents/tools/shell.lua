@@ -15,6 +15,9 @@ return {
     { "command", "string", "A command line for sh; pipes and several commands are allowed." },
     { "seconds", "number", "Time limit.", default = 20, min = 1, max = 120 },
   },
+  effects = "runs programs, which may change the workspace",
+  seconds = 150,
+  retries = 0,
   needs  = { "proc" },
   serial = true,
 
@@ -23,7 +26,9 @@ return {
                                 output = SHOWN_BYTES }
     if not out then return nil, why end
     local shown = clip((out.stdout .. (out.stderr ~= "" and "\n" .. out.stderr or "")):gsub("%s+$", ""), SHOWN_BYTES)
-    if out.timed_out then return nil, ("still running after %g s\n%s"):format(args.seconds, shown) end
+    if out.timed_out then
+      return nil, ("still running after %g s\n%s"):format(args.seconds, shown), false, "timeout"
+    end
     if out.signal then return nil, ("ended by signal %d\n%s"):format(out.signal, shown) end
     if out.code ~= 0 then return nil, ("exit status %d\n%s"):format(out.code, shown) end
     return shown:find("%S") and shown or "(it ran, and printed nothing)"

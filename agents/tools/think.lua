@@ -6,6 +6,9 @@ return {
   input = {
     { "thought", "string", "The thought." },
   },
+  effects = "none",
+  seconds = 0,
+  retries = 0,
   run = function(args)
     if not args.thought:find("%S") then return nil, "the thought is empty" end
     return "Noted."

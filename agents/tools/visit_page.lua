@@ -80,6 +80,7 @@ return {
     { "part", "integer", "Which part.", default = 1, min = 1 },
     { "links", "boolean", "Keep links as [text](address).", default = false },
   },
+  effects = "asks a web server; keeps what is no text in the workspace",
   needs   = { "http" },
   seconds = 60,
   retries = 1,

@@ -96,6 +96,7 @@ return {
     { "query", "string", "Words to search for." },
     { "count", "integer", "How many results at most.", default = 8, min = 1, max = 20 },
   },
+  effects = "asks the search engine of --search",
   needs   = { "search" },
   seconds = 60,
   retries = 2,

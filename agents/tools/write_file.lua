@@ -10,6 +10,9 @@ return {
     { "content", "string", "The whole text." },
     { "append", "boolean", "Write behind what the file has.", default = false },
   },
+  effects = "changes a file of the workspace",
+  seconds = 0,
+  retries = 0,
   serial = true,
 
   run = function(args)

@@ -22,10 +22,11 @@ local Session = {}
 function python.open(functions) end
 
 --- Runs code; returns what it printed with the value of a last expression, and whether it went without
---- an exception. At the time limit, and if the child has ended: nil and a reason; the session is over.
+--- an exception. At the time limit, and if the child has ended: nil, a reason, and "timeout" at the limit;
+--- the session is over.
 ---@param code string
 ---@param seconds number between two calls of functions
----@return string? text, boolean|string ok
+---@return string? text, boolean|string ok, string? word
 function Session:run(code, seconds) end
 
 --- Ends the session.

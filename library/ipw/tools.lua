@@ -7,7 +7,8 @@
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
---- A tool is a Lua file that returns { name, about, input, run, needs, serial, seconds, retries }. Its
+--- A tool is a Lua file that returns { name, about, input, run, needs, serial, effects,
+--- seconds, retries }. Its
 --- run(args, ctx) returns text (or a table, sent as JSON); or nil and a reason, which the model reads.
 --- Arguments are checked against `input` before the call. Every call is a span in the trace. Of a long
 --- result the model reads 64 KiB: head and tail, with the number of missing bytes between.

@@ -9,7 +9,7 @@ local nearest = require("ipw.core.script").nearest
 local check = {}
 
 local fields = {
-  tool    = { "name", "about", "input", "run", "needs", "serial", "seconds", "retries" },
+  tool    = { "name", "about", "input", "run", "needs", "serial", "effects", "seconds", "retries" },
   agent   = { "name", "about", "defaults", "run" },
   dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "rule", "repo",
     "config", "split", "revision", "spec", "columns", "map", "rows", "gated", "judge", "files", "locate",
@@ -160,8 +160,9 @@ function check.tool(tool)
     if tool.serial ~= nil and type(tool.serial) ~= "boolean" then
       add("serial", "serial: expected true or false")
     end
-    if tool.seconds ~= nil and (type(tool.seconds) ~= "number" or tool.seconds <= 0) then
-      add("seconds", "seconds: expected a number above 0")
+    if tool.effects ~= nil then needs_text(tool, "effects", add, "what a call changes or reaches, or \"none\"") end
+    if tool.seconds ~= nil and (type(tool.seconds) ~= "number" or tool.seconds < 0) then
+      add("seconds", "seconds: expected a number, 0 for a tool that never waits")
     end
     if tool.retries ~= nil and (math.type(tool.retries) ~= "integer" or tool.retries < 0
       or tool.retries > 5) then

@@ -11,6 +11,7 @@ return function(text, limit)
   if #text <= limit then return text end
   local head = floor_char(text, limit * 3 // 4)
   local tail = floor_char(text, #text - limit // 4)
+  require("ipw.core.tool").cut(tail - head) -- of the tool call that runs
   return ("%s\n[... %d bytes left out ...]\n%s"):format(text:sub(1, head), tail - head,
     text:sub(tail + 1))
 end

@@ -33,7 +33,9 @@ rows.columns = {
     "cost_usd REAL" },
   spans = with_energy {
     "query INTEGER", "turn_index INTEGER", "span_index INTEGER", "kind TEXT", "name TEXT", "attempt INTEGER",
-    "start_s REAL", "end_s REAL", "outcome TEXT", "error TEXT", "result_bytes INTEGER" },
+    "start_s REAL", "end_s REAL", "outcome TEXT", "error TEXT", "result_bytes INTEGER",
+    "argument_bytes INTEGER", "cut_bytes INTEGER", "child_cpu_s REAL", "child_peak_bytes INTEGER",
+    "child_provenance TEXT" },
 }
 
 local function put_energy(row, part)

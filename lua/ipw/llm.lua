@@ -67,7 +67,8 @@ function llm.size(thread) return require "ipw.trim".size(thread) end
 function llm.trim(thread, tokens) return require "ipw.trim".trim(thread, tokens) end
 
 --- Sends the conversation and waits for the reply. It looks blocking, but other queries run meanwhile.
---- Fields: messages (required), tools, tool_choice, model, temperature, top_p, seed, max_tokens, stop,
+--- Fields: messages (required), tools, tool_choice, model, sub_model (true: asks the model and server of
+--- --sub-model and --sub-url, else the run's), temperature, top_p, seed, max_tokens, stop,
 --- response_format, force_output_tokens (exact length of the reply: llama.cpp, vLLM and SGLang), extra
 --- (a table of further body fields), and on_text. A missing field comes from the command line, else
 --- from the server's default. on_text(piece, kind) gets each piece as it arrives; kind is "text" or

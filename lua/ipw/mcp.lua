@@ -11,6 +11,8 @@ local json = require "ipw.json"
 
 local MODERN = "2026-07-28"
 local LEGACY = { ["2025-11-25"] = true, ["2025-06-18"] = true, ["2025-03-26"] = true, ["2024-11-05"] = true }
+local UNSUPPORTED_VERSION = -32022
+local INPUT_ROUNDS = 4
 local PROBE_SECONDS, START_SECONDS = 2, 30 -- at most; a call: --mcp-timeout
 local PAGES_MAX, TOOLS_MAX, SCHEMA_BYTES, ABOUT_BYTES = 64, 512, 64 * 1024, 8000
 
@@ -28,7 +30,7 @@ local function error_text(err)
   return (type(err.message) == "string" and err.message or "an error without a message") .. code
 end
 
---- The result of a request; or nil, a reason and a word.
+--- The result of a request; or nil, a reason, a word, the HTTP status and the error of the server.
 function Client:ask(method, params, seconds)
   self.last = self.last + 1
   local body = json.object {}
@@ -40,25 +42,33 @@ function Client:ask(method, params, seconds)
     body._meta["io.modelcontextprotocol/clientCapabilities"] = json.object {}
   end
   local message = { jsonrpc = "2.0", id = self.last, method = method, params = body }
-  local said, why, word = self.transport:exchange(message, seconds)
-  if not said then return nil, why, word end
-  if type(said.error) == "table" then return nil, error_text(said.error), "refused", said.status end
+  local said, why, word, status = self.transport:exchange(message, seconds)
+  if not said then return nil, why, word, status end
+  if type(said.error) == "table" then return nil, error_text(said.error), "refused", said.status, said.error end
   if type(said.result) ~= "table" then return nil, "an answer without a result", "refused" end
   return said.result
 end
 
 -- the start ---------------------------------------------------------------------------------------
 
+--- Whether a server names our revision in a list of those that it knows.
+local function has_modern(list)
+  for _, version in ipairs(type(list) == "table" and list or {}) do
+    if version == MODERN then return true end
+  end
+end
+
 --- Whether the server speaks the revision without a handshake.
 function Client:probe(seconds)
   self.modern, self.transport.modern, self.transport.version = true, true, MODERN
-  local info, why, word = self:ask("server/discover", {}, seconds)
-  for _, version in ipairs(info and type(info.supportedVersions) == "table" and info.supportedVersions or {}) do
-    if version == MODERN then
-      local meta = type(info._meta) == "table" and info._meta or {}
-      self.info = meta["io.modelcontextprotocol/serverInfo"]
-      return true
-    end
+  local info, why, word, _, bad = self:ask("server/discover", {}, seconds)
+  if bad and bad.code == UNSUPPORTED_VERSION and type(bad.data) == "table" and has_modern(bad.data.supported) then
+    info, why, word = self:ask("server/discover", {}, seconds)
+  end
+  if info and has_modern(info.supportedVersions) then
+    local meta = type(info._meta) == "table" and info._meta or {}
+    self.info = meta["io.modelcontextprotocol/serverInfo"]
+    return true
   end
   self.modern, self.transport.modern, self.transport.version = false, false, nil
   self.transport.timeouts = 0
@@ -126,6 +136,21 @@ end
 
 local function text_or(value, other) return type(value) == "string" and value or other end
 
+--- Whether each "x-mcp-header" of a schema can be a header: a word of HTTP, used once, on a value that is
+--- written in one way.  The protocol forbids a tool that has another one.
+local function good_headers(schema)
+  local taken = {}
+  for _, p in pairs(schema.properties) do
+    local name = type(p) == "table" and p["x-mcp-header"]
+    if name then
+      if type(name) ~= "string" or not name:find("^[%w!#$%%&'*+.^_`|~-]+$") or taken[name:lower()] then return false end
+      if p.type ~= "string" and p.type ~= "integer" and p.type ~= "boolean" then return false end
+      taken[name:lower()] = true
+    end
+  end
+  return true
+end
+
 --- One entry of tools/list as { name, about, schema, serial }; nil if it cannot be offered.
 local function tool_of(entry)
   if type(entry) ~= "table" or type(entry.name) ~= "string" or entry.name == "" or #entry.name > 256 then return end
@@ -136,7 +161,7 @@ local function tool_of(entry)
     schema.properties = json.object {}
   end
   local ok, encoded = pcall(json.encode, schema)
-  if not ok or #encoded > SCHEMA_BYTES then return end
+  if not ok or not good_headers(schema) or #encoded > SCHEMA_BYTES then return end
   local notes = type(entry.annotations) == "table" and entry.annotations or {}
   local about = text_or(entry.description, text_or(entry.title, entry.name))
   return { name = entry.name, about = require "ipw.clip"(about, ABOUT_BYTES), schema = schema,
@@ -166,12 +191,37 @@ local function header_values(schema, args)
   local out
   for key, p in pairs(schema.properties) do
     local name, value = type(p) == "table" and p["x-mcp-header"], args[key]
-    if type(name) == "string" and name:find("^[%w-]+$") and (type(value) ~= "table" and value ~= nil) then
+    local kind = type(value)
+    if name and (kind == "string" or kind == "number" or kind == "boolean") then
       out = out or {}
-      out[name] = tostring(value)
+      out[name] = tostring(kind == "number" and math.tointeger(value) or value)
     end
   end
   return out
+end
+
+--- The answers to what a server asks for in the middle of a call: no person is there, so each question
+--- to one is declined.  Nil for other requests.
+local function declined(requests)
+  local answers = json.object {}
+  for key, request in pairs(type(requests) == "table" and requests or {}) do
+    if type(request) ~= "table" or request.method ~= "elicitation/create" then return nil end
+    answers[key] = { action = "decline" }
+  end
+  return answers
+end
+
+--- The result of tools/call, after the server's questions; or nil and as ask().
+function Client:call_result(params)
+  local result, why, word, status
+  for _ = 1, INPUT_ROUNDS do
+    params._meta = { progressToken = self.last + 1 }
+    result, why, word, status = self:ask("tools/call", params, self.seconds)
+    local answers = result and result.resultType == "input_required" and declined(result.inputRequests)
+    if not answers then break end
+    params.inputResponses, params.requestState = answers, result.requestState
+  end
+  return result, why, word, status
 end
 
 --- Calls a tool: text; or nil, a reason, false and a word of the outcome.
@@ -191,12 +241,11 @@ function Client:call(tool, args)
     return nil, ("the server of this tool has ended: %s"):format(self.transport.gone), false, "tool_gone"
   end
   self.transport.extra = self.modern and header_values(tool.schema, args) or nil
-  local params = { name = tool.name, arguments = args, _meta = { progressToken = self.last + 1 } }
-  local result, why, word, status = self:ask("tools/call", params, self.seconds)
-  if not result and self.transport.session and (status == 404 or status == 400) and not self.renewed then
-    self.renewed = true -- the session is over, so nothing was called
-    self.transport.session = nil
-    if self:handshake() then result, why, word = self:ask("tools/call", params, self.seconds) end
+  local params = { name = tool.name, arguments = args }
+  local result, why, word, status = self:call_result(params)
+  if not result and self.transport.session and (status == 404 or status == 400) then
+    self.transport.session = nil -- it is over, so nothing was called
+    if self:handshake() then result, why, word = self:call_result(params) end
   end
   if result then return require("ipw.mcp_content")(result, tool.name) end
   if word == "gone" or word == "flood" then

@@ -1,14 +1,15 @@
 --- ipw.mcp_http: the messages of an MCP server at an address (streamable HTTP).
 --
 -- A transport of ipw.mcp (see ipw.mcp_stdio).  Each message is a POST; the answer is JSON or a stream of
--- events.  A stream that ends before the answer is asked for again by the number of its last event.
+-- events, which is read up to the answer.  A stream that ends before the answer is asked for again by the
+-- number of its last event.
 
 local core = require "ipw.core.http"
 local json = require "ipw.json"
 local run  = require "ipw.core.run"
 
 local MESSAGE_BYTES = 16 * 1024 * 1024
-local AGAIN_MAX, AGAIN_SECONDS = 10, 1
+local AGAIN_MAX, AGAIN_SECONDS, END_SECONDS = 10, 1, 2
 
 local Http = {}
 Http.__index = Http
@@ -66,7 +67,7 @@ function Http:resume(message, last, pause, stop)
     local headers = self:headers(message)
     headers.Accept, headers["Content-Type"], headers["Last-Event-ID"] = "text/event-stream", nil, last
     local r, why, word = core.request { server = self.number, method = "GET", headers = headers,
-      seconds = math.max(0.01, stop - run.now()), max_bytes = MESSAGE_BYTES }
+      seconds = math.max(0.01, stop - run.now()), max_bytes = MESSAGE_BYTES, ["until"] = message.id }
     if not r then return nil, why, word end
     if r.status ~= 200 then break end
     local messages, newer, asked = events(r.body)
@@ -77,12 +78,22 @@ function Http:resume(message, last, pause, stop)
   return nil, "the stream of the server ended without an answer"
 end
 
+function Http:post(message, seconds)
+  return core.request { server = self.number, method = "POST", body = json.encode(message),
+    headers = self:headers(message), seconds = seconds, max_bytes = MESSAGE_BYTES, ["until"] = message.id }
+end
+
 function Http:exchange(message, seconds)
   local stop = run.now() + seconds
-  local r, why, word = core.request { server = self.number, method = "POST", body = json.encode(message),
-    headers = self:headers(message), seconds = seconds, max_bytes = MESSAGE_BYTES }
+  local r, why, word = self:post(message, seconds)
   if not r then
-    if word == "timeout" then why = ("no answer within %g s"):format(seconds) end
+    if word == "timeout" then
+      why = ("no answer within %g s"):format(seconds)
+      if message.id and self.session then -- else the end of the request cancels it
+        self:post({ jsonrpc = "2.0", method = "notifications/cancelled",
+          params = { requestId = message.id, reason = "timeout" } }, END_SECONDS)
+      end
+    end
     return nil, why, word
   end
   if message.method == "initialize" then self.session = r.headers["mcp-session-id"] end
@@ -104,9 +115,15 @@ end
 
 function Http:tell(message) return self:exchange(message, 10) end
 
---- Closing happens outside of the tools, where a replay would ask for every request again: so the
---- session is left to end on its own.
-function Http:close() self.session = nil end
+--- Ends the session at the server, which may refuse that.  A replay has no session, so this request is
+--- not recorded.
+function Http:close()
+  local session = self.session
+  self.session = nil
+  if not session then return end
+  pcall(core.request, { server = self.number, method = "DELETE", quiet = true, seconds = END_SECONDS,
+    headers = { ["Mcp-Session-Id"] = session, ["MCP-Protocol-Version"] = self.version } })
+end
 
 --- Reaches the server of that number.
 return function(number) return setmetatable({ number = number }, Http) end

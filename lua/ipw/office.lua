@@ -6,6 +6,7 @@ local run = require "ipw.core.run"
 local xml = require "ipw.xml"
 
 local MEMBER_BYTES <const> = 16 * 1024 * 1024
+local ALL_BYTES <const> = 64 * 1024 * 1024 -- unpacked for one file: slides can name one part 500 times
 local STEPS_BETWEEN_PAUSES <const> = 20000
 local MAX_ROWS, MAX_COLUMNS, MAX_SLIDES = 100000, 512, 500
 
@@ -15,6 +16,8 @@ local office = {}
 local function walk(zip, name)
   local text, why = zip:read(name, MEMBER_BYTES)
   if not text then error({ why = why }, 0) end
+  zip.walked = (zip.walked or 0) + #text
+  if zip.walked > ALL_BYTES then error({ why = ("has more than %d bytes unpacked"):format(ALL_BYTES) }, 0) end
   if text:sub(1, 2) == "\xFF\xFE" or text:sub(1, 2) == "\xFE\xFF" then
     error({ why = ("'%s' is not UTF-8"):format(name) }, 0)
   end
@@ -57,7 +60,7 @@ local function shared_strings(zip, name)
     elseif kind == "close" and a == "rPh" then sound = false
     elseif kind == "open" and a == "t" then reading = parts ~= nil and not sound
     elseif kind == "close" and a == "t" then reading = false
-    elseif kind == "text" and reading then parts[#parts + 1] = a
+    elseif kind == "text" and reading and parts then parts[#parts + 1] = a
     elseif kind == "close" and a == "si" and parts then
       out[#out + 1] = table.concat(parts)
       parts = nil
@@ -143,14 +146,14 @@ function office.workbook(zip)
   return book
 end
 
---- The rows of a sheet as lists of texts; rows and cells that the file leaves out are empty. Second:
---- whether rows were left out.
+--- The rows of a sheet, each with texts by the number of their column: a cell that the file leaves out is nil,
+--- so that a far cell costs no more than a near one. Second: whether rows were left out. Third: the last column.
 function office.rows(zip, book, sheet)
   book.strings = book.strings or shared_strings(zip, book.strings_part)
   book.dates = book.dates or date_styles(zip, book.styles_part)
   if not sheet.part then error({ why = ("the sheet '%s' has no cells"):format(sheet.name) }, 0) end
   local rows, row, cell, reading = {}, nil, nil, false
-  local widest = 0
+  local widest, last = 0, 0
   local function finish()
     local text = table.concat(cell.parts)
     if cell.kind == "s" then text = book.strings[(tonumber(text) or -1) + 1] or ""
@@ -158,10 +161,10 @@ function office.rows(zip, book, sheet)
     elseif cell.kind == nil or cell.kind == "n" then
       if book.dates[cell.style] and tonumber(text) then text = date_text(tonumber(text), book.from_1904) or text end
     end
-    if cell.column <= MAX_COLUMNS then
-      while #row < cell.column - 1 do row[#row + 1] = "" end
-      row[cell.column] = text
-      widest = math.max(widest, cell.column)
+    last = cell.column
+    if last <= MAX_COLUMNS then
+      row[last] = text
+      widest = math.max(widest, last)
     end
   end
   for kind, a, inside in walk(zip, sheet.part) do
@@ -169,23 +172,20 @@ function office.rows(zip, book, sheet)
       local number = math.tointeger(tonumber(xml.attribute(inside, "r") or #rows + 1)) or #rows + 1
       if number > MAX_ROWS then return rows, true, widest end
       while #rows < number - 1 do rows[#rows + 1] = {} end
-      row = {}
+      row, last = {}, 0
       rows[#rows + 1] = row
     elseif kind == "open" and a == "c" and row then
       local ref = xml.attribute(inside, "r")
       cell = { parts = {}, kind = xml.attribute(inside, "t"), style = tonumber(xml.attribute(inside, "s") or 0),
-               column = ref and column_of(ref) or #row + 1 }
-      if cell.column < 1 then cell.column = #row + 1 end
+               column = ref and column_of(ref) or 0 }
+      if cell.column < 1 then cell.column = last + 1 end
     elseif kind == "open" and (a == "v" or a == "t") then reading = cell ~= nil
     elseif kind == "close" and (a == "v" or a == "t") then reading = false
-    elseif kind == "text" and reading then cell.parts[#cell.parts + 1] = a
+    elseif kind == "text" and reading and cell then cell.parts[#cell.parts + 1] = a
     elseif kind == "close" and a == "c" and cell then
       finish()
       cell = nil
     end
-  end
-  for _, r in ipairs(rows) do
-    while #r < widest do r[#r + 1] = "" end
   end
   return rows, false, widest
 end
@@ -212,15 +212,16 @@ local function paragraphs(zip, part)
     elseif kind == "close" and a == "p" then
       local text = prefix .. table.concat(line)
       if cells and #cells > 0 then
-        cells[#cells] = cells[#cells] .. (cells[#cells] ~= "" and " " or "") .. table.concat(line)
+        if #line > 0 then table.insert(cells[#cells], table.concat(line)) end
       elseif text:find("%S") then
         out[#out + 1] = text
       end
       line = {}
     elseif a == "tbl" then depth = depth + (kind == "open" and 1 or -1)
     elseif kind == "open" and a == "tr" and depth == 1 then cells = {}
-    elseif kind == "open" and a == "tc" and depth == 1 and cells then cells[#cells + 1] = ""
+    elseif kind == "open" and a == "tc" and depth == 1 and cells then cells[#cells + 1] = {}
     elseif kind == "close" and a == "tr" and depth == 1 and cells then
+      for i, texts in ipairs(cells) do cells[i] = table.concat(texts, " ") end
       out[#out + 1] = table.concat(cells, " | ")
       cells = nil
     end

@@ -91,7 +91,8 @@ function preview.table_text(rows)
     for c, cell in ipairs(row) do
       cell = cell:gsub("%s+", " ")
       if width_of(cell) > 60 then
-        cell = cell:sub(1, (utf8.offset(cell, 60) or 61) - 1) .. "\u{2026}"
+        local stop = utf8.len(cell) and utf8.offset(cell, 60) or 60 -- it need not be UTF-8
+        cell = cell:sub(1, stop - 1) .. "\u{2026}"
       end
       cells[r][c] = cell
       columns[c] = math.max(columns[c] or 0, width_of(cell))

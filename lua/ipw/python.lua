@@ -6,6 +6,7 @@
 ---
 --- What the code prints goes to a file of the child, so that it cannot be taken for an answer. The code
 --- can also call functions of the script: see python.open.
+local core = require "ipw.core.tool"
 local json = require "ipw.json"
 local proc = require "ipw.proc"
 
@@ -65,7 +66,7 @@ for line in asked:
     if size > most:
         text += b"\n[... %d bytes left out ...]\n" % (size - most // 2 * 2)
         text += os.pread(kept.fileno(), most // 2, size - most // 2)
-    say({"n": m["n"], "ok": ok, "text": text.decode("utf-8", "replace")})
+    say({"n": m["n"], "ok": ok, "text": text.decode("utf-8", "replace"), "cut": max(0, size - most)})
 ]]
 
 local python = {}
@@ -95,10 +96,11 @@ function Session:answer(said)
 end
 
 --- Runs code; returns what it printed with the value of a last expression, and whether it went without
---- an exception. At the time limit, and if the child has ended: nil and a reason; the session is over.
+--- an exception. At the time limit, and if the child has ended: nil, a reason, and "timeout" at the limit;
+--- the session is over.
 ---@param code string
 ---@param seconds number between two calls of functions
----@return string? text, boolean|string ok
+---@return string? text, boolean|string ok, string? word
 function Session:run(code, seconds)
   self.number = self.number + 1
   self.child:send(json.encode { code = code, n = self.number, most = SHOWN_BYTES } .. "\n")
@@ -107,10 +109,12 @@ function Session:run(code, seconds)
     local line, why, word = self.child:line(seconds)
     if not line then
       self:close()
-      return nil, word == "timeout" and ("still running after %g s"):format(seconds) or why
+      if word == "timeout" then return nil, ("still running after %g s"):format(seconds), word end
+      return nil, why
     end
     local said = json.decode(line)
     if type(said) == "table" and said.n == self.number and type(said.text) == "string" then
+      if math.type(said.cut) == "integer" then core.cut(said.cut) end
       return (said.text:gsub("%s+$", "")), said.ok == true
     elseif type(said) == "table" and type(said.call) == "string" then
       calls = calls + 1

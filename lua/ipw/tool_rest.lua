@@ -73,7 +73,7 @@ end
 
 --- One try: as pcall(tool.run, ...), and a word if the time is over.
 local function try(tool, args, ctx, timed)
-  if not (timed and tool.seconds) then return pcall(tool.run, args, ctx) end
+  if not timed or (tool.seconds or 0) == 0 then return pcall(tool.run, args, ctx) end
   local got = within(tool.seconds, function() return pcall(tool.run, args, ctx) end)
   if not got then return true, nil, ("no result within %g s"):format(tool.seconds), false, "timeout" end
   return table.unpack(got, 1, 4)

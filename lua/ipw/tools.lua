@@ -4,7 +4,8 @@
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
---- A tool is a Lua file that returns { name, about, input, run, needs, serial, seconds, retries }. Its
+--- A tool is a Lua file that returns { name, about, input, run, needs, serial, effects,
+--- seconds, retries }. Its
 --- run(args, ctx) returns text (or a table, sent as JSON); or nil and a reason, which the model reads.
 --- Arguments are checked against `input` before the call. Every call is a span in the trace. Of a long
 --- result the model reads 64 KiB: head and tail, with the number of missing bytes between.
@@ -120,7 +121,7 @@ local function execute(kit, tool, name, args, timed)
   if not checked then return "bad_arguments", "error: " .. why end
   local ctx = setmetatable({ tool = name }, context)
   local ok, result, second, word, _
-  if tool.retries or (timed and tool.seconds) then
+  if (tool.retries or 0) > 0 or (timed and (tool.seconds or 0) > 0) then
     ok, result, second, word = rest().attempt(tool, checked, ctx, timed)
   else
     ok, result, second, _, word = pcall(tool.run, checked, ctx)

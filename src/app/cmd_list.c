@@ -14,6 +14,7 @@
 #include "energy/select.h"
 #include "energy/watch.h"
 #include "script/embedded.h"
+#include "script/installed.h"
 #include "script/search.h"
 #include "script/vm.h"
 
@@ -252,7 +253,7 @@ int ipw_cmd_show(int argc, char **argv)
         for (f = ipw_embedded_files; f->path; f++) puts(f->path);
         return IPW_EXIT_OK;
     }
-    f = ipw_embedded_find(args[0]);
+    f = ipw_installed_find(args[0]);
     if (!f) {
         fail_no_builtin(args[0], &err);
         return ipw_exit_with(&err, IPW_EXIT_USAGE);

@@ -13,6 +13,7 @@
 #include "base/open.h"
 #include "base/text.h"
 #include "script/embedded.h"
+#include "script/installed.h"
 
 enum { MAX_BYTES = 1024 * 1024, MAX_NAME = 64 };
 
@@ -68,7 +69,7 @@ static int write_file(const char *path, const char *template, const struct kind 
                       const char *name, struct ipw_err *err)
 {
     char *embedded = ipw_asprintf("lua/ipw/templates/%s.lua", template);
-    const struct ipw_embedded_file *f = ipw_embedded_find(embedded);
+    const struct ipw_embedded_file *f = ipw_installed_find(embedded);
     struct ipw_buf text = IPW_BUF(MAX_BYTES);
     const char *at, *hit;
     int fd, rc = 0;

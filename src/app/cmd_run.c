@@ -34,6 +34,7 @@ static const struct ipw_opt options[] = {
     {"model", 'm', IPW_OPT_STR, AT(server.model), "NAME", "model name; demo is built in"},
     {"", 0, IPW_OPT_BLOCK, AT(server.net), NULL, NULL, .rows = ipw_net_option_rows},
     {"api-key-env", 0, IPW_OPT_STR, AT(server.api_key_env), "VAR", "variable with the API key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
+    {"", 0, IPW_OPT_BLOCK, AT(server.sub), NULL, NULL, .rows = ipw_sub_model_option_rows},
     {"temperature", 't', IPW_OPT_NUM, AT(agent.temperature), "X", "temperature (default: the agent's or server's)"},
     {"seed", 0, IPW_OPT_INT, AT(agent.seed), "N", "seed for requests and scripts", INT64_MIN + 1, INT64_MAX},
     {"max-tokens", 0, IPW_OPT_INT, AT(agent.max_tokens), "N", "output tokens per reply", 1, INT64_MAX},
@@ -133,7 +134,9 @@ int ipw_cmd_run(int argc, char **argv)
     if (!rc) rc = ipw_limits_check(&o->limits, &err);
     if (!rc) rc = ipw_script_options_servers(&o->script, &err);
     if (!rc && o->script.servers && o->agent.untrusted)
-        rc = ipw_fail(&err, IPW_EINVAL, "--mcp: an --untrusted agent cannot use MCP servers");
+        rc = ipw_fail(&err, IPW_EINVAL,
+                      "--mcp: an --untrusted agent cannot use MCP servers, which have your rights. "
+                      "Leave out --mcp or --untrusted");
     if (!rc) rc = choose_shard(o, &folder, &err);
     if (rc) {
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);

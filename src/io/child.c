@@ -354,6 +354,7 @@ static void build_argv(struct strings *argv, const struct ipw_child_spec *spec)
     add_string(argv, ipw_strdup("ipw-agent"));
     add_string(argv, ipw_strdup("__exec"));
     add_string(argv, ipw_asprintf("parent=%ld", (long)getpid()));
+    if (spec->measured) add_string(argv, ipw_strdup(spec->sandbox ? "measured=2" : "measured=1"));
     if (spec->cpu_s > 0) add_string(argv, ipw_asprintf("cpu=%lld", (long long)spec->cpu_s));
     if (spec->memory_bytes) add_string(argv, ipw_asprintf("memory=%zu", spec->memory_bytes));
     if (spec->file_bytes) add_string(argv, ipw_asprintf("file=%zu", spec->file_bytes));
@@ -417,7 +418,9 @@ int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
     child->status_fd = status[0];
     child->loop = loop;
     child->exited = false;
+    child->usage = (struct ipw_child_usage){-1, 0};
     child->in_sandbox = spec->sandbox != NULL;
+    child->measured = spec->measured;
     child->next = children;
     children = child;
     return 0;
@@ -425,9 +428,20 @@ int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
 
 void ipw_child_signal(struct ipw_child *child, int signum) { kill(-child->pid, signum); }
 
-static bool read_errnum(const struct ipw_child *child, int *errnum)
+/* Reads an errno; false: none was written.  A report follows the errnos. */
+static bool read_errnum(struct ipw_child *child, int *errnum)
 {
-    return read(child->status_fd, errnum, sizeof *errnum) == (ssize_t)sizeof *errnum;
+    struct ipw_child_report report;
+    char *rest = (char *)&report + sizeof report.mark;
+    size_t n = sizeof report - sizeof report.mark;
+
+    if (read(child->status_fd, &report.mark, sizeof report.mark) != (ssize_t)sizeof report.mark)
+        return false;
+    *errnum = report.mark;
+    if (report.mark != PROC_REPORT) return true;
+    if (read(child->status_fd, rest, n) == (ssize_t)n)
+        ipw_child_usage_more(&child->usage, &report.usage);
+    return false;
 }
 
 /* For a program that a signal ended, bubblewrap returns the exit code of a shell: 128 plus the
@@ -444,11 +458,12 @@ void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end)
     struct rusage usage;
     int status, errnum = 0;
 
-    *end = (struct ipw_child_end){.exit_code = -1, .cpu_ns = -1};
+    *end = (struct ipw_child_end){.exit_code = -1};
     kill(-child->pid, SIGKILL);
     /* In a sandbox the helper first writes a 0 when it runs inside. */
     end->no_sandbox = child->in_sandbox && !(read_errnum(child, &errnum) && errnum == 0);
-    if (errnum || (!end->no_sandbox && read_errnum(child, &errnum))) end->exec_errno = errnum;
+    if (errnum > 0 || (!end->no_sandbox && read_errnum(child, &errnum))) end->exec_errno = errnum;
+    while (read_errnum(child, &errnum)) continue;
     close(child->status_fd);
     /* A process that has not exited hangs in the kernel.  It is reaped as an orphan when it
      * ends. */
@@ -456,11 +471,11 @@ void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end)
         if (WIFEXITED(status)) end->exit_code = WEXITSTATUS(status);
         if (WIFSIGNALED(status)) end->term_signal = WTERMSIG(status);
         if (child->in_sandbox) signal_of_code(end);
-        end->cpu_ns = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * IPW_NS_PER_S +
-                      (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+        if (!child->measured) ipw_child_usage_add(&child->usage, &usage);
     } else {
         end->term_signal = SIGKILL;
     }
+    end->usage = child->usage;
     for (struct ipw_child **c = &children; *c; c = &(*c)->next) {
         if (*c != child) continue;
         *c = child->next;

@@ -33,7 +33,7 @@ static void finish(struct ipw_confined *w)
     } else {
         w->loop->leftovers--;
         w->options.on_exit(w->options.ud, end.exec_errno ? 127 : end.exit_code, end.term_signal,
-                           end.cpu_ns);
+                           end.usage.cpu_ns);
     }
     free(w);
 }

@@ -34,6 +34,8 @@ struct ipw_web_call {
     char *fields[2 * MAX_HEADERS];
     size_t n_fields;
     ipw_web_fn done;
+    bool (*enough)(void *ud, const char *bytes, size_t n); /* or NULL */
+    bool stopped;                                          /* it was enough */
     void *ud;
 };
 
@@ -67,6 +69,11 @@ static void call_free(struct ipw_web_call *call)
     free(call->body);
     ipw_buf_release(&call->answer);
     free(call);
+}
+
+void ipw_web_watch(struct ipw_web_call *call, bool (*enough)(void *ud, const char *bytes, size_t n))
+{
+    call->enough = enough;
 }
 
 void ipw_web_cancel(struct ipw_web_call *call)
@@ -229,7 +236,9 @@ static int on_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
     struct ipw_web_call *call = ud;
 
     (void)t_ns;
-    return ipw_buf_add(&call->answer, bytes, n);
+    if (ipw_buf_add(&call->answer, bytes, n)) return 1;
+    call->stopped = call->enough && call->enough(call->ud, bytes, n);
+    return call->stopped;
 }
 
 static int launch(struct ipw_web_call *call, struct ipw_err *err);
@@ -281,7 +290,7 @@ static void on_done(void *ud, const struct ipw_http_result *r)
         finish(call, err.code, err.text, r);
         return;
     }
-    switch (r->end) {
+    switch (call->stopped ? IPW_HTTP_OK : r->end) {
     case IPW_HTTP_OK: finish(call, IPW_OK, NULL, r); return;
     case IPW_HTTP_TIMEOUT: finish(call, IPW_ETIMEOUT, r->error, r); return;
     case IPW_HTTP_TOO_LARGE:

@@ -48,5 +48,9 @@ int ipw_web_start(struct ipw_web_call **out, struct ipw_web *web,
                   const struct ipw_http_request *request, int max_redirects, ipw_web_fn done,
                   void *ud, struct ipw_err *err);
 void ipw_web_cancel(struct ipw_web_call *call);
+/* Calls `enough` with each piece of the body, and with the call's `ud`.  If it returns true, the
+ * request ends well with what has come: the answer of a stream that stays open. */
+void ipw_web_watch(struct ipw_web_call *call,
+                   bool (*enough)(void *ud, const char *bytes, size_t n));
 
 #endif

@@ -72,7 +72,8 @@ static void finish(struct ipw_proc *proc)
             .err_dropped = proc->err_kept.dropped,
             .start_ns = proc->start_ns,
             .end_ns = ipw_now_ns(),
-            .cpu_ns = end.cpu_ns,
+            .cpu_ns = end.usage.cpu_ns,
+            .peak_bytes = end.usage.peak_bytes,
         };
         result.out = ipw_output_text(&proc->out_kept, &result.out_len);
         result.err = ipw_output_text(&proc->err_kept, &result.err_len);
@@ -102,6 +103,17 @@ static void on_loop_free(struct ipw_child *child)
     finish((struct ipw_proc *)child);
 }
 
+/* A helper that is killed says nothing, and the kernel forgets what a sandbox used whose first
+ * process was killed. */
+static void end_group(struct ipw_proc *proc, int signum)
+{
+    struct ipw_child_usage now;
+
+    ipw_child_usage_below(&now, proc->child.pid);
+    ipw_child_usage_more(&proc->child.usage, &now);
+    ipw_child_signal(&proc->child, signum);
+}
+
 static void on_timer(void *ud)
 {
     struct ipw_proc *proc = ud;
@@ -110,12 +122,12 @@ static void on_timer(void *ud)
     case RUNNING:
         proc->timed_out = true;
         proc->phase = TERMINATING;
-        ipw_child_signal(&proc->child, SIGTERM);
+        end_group(proc, SIGTERM);
         arm(proc, PROC_GRACE_S * IPW_NS_PER_S);
         break;
     case TERMINATING:
         proc->phase = KILLING;
-        ipw_child_signal(&proc->child, SIGKILL);
+        end_group(proc, SIGKILL);
         arm(proc, PROC_GRACE_S * IPW_NS_PER_S);
         break;
     case KILLING: /* KILL does not end a process that hangs in the kernel */
@@ -240,6 +252,7 @@ static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *req
                                      : "",
         .reads = request->reads,
         .apart = true,
+        .measured = true,
     };
     int rc = 0;
 
@@ -311,6 +324,15 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
     arm(proc, request->wall_ns > 0 ? request->wall_ns : DEFAULT_SECONDS * IPW_NS_PER_S);
     *out = proc;
     return 0;
+}
+
+void ipw_proc_used(const struct ipw_proc *proc, int64_t *cpu_ns, int64_t *peak_bytes)
+{
+    struct ipw_child_usage usage;
+
+    ipw_child_usage_below(&usage, proc->child.pid);
+    *cpu_ns = usage.cpu_ns;
+    *peak_bytes = usage.peak_bytes;
 }
 
 void ipw_proc_cancel(struct ipw_proc *proc)

@@ -58,7 +58,9 @@ struct ipw_proc_result {
      * so. */
     size_t out_dropped, err_dropped;
     int64_t start_ns, end_ns;
-    int64_t cpu_ns; /* user and system time of the child and its reaped descendants; -1: unknown */
+    /* User and system time of the child and its descendants, and the most memory that one of these
+     * processes had resident.  Unknown: -1, 0. */
+    int64_t cpu_ns, peak_bytes;
 };
 
 struct ipw_proc;
@@ -73,6 +75,8 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
 int ipw_proc_write(struct ipw_proc *proc, const char *bytes, size_t n, struct ipw_err *err);
 /* Its output is not read while it rests, so that a child that says too much waits. */
 void ipw_proc_rest_output(struct ipw_proc *proc, bool rests);
+/* What a child that runs has used until now, as in its result. */
+void ipw_proc_used(const struct ipw_proc *proc, int64_t *cpu_ns, int64_t *peak_bytes);
 /* Ends the child's group; no callback follows.  The loop still reaps the child. */
 void ipw_proc_cancel(struct ipw_proc *proc);
 

@@ -1,9 +1,13 @@
 /* The other side of ipw_child_start().  Runs as a new process of this binary, in its own session
  * with default signals (posix_spawn sets both), applies the limits and becomes the program.
  *
- *   ipw-agent __exec [parent=PID] [cpu=S] [memory=BYTES] [file=BYTES] [files=N] [processes=N]
- *                    [apart=1] [cwd=DIR] [sandbox=WORKSPACE [read=PATH]...] [inside=1]
- *                    -- PROGRAM ARG...
+ *   ipw-agent __exec [parent=PID] [measured=1|2] [cpu=S] [memory=BYTES] [file=BYTES]
+ *                    [files=N] [processes=N] [apart=1] [cwd=DIR]
+ *                    [sandbox=WORKSPACE [read=PATH]...] [inside=1] -- PROGRAM ARG...
+ *
+ * With measured= (2: the program is in a sandbox) the process forks: its child becomes the
+ * program, and itself stays outside of all limits and walls, says what the program used, and ends
+ * as the program ended.
  *
  * Descriptor 3 is a pipe: an errno written there says why the program was not started.  With
  * sandbox= the process becomes bubblewrap (bubblewrap.h), which starts the helper again inside,
@@ -21,6 +25,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -40,6 +45,7 @@
 #endif
 
 #define SANDBOX_TMP_BYTES (256 * IPW_MIB)
+enum { REST_LOOKS = 2000, REST_PAUSE_US = 500 };
 
 static _Noreturn void give_up(int errnum)
 {
@@ -56,6 +62,66 @@ static void limit(__rlimit_resource_t what, rlim_t soft, rlim_t hard)
     if (old.rlim_max != RLIM_INFINITY && hard > old.rlim_max) hard = old.rlim_max;
     if (soft > hard) soft = hard;
     if (setrlimit(what, &(struct rlimit){.rlim_cur = soft, .rlim_max = hard})) give_up(errno);
+}
+
+/* Ends as the program ended. */
+static _Noreturn void end_like(int status)
+{
+    sigset_t all;
+
+    if (WIFEXITED(status)) _exit(WEXITSTATUS(status));
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    raise(WTERMSIG(status));
+    _exit(128 + WTERMSIG(status));
+}
+
+/* bubblewrap does not wait for the first process of its sandbox, which ends a little later, with
+ * all others.  Processes that a program without a sandbox has left may stay; the runner looks after
+ * them. */
+static void measure_rest(struct ipw_child_usage *to, bool all_end)
+{
+    struct rusage usage;
+    pid_t pid = 1;
+
+    for (int n = 0; n < REST_LOOKS && (pid > 0 || (pid == 0 && all_end)); n += pid == 0) {
+        pid = wait4(-1, NULL, WNOHANG, &usage);
+        if (pid > 0) ipw_child_usage_add(to, &usage);
+        if (pid == 0 && all_end) usleep(REST_PAUSE_US);
+    }
+}
+
+/* The parent never returns.  All signals are blocked in it, so that only KILL ends it before its
+ * program; its death kills the program. */
+static void stay_and_measure(bool in_sandbox)
+{
+    struct ipw_child_report report;
+    struct rusage usage;
+    sigset_t all, old;
+    pid_t parent = getpid(), pid;
+    int status;
+
+    memset(&report, 0, sizeof report);
+    report.mark = PROC_REPORT;
+    report.usage.cpu_ns = -1;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &old);
+    pid = fork();
+    if (pid < 0) give_up(errno);
+    if (pid == 0) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != parent) _exit(126);
+        sigprocmask(SIG_SETMASK, &old, NULL);
+        return;
+    }
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    for (int fd = 0; fd < PROC_STATUS_FD; fd++) close(fd); /* they are the program's alone */
+    while (wait4(pid, &status, 0, &usage) != pid)
+        if (errno != EINTR) _exit(126);
+    ipw_child_usage_add(&report.usage, &usage);
+    measure_rest(&report.usage, in_sandbox);
+    if (write(PROC_STATUS_FD, &report, sizeof report) != (ssize_t)sizeof report) _exit(126);
+    end_like(status);
 }
 
 static void close_others(void)
@@ -170,6 +236,8 @@ static void apply(const char *option, struct orders *o)
     if (strncmp(option, "parent=", 7) == 0) {
         /* The runner may have ended before the death signal was requested. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != (pid_t)n) _exit(126);
+    } else if (strncmp(option, "measured=", 9) == 0) {
+        stay_and_measure(n == 2);
     } else if (strncmp(option, "cpu=", 4) == 0) {
         limit(RLIMIT_CPU, (rlim_t)n, (rlim_t)n + 1);
     } else if (strncmp(option, "memory=", 7) == 0) {

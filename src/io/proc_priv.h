@@ -22,13 +22,33 @@ enum {
 #define PROC_MARKER "IPW_TOOL_ID" /* in a tool's environment: names the runner and the call */
 #define PROC_PATH   "/usr/local/bin:/usr/bin:/bin"
 
+/* What processes used.  `cpu_ns`: user and system time; -1: unknown.  `peak_bytes`: the most memory
+ * that one of them had resident; 0: unknown. */
+struct ipw_child_usage {
+    int64_t cpu_ns, peak_bytes;
+};
+struct rusage;
+void ipw_child_usage_add(struct ipw_child_usage *to, const struct rusage *of);
+/* Both are of the same processes: the larger values. */
+void ipw_child_usage_more(struct ipw_child_usage *to, const struct ipw_child_usage *of);
+/* Of the processes below `pid` that run now, and of those that they have reaped. */
+void ipw_child_usage_below(struct ipw_child_usage *out, pid_t pid);
+
+/* Written to the status pipe by a helper that stays (`measured`), when its program has ended. */
+struct ipw_child_report {
+    int mark; /* PROC_REPORT, which is no errno */
+    struct ipw_child_usage usage;
+};
+enum { PROC_REPORT = -1 };
+
 struct ipw_child {
     struct ipw_child *next; /* next in the list of all children of this process */
     struct ipw_loop *loop;
     pid_t pid; /* also its process group and session; 0: none */
     unsigned long id;
     int status_fd;
-    bool in_sandbox;
+    struct ipw_child_usage usage; /* as far as it is known */
+    bool in_sandbox, measured;
     bool exited;                              /* it is a zombie now */
     void (*on_exit)(struct ipw_child *child); /* called once, when the leader has ended */
     /* The loop is being freed: end and free the child. */
@@ -38,7 +58,7 @@ struct ipw_child {
 struct ipw_child_end {
     int exec_errno, exit_code, term_signal;
     bool no_sandbox; /* a sandbox was requested, and bubblewrap could not make it */
-    int64_t cpu_ns;
+    struct ipw_child_usage usage;
 };
 
 /* Limits of 0 are not set.  The three descriptors become 0, 1, 2 of the child; the caller still
@@ -54,6 +74,9 @@ struct ipw_child_spec {
     const char *sandbox;
     const char *const *reads;
     bool apart; /* it runs foreign code: no capabilities, no access to processes but its own */
+    /* The helper stays and measures the program, its child.  Else the program is our own child:
+     * what the kernel then says of its memory begins at ours, because posix_spawn shares it. */
+    bool measured;
     int64_t cpu_s;
     size_t memory_bytes, file_bytes, open_files;
     int fds[3];

@@ -255,6 +255,18 @@ void ipw_playback_ended(struct ipw_playback *r, const struct ipw_event_line *lin
 
 /* ---- pairing ---- */
 
+/* What was measured or seen of a saved call: in a replay no child runs and no wall is met. */
+static void take_saved(struct ipw_tool_facts *tool, const struct ipw_tool_facts *saved)
+{
+    tool->argument_bytes = saved->argument_bytes;
+    tool->cut_bytes = saved->cut_bytes;
+    tool->child_cpu_ns = saved->child_cpu_ns;
+    tool->child_peak_bytes = saved->child_peak_bytes;
+    tool->child_provenance = saved->child_provenance;
+    if (saved->outcome && !strcmp(saved->outcome, "refused") && !strcmp(tool->outcome, "error"))
+        tool->outcome = saved->outcome;
+}
+
 /* Gives the event the line's times and compares the two. */
 static bool pairs(struct ipw_playback *r, struct ipw_event *event,
                   const struct ipw_event_line *line)
@@ -266,6 +278,9 @@ static bool pairs(struct ipw_playback *r, struct ipw_event *event,
     event->rows = l->rows;
     event->query = l->query;
     if (event->kind == IPW_EV_LM_START) event->lm.held_ns = l->lm.held_ns;
+    if (event->kind == l->kind &&
+        (event->kind == IPW_EV_TOOL_START || event->kind == IPW_EV_TOOL_END))
+        take_saved(&event->tool, &l->tool);
     ipw_buf_clear(&r->text);
     ipw_event_write(&r->text, event);
     ipw_secret_clean(&r->text, 0);
@@ -318,6 +333,7 @@ static struct ipw_emitted *copy_event(const struct ipw_event *event)
         c->tool.call_id = keep_str(e, event->tool.call_id);
         c->tool.outcome = keep_str(e, event->tool.outcome);
         c->tool.error = keep_str(e, event->tool.error);
+        c->tool.child_provenance = keep_str(e, event->tool.child_provenance);
     }
     return e;
 }

@@ -67,9 +67,10 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
         rc = ipw_agent_inspect(agent, job->o->agent, paths, false, err);
     } else if (ours) {
         rc = ipw_agent_inspect(agent, own, paths, false, err);
-        /* If the saved agent was not built in, a built-in one of the same name must not replace it
-         * silently. */
-        if (!rc && strncmp(file, "builtin:", 8) && hash && strcmp(hash, agent->sha256))
+        /* If the saved agent was not built in, or this one is not, one of the same name must not
+         * replace it silently. */
+        if (!rc && (strncmp(file, "builtin:", 8) || strncmp(agent->path, "builtin:", 8)) && hash &&
+            strcmp(hash, agent->sha256))
             return ipw_fail(err, IPW_EINVAL,
                             "%s: was run with another version of the built-in %.200s. Name the "
                             "file with --agent FILE.",
@@ -112,6 +113,7 @@ static int configure(struct ipw_replay_job *job, struct ipw_err *err)
     int rc = take_tools(job, err);
 
     job->setting.model = ipw_strdup(ipw_replayed_run_text(was, "model"));
+    job->setting.sub_model = ipw_json_get_str(ipw_json_get(was->config, "sub_model"), "model");
     job->setting.config = (struct ipw_agent_config){
         .max_turns = ipw_replayed_run_int(was, "max_turns", 0),
         .temperature = ipw_json_num(ipw_json_get(was->config, "temperature"), NAN),

@@ -30,6 +30,7 @@ struct ipw_replay_setting { /* what every query is run with */
     struct ipw_agent_config config;
     const char **tools;
     char *tools_text, *body, *model;
+    const char *sub_model;         /* of the saved configuration; or NULL */
     struct ipw_dataset *cases;     /* or NULL */
     struct ipw_host_grants grants; /* what the saved run allowed, as far as this replay does */
 };

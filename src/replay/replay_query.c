@@ -389,6 +389,7 @@ static void open_host(struct ipw_replay_query *q)
         .loop = job->loop,
         .model.llm = ipw_playback_llm(q->playback),
         .model.name = job->setting.model,
+        .model.sub_name = job->setting.sub_model,
         .model.temperature = job->setting.config.temperature,
         .model.seed = job->setting.config.seed,
         .model.max_tokens = job->setting.config.max_tokens,

@@ -68,6 +68,7 @@ void ipw_summary_release(struct ipw_summary *s)
     free(s->models);
     for (size_t i = 0; i < s->n_parts; i++) free(s->parts[i].name);
     free(s->parts);
+    ipw_tool_sums_release(&s->tools);
     ipw_device_sums_release(&s->devices);
     ipw_spill_release(&s->rows);
     ipw_spill_release(&s->calls);
@@ -361,6 +362,7 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     count_provenance(s, q->energy_before);
     add_models(s, q);
     add_parts(s, q);
+    ipw_tool_sums_add(&s->tools, q);
     ipw_device_sums_add(&s->devices, q);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_figure *f = &q->energy[d];

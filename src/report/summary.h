@@ -17,6 +17,7 @@
 #include "base/spill.h"
 #include "ledger/balance.h"
 #include "report/judge_sums.h"
+#include "report/tool_sums.h"
 #include "trace/schema.h"
 
 /* The energy value of a row. */
@@ -125,7 +126,10 @@ struct ipw_summary {
     size_t n_models, cap_models;
     struct ipw_summary_part *parts; /* in the order in which they first happened */
     size_t n_parts, cap_parts;
+    struct ipw_tool_sums tools;
 };
+/* The part of the queries in which that tool ran; NULL: unknown. */
+const struct ipw_summary_part *ipw_summary_tool_part(const struct ipw_summary *s, const char *name);
 
 /* Valid until the next call. */
 static inline const struct ipw_summary_row *ipw_summary_row(const struct ipw_summary *s, size_t i)

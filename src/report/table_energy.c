@@ -177,8 +177,7 @@ static void put_not_measured(struct ipw_table_block *b)
     ipw_table_line(b, "");
 }
 
-/* The domain of the model's machine, else the first known domain. */
-static int account_domain(const struct ipw_totals *t)
+int ipw_table_account_domain(const struct ipw_totals *t)
 {
     static const int first[] = {IPW_DOMAIN_GPU, IPW_DOMAIN_CPU, IPW_DOMAIN_MACHINE};
 
@@ -190,7 +189,7 @@ static int account_domain(const struct ipw_totals *t)
 
 static void put_of_that(struct ipw_table_block *b)
 {
-    int d = account_domain(&b->t);
+    int d = ipw_table_account_domain(&b->t);
     char number[32];
 
     if (d < 0) return;
@@ -207,7 +206,7 @@ static void put_of_that(struct ipw_table_block *b)
 /* What the queries did with it. */
 static void put_spent(struct ipw_table_block *b)
 {
-    int d = account_domain(&b->t);
+    int d = ipw_table_account_domain(&b->t);
     char number[32];
 
     for (int kind = 0; d >= 0 && kind < IPW_PART_KINDS; kind++) {
@@ -227,7 +226,7 @@ static void put_spent(struct ipw_table_block *b)
 
 static void put_net(struct ipw_table_block *b)
 {
-    int d = account_domain(&b->t);
+    int d = ipw_table_account_domain(&b->t);
     const char *refusal;
     char number[32];
 

@@ -1,5 +1,6 @@
-/* report/table_priv.h: internal to table.c (rows), table_totals.c (the lines below them) and
- * table_energy.c (the lines about joules).  A line is built in `text` and printed under a label. */
+/* report/table_priv.h: internal to table.c (rows), table_totals.c (the lines below them),
+ * table_energy.c (the lines about joules) and table_tools.c (the lines about tools).  A line is
+ * built in `text` and printed under a label. */
 #ifndef IPW_REPORT_TABLE_PRIV_H
 #define IPW_REPORT_TABLE_PRIV_H
 
@@ -30,6 +31,10 @@ const char *ipw_table_joules(char *out, double j);
 bool ipw_table_any_known(const struct ipw_table_block *b);
 /* The lines energy, of that, net. */
 void ipw_table_energy(struct ipw_table_block *b);
+/* The domain of the model's machine, else the first known domain; -1: none is known. */
+int ipw_table_account_domain(const struct ipw_totals *t);
+/* The tools by name, if there were calls. */
+void ipw_table_tools(struct ipw_table_block *b);
 
 const char *ipw_table_mark(const struct ipw_summary_row *row, enum ipw_style *style);
 /* The domains that a row can show: a query has an energy value of them, or an estimate. */

@@ -432,6 +432,7 @@ void ipw_table_totals(struct ipw_buf *out, const struct ipw_summary *s,
     put_latency(&b);
     put_tokens(&b);
     put_calls(&b);
+    ipw_table_tools(&b);
     put_models(&b);
     put_cost(&b);
     put_repeats(&b);

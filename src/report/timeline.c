@@ -121,6 +121,12 @@ static void put_span(const struct view *v, const struct ipw_turn *turn, const st
             ipw_buf_addf(&text, ", %lld byte%s", (long long)span->result_bytes,
                          span->result_bytes == 1 ? "" : "s");
         }
+        if (span->cut_bytes > 0)
+            ipw_buf_addf(&text, " (%lld left out)", (long long)span->cut_bytes);
+        if (!isnan(span->child_cpu_s)) {
+            ipw_format_seconds(duration, span->child_cpu_s);
+            ipw_buf_addf(&text, ", %s of CPU", duration);
+        }
     } else {
         put_lm(turn, span, &text);
     }

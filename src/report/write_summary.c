@@ -552,6 +552,7 @@ int ipw_summary_write(struct ipw_buf *out, const struct ipw_summary *s,
     ipw_jw_kint(&w, "schema_version", IPW_SCHEMA_VERSION);
     put_statistics(&w, "statistics", s, NULL);
     ipw_jw_kstr(&w, "status", run->status ? run->status : "complete");
+    ipw_summary_put_tools(&w, s);
     put_totals(&w, &t, &s->judge);
     ipw_jw_obj_end(&w);
     ipw_buf_addc(out, '\n');

@@ -102,3 +102,82 @@ void ipw_summary_put_parts(struct ipw_jw *w, const struct ipw_summary *s)
     ipw_jw_arr_end(w);
     free(order);
 }
+
+const struct ipw_summary_part *ipw_summary_tool_part(const struct ipw_summary *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_parts; i++)
+        if (s->parts[i].kind == IPW_PART_TOOL && strcmp(s->parts[i].name, name) == 0)
+            return &s->parts[i];
+    return NULL;
+}
+
+static int by_tool(const void *a, const void *b)
+{
+    return strcmp((*(const struct ipw_tool_sum *const *)a)->name,
+                  (*(const struct ipw_tool_sum *const *)b)->name);
+}
+
+static int by_outcome_name(const void *a, const void *b)
+{
+    return strcmp(((const struct ipw_tool_outcome *)a)->name,
+                  ((const struct ipw_tool_outcome *)b)->name);
+}
+
+static void put_count(struct ipw_jw *w, const char *key, int64_t n, bool known)
+{
+    if (known)
+        ipw_jw_kint(w, key, n);
+    else
+        ipw_jw_knull(w, key);
+}
+
+static void put_outcomes(struct ipw_jw *w, const struct ipw_tool_sum *tool)
+{
+    size_t n = tool->n_outcomes;
+    struct ipw_tool_outcome *order = ipw_calloc(n, sizeof *order);
+
+    memcpy(order, tool->outcomes, n * sizeof *order);
+    qsort(order, n, sizeof *order, by_outcome_name);
+    ipw_jw_key(w, "outcomes");
+    ipw_jw_obj(w);
+    for (size_t i = 0; i < n; i++) {
+        ipw_jw_key_any(w, order[i].name, strlen(order[i].name));
+        ipw_jw_int(w, order[i].calls);
+    }
+    ipw_jw_obj_end(w);
+    free(order);
+}
+
+static void put_tool(struct ipw_jw *w, const struct ipw_summary *s, const struct ipw_tool_sum *tool)
+{
+    static const double unknown[IPW_DOMAIN_COUNT] = {NAN, NAN, NAN, NAN};
+    const struct ipw_summary_part *part = ipw_summary_tool_part(s, tool->name);
+
+    ipw_jw_obj(w);
+    put_count(w, "argument_bytes", tool->argument_bytes, tool->argument_bytes >= 0);
+    ipw_jw_kint(w, "calls", tool->calls);
+    ipw_jw_kint(w, "child_calls", tool->child_calls);
+    ipw_jw_knum(w, "child_cpu_s", tool->child_calls ? tool->child_cpu_s : (double)NAN);
+    put_count(w, "child_peak_bytes", tool->child_peak_bytes, tool->child_peak_bytes > 0);
+    put_count(w, "cut_bytes", tool->cut_bytes, tool->cut_bytes >= 0);
+    put_joules(w, "idle_tax_joules", part ? part->j : unknown);
+    put_joules(w, "joules", tool->j);
+    ipw_jw_kstr(w, "name", tool->name);
+    put_outcomes(w, tool);
+    put_count(w, "result_bytes", tool->result_bytes, tool->result_bytes >= 0);
+    ipw_jw_knum(w, "seconds", tool->seconds);
+    ipw_jw_obj_end(w);
+}
+
+void ipw_summary_put_tools(struct ipw_jw *w, const struct ipw_summary *s)
+{
+    const struct ipw_tool_sum **order = ipw_calloc(s->tools.n + 1, sizeof *order);
+
+    for (size_t i = 0; i < s->tools.n; i++) order[i] = &s->tools.list[i];
+    qsort(order, s->tools.n, sizeof *order, by_tool);
+    ipw_jw_key(w, "tools");
+    ipw_jw_arr(w);
+    for (size_t i = 0; i < s->tools.n; i++) put_tool(w, s, order[i]);
+    ipw_jw_arr_end(w);
+    free(order);
+}

@@ -24,5 +24,7 @@ void ipw_summary_put_latency(struct ipw_jw *w, const struct ipw_summary *s);
 void ipw_summary_put_latency_definitions(struct ipw_jw *w);
 /* "parts": what the queries did, in time and joules. */
 void ipw_summary_put_parts(struct ipw_jw *w, const struct ipw_summary *s);
+/* "tools": their calls by name. */
+void ipw_summary_put_tools(struct ipw_jw *w, const struct ipw_summary *s);
 
 #endif

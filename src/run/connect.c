@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/keyring.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "io/proc.h"
 #include "io/url.h"
@@ -213,6 +215,22 @@ static int choose(struct ipw_connection *c, bool *named, struct ipw_err *err)
     return rc;
 }
 
+/* The server of --sub-url.  It gets its own key only, and none of the run's headers. */
+static int open_sub(struct ipw_connection *c, struct ipw_llm_options options, struct ipw_err *err)
+{
+    const struct ipw_sub_model_options *o = &c->o->sub;
+    int rc;
+
+    options.base_url = o->url;
+    options.api_key = o->key_env ? ipw_keyring_env(o->key_env) : NULL;
+    options.insecure_key = c->o->net.insecure_key;
+    options.total_ns = c->o->net.request_ns;
+    options.server_failures = 0; /* the tool's call fails, the run does not wait */
+    ipw_secret_add(options.api_key);
+    rc = ipw_llm_new(&c->sub, c->loop, c->http, &options, err);
+    return rc ? ipw_err_prefix(err, "--sub-url") : 0;
+}
+
 int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *err)
 {
     const struct ipw_connect_options *o = c->o;
@@ -227,7 +245,9 @@ int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *
     bool demo = o->model && strcmp(o->model, "demo") == 0 && !o->net.base_urls.n, named = false;
     struct ipw_net_borrowed borrowed;
     const char *key;
-    int rc = ipw_http_new(&c->http, c->loop, &pool, err);
+    int rc = ipw_sub_model_options_check(&o->sub, err);
+
+    if (!rc) rc = ipw_http_new(&c->http, c->loop, &pool, err);
 
     if (!rc) rc = ipw_server_key(&key, o->api_key_env, err);
     if (!rc && !demo) rc = choose(c, &named, err);
@@ -239,6 +259,7 @@ int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *
         c->demo_why = "no model server was named (--base-url) or found on this machine";
     }
     if (!rc && !c->base_url) rc = start_demo(c, err);
+    if (!rc && o->sub.url) rc = open_sub(c, options, err);
     if (rc) return rc;
     options.base_url = c->base_url;
     /* The key goes only to the server that the user named. */
@@ -267,17 +288,19 @@ const char *ipw_connection_elsewhere(const struct ipw_connection *c)
 {
     for (size_t i = 0; c->llm && i < ipw_llm_n_urls(c->llm); i++)
         if (!ipw_url_is_local(ipw_llm_url_at(c->llm, i))) return ipw_llm_url_at(c->llm, i);
+    if (c->sub && !ipw_url_is_local(ipw_llm_url_at(c->sub, 0))) return ipw_llm_url_at(c->sub, 0);
     return NULL;
 }
 
 void ipw_connection_close(struct ipw_connection *c)
 {
     ipw_llm_free(c->llm);
+    ipw_llm_free(c->sub);
     if (c->http) ipw_http_free(c->http);
     if (c->service) ipw_service_stop(c->service);
     free(c->base_url);
     free(c->model);
-    c->llm = NULL;
+    c->llm = c->sub = NULL;
     c->http = NULL;
     c->base_url = c->model = NULL;
 }

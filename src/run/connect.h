@@ -19,6 +19,7 @@ struct ipw_connection {
 
     struct ipw_http *http;
     struct ipw_llm *llm;
+    struct ipw_llm *sub; /* the server of --sub-url; NULL: the run's */
     char *base_url, *model;
     const char *key;      /* sent to the server; or NULL */
     bool demo;            /* answered by the demo model */

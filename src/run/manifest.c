@@ -32,6 +32,18 @@ static void put_shard(struct ipw_jw *w, const struct ipw_shard *shard,
     ipw_jw_obj_end(w);
 }
 
+static void put_sub_model(struct ipw_jw *w, const struct ipw_sub_model_options *o)
+{
+    if (!o->model) {
+        ipw_jw_null(w);
+        return;
+    }
+    ipw_jw_obj(w);
+    ipw_jw_kstr(w, "model", o->model);
+    ipw_jw_kstr(w, "url", o->url);
+    ipw_jw_obj_end(w);
+}
+
 void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
 {
     const struct ipw_run_options *o = m->o;
@@ -97,6 +109,8 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "selection_sha256", m->selection_sha256);
     put_shard(w, &o->data.shard, &m->origin->whole);
     ipw_jw_kstr(w, "share", ipw_share_name(m->sensors->rules.share));
+    ipw_jw_key(w, "sub_model");
+    put_sub_model(w, &o->server.sub);
     ipw_jw_kstr(w, "sync", ipw_sync_name(m->sync));
     ipw_sensors_selection(&telemetry, &o->sensors);
     ipw_jw_kstr(w, "telemetry", ipw_buf_str(&telemetry));

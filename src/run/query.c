@@ -206,6 +206,8 @@ static void fill_host(struct ipw_query *q)
         .workload = q->sinks.seat.workload,
         .model = {.llm = g->llm,
                   .name = g->model,
+                  .sub = g->sub,
+                  .sub_name = g->sub_model,
                   .temperature = g->agent->temperature,
                   .seed = g->agent->seed,
                   .max_tokens = g->agent->max_tokens},

@@ -18,6 +18,8 @@ struct ipw_query_ground {
     struct ipw_loop *loop;
     struct ipw_llm *llm;
     const char *model;
+    struct ipw_llm *sub; /* see struct ipw_host_model */
+    const char *sub_model;
     const struct ipw_agent_options *agent;
     struct ipw_host_grants grants; /* of every query */
     const struct ipw_agent_info *info;

@@ -180,6 +180,8 @@ static int join_parts(struct run *run, struct ipw_err *err)
     run->ground = (struct ipw_query_ground){.loop = run->loop,
                                             .llm = run->connection.llm,
                                             .model = run->connection.model,
+                                            .sub = run->connection.sub,
+                                            .sub_model = o->server.sub.model,
                                             .agent = &o->agent,
                                             .info = &run->agent,
                                             .config = &run->config,

@@ -33,7 +33,27 @@ const struct ipw_opt ipw_net_option_rows[] = {
     {"first-byte-timeout", 0, IPW_OPT_OLD, 0, "TIME", "first-token-timeout"},
     IPW_OPT_END,
 };
+#undef AT
+#define AT(field) offsetof(struct ipw_sub_model_options, field)
+const struct ipw_opt ipw_sub_model_option_rows[] = {
+    {"sub-model", 0, IPW_OPT_STR, AT(model), "NAME", "model of the tool sub_model (default: the run's)"},
+    {"sub-url", 0, IPW_OPT_STR, AT(url), "URL", "its server (default: the run's)"},
+    {"sub-key-env", 0, IPW_OPT_STR, AT(key_env), "VAR", "variable with its server's key (default: no key)", .holds = IPW_HOLDS_KEY_NAME},
+    IPW_OPT_END,
+};
 /* clang-format on */
+
+int ipw_sub_model_options_check(const struct ipw_sub_model_options *o, struct ipw_err *err)
+{
+    if (o->url && !o->model)
+        return ipw_fail(err, IPW_EINVAL, "--sub-url: name its model with --sub-model");
+    if (o->key_env && !o->url)
+        return ipw_fail(err, IPW_EINVAL,
+                        "--sub-key-env is the key of --sub-url, and that is missing");
+    if (o->key_env && !ipw_keyring_env(o->key_env))
+        return ipw_fail(err, IPW_EINVAL, "--sub-key-env %s: that variable is not set", o->key_env);
+    return 0;
+}
 
 /* "Name: value", or "Name: env:VAR". */
 static int read_header(struct ipw_net_borrowed *b, const char *text, struct ipw_err *err)

@@ -16,15 +16,28 @@ struct ipw_net_options {
     bool adaptive, retry_cut, insecure_key;
 };
 
+/* The model that scripts ask besides the run's (llm.chat's `sub_model`). */
+struct ipw_sub_model_options {
+    const char *model;   /* NULL: the run's */
+    const char *url;     /* NULL: the run's server */
+    const char *key_env; /* the variable with the key of `url`; NULL: no key */
+};
+
 struct ipw_connect_options { /* the server, and how long the run waits for it */
     const char *model;       /* NULL: the server's first */
     const char *api_key_env; /* the variable with the key; NULL: OPENAI_API_KEY */
     struct ipw_net_options net;
+    struct ipw_sub_model_options sub;
     int64_t max_retries, server_failures, server_wait_ns;
 };
 
 /* Rows of an option table, for a struct ipw_net_options. */
 extern const struct ipw_opt ipw_net_option_rows[];
+
+/* The same, for a struct ipw_sub_model_options. */
+extern const struct ipw_opt ipw_sub_model_option_rows[];
+/* IPW_EINVAL for an address without a model, or a key without an address. */
+int ipw_sub_model_options_check(const struct ipw_sub_model_options *o, struct ipw_err *err);
 
 /* Memory that a client's options borrow until the client is created. */
 struct ipw_net_borrowed {

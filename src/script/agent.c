@@ -14,6 +14,7 @@
 #include "script/agent_priv.h"
 #include "script/chunk.h"
 #include "script/embedded.h"
+#include "script/installed.h"
 #include "script/sandbox.h"
 #include "script/search.h"
 #include "script/task.h"
@@ -124,10 +125,12 @@ int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *
     memset(out, 0, sizeof *out);
     rc = ipw_sandbox_open(&vm, &options, err);
     if (rc) return rc;
-    if (strncmp(name, "builtin:", 8) == 0 && ipw_embedded_find(name + 8))
-        snprintf(out->path, sizeof out->path, "%s", name);
-    else
+    if (strncmp(name, "builtin:", 8) == 0 && ipw_embedded_find(name + 8)) {
+        if (!ipw_installed_file(out->path, sizeof out->path, name + 8))
+            snprintf(out->path, sizeof out->path, "%s", name);
+    } else {
         rc = ipw_search_script(vm, "agents", name, out->path, sizeof out->path, err);
+    }
     ipw_sandbox_close(vm);
     if (rc) return rc;
     slash = strrchr(out->path, '/');

@@ -72,9 +72,11 @@ struct ipw_host_worker {
 struct ipw_host_model {
     struct ipw_llm *llm;
     const char *name;
-    double temperature; /* NAN: the server's default */
-    int64_t seed;       /* INT64_MIN: not sent */
-    int64_t max_tokens; /* < 0: not sent */
+    struct ipw_llm *sub;  /* for requests to the sub-model; NULL: llm */
+    const char *sub_name; /* its name; NULL: name */
+    double temperature;   /* NAN: the server's default */
+    int64_t seed;         /* INT64_MIN: not sent */
+    int64_t max_tokens;   /* < 0: not sent */
 };
 
 /* A server of tools that the user named (--mcp).  A script knows its number; the rest can hold

@@ -14,6 +14,7 @@
 #include "script/lib.h"
 #include "script/recorded_effect.h"
 #include "script/task.h"
+#include "script/tool_call.h"
 #include "script/value.h"
 #include "script/vm.h"
 
@@ -34,7 +35,8 @@ struct child {
     struct ipw_buf said;     /* from `taken` on: unread */
     size_t taken, searched;
     bool open, too_long;
-    char *end; /* how it ended, for messages */
+    char *end;                  /* how it ended, for messages */
+    struct ipw_tool_child used; /* what the tool calls have used of it */
     struct receive_op *waiter;
 };
 
@@ -113,6 +115,7 @@ static void look(void *ud)
         if (again_ns) c->look = ipw_timer_start(c->loop, again_ns, look, c);
         return;
     }
+    ipw_tool_child_close(&c->used, NULL);
     ipw_proc_cancel(c->proc);
     c->proc = NULL;
     leave_quota(c);
@@ -127,6 +130,7 @@ static void on_done(void *ud, const struct ipw_proc_result *r)
 
     while (said > r->err && said[-1] == '\n') said--;
     while (said > r->err && said[-1] != '\n' && r->err + r->err_len - said < 300) said--;
+    ipw_tool_child_close(&c->used, r);
     c->proc = NULL;
     leave_quota(c);
     if (r->exec_errno)
@@ -150,6 +154,7 @@ static void on_done(void *ud, const struct ipw_proc_result *r)
 
 static void close_child(struct child *c)
 {
+    ipw_tool_child_close(&c->used, NULL);
     if (c->proc) ipw_proc_cancel(c->proc);
     leave_quota(c);
     free(c->end);
@@ -307,6 +312,7 @@ static int child_open(lua_State *L)
         if (quota) ipw_quota_child_ended(quota);
         return why(L, err.text);
     }
+    ipw_tool_child_open(&c->used, ipw_vm_of(L), c->proc);
     c->quota = quota;
     c->open = true;
     c->loop = host->loop;
@@ -327,6 +333,7 @@ static int child_send(lua_State *L)
 
     if (!c) return why(L, "it is closed");
     if (!c->proc) return why(L, c->end);
+    ipw_tool_child_use(&c->used);
     if (ipw_proc_write(c->proc, text, n, &err)) return why(L, err.text);
     lua_pushboolean(L, 1);
     return 1;
@@ -418,6 +425,7 @@ static int child_receive(lua_State *L)
         return n;
     }
     op = ipw_op_new(L, sizeof *op, receive_cancel, receive_finish, NULL);
+    ipw_tool_child_use(&c->used);
     op->child = c;
     op->effect = effect;
     if (line_end(c) || c->too_long || !c->proc) {

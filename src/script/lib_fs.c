@@ -20,6 +20,7 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/recorded_effect.h"
+#include "script/tool_call.h"
 #include "script/value.h"
 #include "script/vm_priv.h"
 
@@ -32,13 +33,16 @@ static int fail(lua_State *L, const char *path, const char *why)
     return 2;
 }
 
+static bool leads_out(int errnum) { return errnum == EXDEV || errnum == ELOOP; }
+
 static const char *why_not(int errnum)
 {
-    if (errnum == EXDEV || errnum == ELOOP) return "leads out of the workspace";
+    if (leads_out(errnum)) return "leads out of the workspace";
     if (errnum == ENXIO) return "is not a file"; /* a pipe without a reader */
     return strerror(errnum);
 }
 
+/* Beneath the workspace or not at all. */
 static int open_inside(lua_State *L, const char *path, int flags)
 {
     const char *workspace = ipw_host_workspace(ipw_vm_host(L));
@@ -54,6 +58,7 @@ static int open_inside(lua_State *L, const char *path, int flags)
     folder = open(workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return -1;
     fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
+    if (fd < 0 && leads_out(errno)) ipw_tool_call_refused(ipw_vm_of(L));
     close(folder);
     return fd;
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "io/http_web.h"
+#include "io/sse.h"
 #include "json/write.h"
 #include "llm/playback.h"
 #include "script/fields.h"
@@ -16,6 +17,7 @@
 #include "script/lib.h"
 #include "script/script_span.h"
 #include "script/task.h"
+#include "script/tool_call.h"
 #include "script/value.h"
 #include "script/vm.h"
 
@@ -45,6 +47,8 @@ struct web_op {
     char *word; /* of a failure */
     char *json; /* of the span's end, in a saved run */
     bool lost, cut;
+    struct ipw_sse events; /* of the body, with `until` */
+    lua_Integer until;     /* the request ends when the answer of this number has come */
 };
 
 /* ---- events ---- */
@@ -212,6 +216,27 @@ static void web_done(void *ud, const struct ipw_web_result *r)
     ipw_op_done(&op->op);
 }
 
+/* Whether it is the JSON-RPC answer of that number. */
+static int on_event(void *ud, const struct ipw_sse_event *event, struct ipw_err *err)
+{
+    const struct web_op *op = ud;
+    struct ipw_json *doc = NULL;
+    bool found;
+
+    if (ipw_json_parse(&doc, event->data, event->data_len, NULL, err)) return 0;
+    found = !ipw_json_get(doc, "method") && ipw_json_int(ipw_json_get(doc, "id"), -1) == op->until;
+    ipw_json_free(doc);
+    return found;
+}
+
+static bool has_answer(void *ud, const char *bytes, size_t n)
+{
+    struct web_op *op = ud;
+    struct ipw_err err;
+
+    return ipw_sse_feed(&op->events, bytes, n, &err) > 0;
+}
+
 static void web_cancel(struct ipw_op *base)
 {
     struct web_op *op = (struct web_op *)base;
@@ -234,6 +259,7 @@ static void web_release(struct ipw_op *base)
     free(op->body);
     free(op->word);
     free(op->json);
+    ipw_sse_release(&op->events);
 }
 
 /* The response as a table; or nil, a reason and the code's word. */
@@ -249,6 +275,7 @@ static int web_finish(lua_State *L, struct ipw_op *base)
     if (op->cut)
         return luaL_error(L, "the saved run left out some of the %d bytes that this replay needs",
                           (int)op->body_len);
+    if (op->code == IPW_EPERM) ipw_tool_call_refused(ipw_vm_of(L));
     if (op->code) {
         lua_pushnil(L);
         lua_pushstring(L, op->err.text);
@@ -325,8 +352,9 @@ static void recorded(void *ud, const struct ipw_event_line *line)
 
 /* ---- the request ---- */
 
-static const char *const known[] = {"body",    "headers", "max_bytes", "method", "redirects",
-                                    "seconds", "server",  "url",       NULL};
+static const char *const known[] = {"body",      "headers", "max_bytes", "method",
+                                    "redirects", "quiet",   "seconds",   "server",
+                                    "until",     "url",     NULL};
 
 /* The table of headers as an array in a userdata; its strings stay in the table. [0, +2, e] */
 static size_t push_headers(lua_State *L, struct ipw_http_header **out)
@@ -391,7 +419,9 @@ static char *span_name(const char *method, const char *url)
 }
 
 /* request{url=, method=, headers=, body=, seconds=, max_bytes=, redirects=}: the response; or nil,
- * a reason and a word. [-1, +(1|3), e] */
+ * a reason and a word.  `until`: a stream of events ends with the JSON-RPC answer of this number.
+ * `quiet`, to a server of the user: the request is not recorded, and a replay must not make it.
+ * [-1, +(1|3), e] */
 static int http_request(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -400,6 +430,7 @@ static int http_request(lua_State *L)
     struct web_op *op;
     size_t url_n = 0;
     int redirects;
+    bool quiet;
 
     lua_settop(L, 1);
     ipw_fields_take(L, 1, "http", known, false);
@@ -416,6 +447,7 @@ static int http_request(lua_State *L)
     r.body_max_bytes = ipw_fields_bytes(L, 1, "http", "max_bytes", DEFAULT_BYTES, 1, 256 * IPW_MIB);
     redirects = (int)ipw_fields_number(L, 1, "http", "redirects", IPW_WEB_REDIRECTS, 0, 20);
     r.headers = headers;
+    quiet = find_server(L) && lua_getfield(L, 1, "quiet") == LUA_TBOOLEAN;
     if (!host || !host->grants.may_fetch)
         return luaL_error(L, "http: %s",
                           host && host->grants.no_web ? host->grants.no_web
@@ -423,10 +455,12 @@ static int http_request(lua_State *L)
 
     op = ipw_op_new(L, sizeof *op, web_cancel, web_finish, web_release);
     op->host = host;
-    op->own = host->on.emit && !ipw_task_in_tool(ipw_vm_of(L));
+    op->own = !quiet && host->on.emit && !ipw_task_in_tool(ipw_vm_of(L));
     op->name = span_name(r.method, r.url);
-    record_start(L, op, &r);
-    if (!op->span)
+    op->until = lua_getfield(L, 1, "until") == LUA_TNUMBER ? lua_tointeger(L, -1) : -1;
+    ipw_sse_init(&op->events, r.body_max_bytes, on_event, op);
+    if (!quiet) record_start(L, op, &r);
+    if (!op->span && !quiet)
         return luaL_error(L, "http: more than %d requests and events", IPW_SCRIPT_SPANS_MAX);
     if (op->own && ipw_playback_answers(host->replay)) {
         op->op.recorded = true;
@@ -439,6 +473,8 @@ static int http_request(lua_State *L)
         op->word = ipw_strdup(ipw_code_name((enum ipw_code)op->code));
         record_end(op, 0, outcome_of(op->code, 0), op->err.text);
         op->op.done = true;
+    } else if (op->until >= 0) {
+        ipw_web_watch(op->call, has_answer);
     }
     return ipw_op_await(L);
 }

@@ -33,6 +33,7 @@ struct chat_op {
     size_t tools_at, choice_at, format_at, stop_at, extra_at, model_at; /* + 1; 0: none */
     int32_t span;
     bool inside; /* inside a tool that is recorded as a whole */
+    bool sub;    /* asks the sub-model */
     int code;    /* of the end */
     bool retryable;
     struct ipw_err err;
@@ -49,9 +50,11 @@ struct chat_op {
 
 /* ---- the request ---- */
 
-static const char *const fields[] = {
-    "on_text", "extra",           "force_output_tokens", "max_tokens",  "messages", "model", "seed",
-    "stop",    "response_format", "temperature",         "tool_choice", "tools",    "top_p", NULL};
+static const char *const fields[] = {"on_text",    "extra",       "force_output_tokens",
+                                     "max_tokens", "messages",    "model",
+                                     "seed",       "stop",        "response_format",
+                                     "sub_model",  "temperature", "tool_choice",
+                                     "tools",      "top_p",       NULL};
 
 /* Encodes the field, if there is one, after the other pieces; returns its offset + 1. [0, 0, v] */
 static size_t encode_field(lua_State *L, struct chat_op *op, const char *name)
@@ -124,7 +127,9 @@ static void build_request(lua_State *L, struct chat_op *op)
     /* The buffer does not move any more: offsets become pointers. */
     r->messages = &op->messages;
     r->n_messages = 1;
-    r->model = op->model_at ? piece(op, op->model_at) : host->model.name;
+    r->model = host->model.name;
+    if (op->sub && host->model.sub_name) r->model = host->model.sub_name;
+    if (op->model_at) r->model = piece(op, op->model_at);
     r->tools = piece(op, op->tools_at);
     if (r->tools && (strcmp(r->tools, "[]") == 0 || strcmp(r->tools, "{}") == 0)) r->tools = NULL;
     r->tool_choice = piece(op, op->choice_at);
@@ -465,6 +470,9 @@ static int llm_chat(lua_State *L)
     op->host = host;
     op->inside = ipw_task_in_tool(ipw_vm_of(L));
     op->op.recorded = host->replay != NULL;
+    lua_getfield(L, 1, "sub_model");
+    op->sub = lua_toboolean(L, -1);
+    lua_settop(L, 1);
     ipw_buf_init(&op->text, MAX_REQUEST_BYTES);
     build_request(L, op);
     callbacks.ud = op;
@@ -479,7 +487,9 @@ static int llm_chat(lua_State *L)
     if (op->streams) callbacks.on_text = on_text;
     if (host->on.admit && !host->on.admit(host->on.ud))
         return ipw_op_await(L); /* until it is cancelled */
-    op->code = ipw_llm_start(&op->call, host->model.llm, &op->request, &callbacks, &op->err);
+    op->code =
+        ipw_llm_start(&op->call, op->sub && host->model.sub ? host->model.sub : host->model.llm,
+                      &op->request, &callbacks, &op->err);
     if (op->code)
         op->op.done = op->over = true;
     else

@@ -13,6 +13,7 @@
 #include "script/lib.h"
 #include "script/recorded_effect.h"
 #include "script/task.h"
+#include "script/tool_call.h"
 #include "script/value.h"
 #include "script/vm.h"
 
@@ -146,8 +147,12 @@ static int push_outcome(lua_State *L, const struct proc_op *op)
 static int proc_finish(lua_State *L, struct ipw_op *base)
 {
     struct proc_op *op = (struct proc_op *)base;
+    struct ipw_vm *vm = ipw_vm_of(L);
     int n = push_outcome(L, op);
 
+    if (op->result.no_sandbox) ipw_tool_call_refused(vm);
+    if (!op->code) ipw_tool_call_child_ended(vm, &op->result);
+    ipw_tool_call_cut(vm, (int64_t)(op->result.out_dropped + op->result.err_dropped));
     ipw_recorded_effect_note(L, op->effect, "proc", n);
     return n;
 }
@@ -218,6 +223,7 @@ static int proc_run(lua_State *L)
     }
     op->loop = host->loop;
     op->folder = request.cwd;
+    if (!op->code) ipw_tool_call_child_starts(ipw_vm_of(L));
     if (op->code)
         op->op.done = true;
     else

@@ -16,6 +16,7 @@
 #include "script/lib.h"
 #include "script/recorded_effect.h"
 #include "script/task.h"
+#include "script/tool_call.h"
 #include "script/value.h"
 #include "script/vm.h"
 
@@ -91,8 +92,9 @@ static int tool_start(lua_State *L)
     ipw_jw_kstr(&w, "call_id", id);
     ipw_jw_obj_end(&w);
     event.span = ipw_host_next_span(host, ipw_task_in_tool(ipw_vm_of(L)));
-    event.tool = (struct ipw_tool_facts){.name = name, .call_id = id};
+    event.tool = (struct ipw_tool_facts){.name = name, .call_id = id, .argument_bytes = (int64_t)n};
     ipw_host_emit(host, &event, &data);
+    ipw_tool_call_begin(ipw_vm_of(L), event.span);
     if (lua_toboolean(L, 4)) ipw_task_enter_tool(ipw_vm_of(L), 1);
     lua_pushinteger(L, event.span);
     return 1;
@@ -178,7 +180,8 @@ static int tool_answer(lua_State *L)
     return ipw_op_await(L);
 }
 
-/* finish(span, name, call_id, ok, outcome, content, final, whole). [-8, 0, e] */
+/* finish(span, name, call_id, ok, outcome, content, final, whole): the span of the tool call around
+ * it, or 0. [-8, +1, e] */
 static int tool_finish(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -191,6 +194,7 @@ static int tool_finish(lua_State *L)
     struct ipw_event event = {.kind = IPW_EV_TOOL_END, .t_ns = ipw_now_ns(), .span = (int32_t)span};
     struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES), why = IPW_BUF(IPW_KIB);
     struct ipw_jw w;
+    int32_t outer;
 
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
@@ -202,8 +206,17 @@ static int tool_finish(lua_State *L)
     event.tool = (struct ipw_tool_facts){
         .name = name, .call_id = id, .ok = ok, .outcome = outcome, .result_bytes = (int64_t)n};
     if (!ok) event.tool.error = one_line(&why, n ? content : outcome);
+    outer = ipw_tool_call_end(ipw_vm_of(L), (int32_t)span, &event.tool);
     ipw_host_emit(host, &event, &data);
     ipw_buf_release(&why);
+    lua_pushinteger(L, outer);
+    return 1;
+}
+
+/* cut(bytes): a cap left them out of the result of the tool call that runs. [-1, 0, e] */
+static int tool_cut(lua_State *L)
+{
+    ipw_tool_call_cut(ipw_vm_of(L), luaL_checkinteger(L, 1));
     return 0;
 }
 
@@ -308,16 +321,32 @@ static int tool_leave_out(lua_State *L)
     return 1;
 }
 
+static int forget_calls(lua_State *L)
+{
+    ipw_tool_call_free_all(ipw_vm_of(L));
+    return 0;
+}
+
 int ipw_lib_tool(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"find", tool_find},       {"load", ipw_lib_find_load},
-                                         {"card", tool_card},       {"validate", ipw_lib_validate},
-                                         {"keep", tool_keep},       {"start", tool_start},
-                                         {"answer", tool_answer},   {"finish", tool_finish},
-                                         {"granted", tool_granted}, {"leave_out", tool_leave_out},
-                                         {"recall", tool_recall},   {"remember", tool_remember},
-                                         {"clean", tool_clean},     {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"find", tool_find},
+                                         {"load", ipw_lib_find_load},
+                                         {"card", tool_card},
+                                         {"validate", ipw_lib_validate},
+                                         {"keep", tool_keep},
+                                         {"start", tool_start},
+                                         {"answer", tool_answer},
+                                         {"finish", tool_finish},
+                                         {"granted", tool_granted},
+                                         {"leave_out", tool_leave_out},
+                                         {"recall", tool_recall},
+                                         {"remember", tool_remember},
+                                         {"clean", tool_clean},
+                                         {"cut", tool_cut},
+                                         {NULL, NULL}};
 
+    ipw_value_push_box(L, 1, "ipw.calls", forget_calls);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, functions);
     luaL_newlib(L, functions);
     return 1;
 }

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "script/embedded.h"
+#include "script/installed.h"
 #include "script/vm_priv.h"
 
 enum { PATH_BYTES = 1024 };
@@ -151,15 +152,33 @@ static bool to_relative(char *out, size_t size, const char *name)
     return true;
 }
 
+/* A file of the program: the installation's edited copy, or the one inside the binary. */
+static bool is_own(char *path, size_t size, const char *relative)
+{
+    if (ipw_installed_file(path, size, relative)) return true;
+    snprintf(path, size, "%s%s", builtin, relative);
+    return is_file(path);
+}
+
+/* In the user's folder: a file of the user's, not a copy of the program's. */
+static bool is_users(const struct folder *folder, const char *path)
+{
+    return is_file(path) && !(folder->is_user && ipw_installed_is_copy(folder->path, path));
+}
+
 static bool in_folder(char *path, size_t size, const struct folder *folder, const char *relative)
 {
-    static const char *const forms[] = {"%s%s%s.lua", "%s%s%s/init.lua"};
-    const char *before = folder->is_builtin ? builtin : folder->path;
-    const char *between = folder->is_builtin ? "lua/" : folder->is_user ? "/lua/" : "/";
+    static const char *const endings[] = {".lua", "/init.lua"};
+    char file[PATH_BYTES / 2];
 
     for (size_t i = 0; i < 2; i++) {
-        int n = snprintf(path, size, i ? forms[1] : forms[0], before, between, relative);
-        if (n > 0 && (size_t)n < size && is_file(path)) return true;
+        int n;
+
+        snprintf(file, sizeof file, "lua/%s%s", relative, endings[i]);
+        if (folder->is_builtin && is_own(path, size, file)) return true;
+        if (folder->is_builtin) continue;
+        n = snprintf(path, size, "%s/%s", folder->path, folder->is_user ? file : file + 4);
+        if (n > 0 && (size_t)n < size && is_users(folder, path)) return true;
     }
     return false;
 }
@@ -327,15 +346,14 @@ static int find_script(struct ipw_vm *vm, const char *kind, const char *name, ch
 {
     struct ipw_vm_options o = vm->options;
     struct folder folder;
-    char stem[PATH_BYTES / 2];
+    char stem[PATH_BYTES / 2], own[PATH_BYTES];
     size_t n;
 
     o.script_dir = vm->script_dir;
     if (strchr(name, '/') || ipw_ends_with(name, ".lua")) {
         snprintf(path, path_size, "%s", name);
         if (is_file(path)) return 0;
-        snprintf(path, path_size, "%s%s", builtin, strncmp(name, "./", 2) ? name : name + 2);
-        if (is_file(path)) return 0;
+        if (is_own(path, path_size, strncmp(name, "./", 2) ? name : name + 2)) return 0;
         if (strchr(name, '/')) return fail_not_found(vm, kind, name, err);
     }
     snprintf(stem, sizeof stem, "%s", name);
@@ -343,12 +361,13 @@ static int find_script(struct ipw_vm *vm, const char *kind, const char *name, ch
     if (ipw_ends_with(stem, ".lua")) stem[n - 4] = '\0';
     for (size_t k = 0; folder_of(&o, k, &folder); k++) {
         if (folder.is_builtin) {
-            snprintf(path, path_size, "%s%s/%s.lua", builtin, builtin_folder(kind), stem);
-            if (is_file(path)) return 0;
+            snprintf(own, sizeof own, "%s/%s.lua", builtin_folder(kind), stem);
+            if (is_own(path, path_size, own)) return 0;
             continue;
         }
         for (size_t form = 0; form < 3; form++) {
-            if (script_in(path, path_size, folder.path, kind, stem, form) && is_file(path))
+            if (script_in(path, path_size, folder.path, kind, stem, form) &&
+                is_users(&folder, path))
                 return 0;
         }
     }
@@ -394,17 +413,21 @@ static void tell(struct telling *t, const char *file, const char *path)
     t->fn(t->ud, name, path);
 }
 
-static void each_in_folder(struct telling *t, const char *folder)
+/* Without the copies of the program's files that `root` may have. */
+static void each_in_folder(struct telling *t, const char *root, const char *kind)
 {
-    DIR *dir = opendir(folder);
     struct dirent *entry;
-    char path[PATH_BYTES];
+    char folder[PATH_BYTES], path[PATH_BYTES + 256];
+    DIR *dir;
 
+    snprintf(folder, sizeof folder, "%s/%s", root, kind);
+    dir = opendir(folder);
     if (!dir) return;
     while ((entry = readdir(dir))) {
         if (!ipw_ends_with(entry->d_name, ".lua") || ipw_ends_with(entry->d_name, "_test.lua"))
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (ipw_installed_is_copy(root, path)) continue;
         tell(t, entry->d_name, path);
     }
     closedir(dir);
@@ -429,18 +452,17 @@ void ipw_search_each(const char *kind, const char *const *paths,
 {
     struct telling t = {.fn = fn, .ud = ud};
     struct ipw_vm_options o = {.paths = paths};
+    const char *installed = ipw_installed_folder();
     struct folder folder;
-    char at[PATH_BYTES];
 
     for (size_t k = 0; folder_of(&o, k, &folder); k++) {
         if (folder.is_builtin) {
+            if (installed) each_in_folder(&t, installed, builtin_folder(kind));
             each_embedded(&t, builtin_folder(kind));
             continue;
         }
-        snprintf(at, sizeof at, "%s/%s", folder.path, kind);
-        each_in_folder(&t, at);
-        snprintf(at, sizeof at, "%s/tools", folder.path);
-        if (strcmp(kind, "agents/tools") == 0) each_in_folder(&t, at);
+        each_in_folder(&t, folder.path, kind);
+        if (strcmp(kind, "agents/tools") == 0) each_in_folder(&t, folder.path, "tools");
     }
     release_names(&t.seen);
 }

@@ -14,10 +14,11 @@
 struct ipw_task {
     struct ipw_vm *vm;
     lua_State *co;
-    int ref;     /* keeps co alive in the registry */
-    int nargs;   /* of the first resume */
-    int depth;   /* 0: not started by another task */
-    int in_tool; /* number of tool calls around it that are recorded as a whole */
+    int ref;      /* keeps co alive in the registry */
+    int nargs;    /* of the first resume */
+    int depth;    /* 0: not started by another task */
+    int in_tool;  /* number of tool calls around it that are recorded as a whole */
+    int32_t tool; /* span of the innermost tool call around it, or 0 */
     bool started, waiting, ended;
     const char *cancelled; /* the reason, or NULL */
     struct ipw_op *op;
@@ -44,7 +45,18 @@ void ipw_task_enter_tool(struct ipw_vm *vm, int by)
     if (vm->current && vm->current->in_tool + by >= 0) vm->current->in_tool += by;
 }
 
-void ipw_task_mark_in_tool(struct ipw_task *task) { task->in_tool = 1; }
+int32_t ipw_task_tool(const struct ipw_vm *vm) { return vm->current ? vm->current->tool : 0; }
+
+void ipw_task_set_tool(struct ipw_vm *vm, int32_t span)
+{
+    if (vm->current) vm->current->tool = span;
+}
+
+void ipw_task_place(struct ipw_task *task, int32_t tool, bool in_tool)
+{
+    task->tool = tool;
+    task->in_tool = in_tool;
+}
 
 bool ipw_task_all_recorded(const struct ipw_vm *vm)
 {
@@ -296,6 +308,7 @@ struct ipw_task *ipw_task_new(lua_State *from, struct ipw_vm *vm, int nargs, ipw
                               .ud = ud,
                               .next = vm->tasks,
                               .in_tool = vm->current ? vm->current->in_tool : 0,
+                              .tool = ipw_task_tool(vm),
                               .depth = vm->current ? vm->current->depth + 1 : 0};
     if (vm->tasks) vm->tasks->prev = task;
     vm->tasks = task;

@@ -32,6 +32,8 @@ static const char *const outcome_names[IPW_LM_OUTCOMES + 1] = {
     [IPW_LM_CANCELLED] = "cancelled",
 };
 
+const char *const ipw_child_provenance_words[] = {"rusage", "proc", "unknown", NULL};
+
 const char *ipw_event_name(enum ipw_event_kind kind)
 {
     return (unsigned)kind < IPW_EV_KINDS ? kind_names[kind] : "unknown";
@@ -109,9 +111,12 @@ static const struct ipw_spec query_end[] = {
     ASKED(completed, B), DATA, ASKED(error, TZ), EVENT, ASKED(id, T), ASKED(outcome, T), QUERY, ROWS,
     SPAN, T_NS, END};
 static const struct ipw_spec tool_start[] = {
-    TOOL(call_id, TZ), DATA, EVENT, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
+    TOOL(argument_bytes, C | OPT), TOOL(call_id, TZ), DATA, EVENT, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
 static const struct ipw_spec tool_end[] = {
-    TOOL(call_id, TZ), DATA, TOOL(error, TZ), EVENT, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ),
+    TOOL(call_id, TZ), TOOL(child_cpu_ns, C | OPT), TOOL(child_peak_bytes, C | OPT),
+    {.key = "child_provenance", .kind = T | OPT, .words = ipw_child_provenance_words,
+     .hold = IPW_HOLD_TEXT, .at = offsetof(struct ipw_event, tool.child_provenance)},
+    TOOL(cut_bytes, C | OPT), DATA, TOOL(error, TZ), EVENT, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ),
     QUERY, TOOL(result_bytes, CZ), ROWS, SPAN, T_NS, END};
 static const struct ipw_spec own_start[] = {
     DATA, EVENT, OWN_KIND, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};

@@ -109,7 +109,15 @@ struct ipw_tool_facts {   /* for tools and spans */
     const char *outcome;  /* END: "ok", "error", "timeout", "bad_arguments", "unknown_tool", ... */
     int64_t result_bytes; /* END: size of the result that the model reads */
     const char *error;    /* END: one line, or NULL */
+    /* Of tools; 0: unknown, or none. */
+    int64_t argument_bytes; /* START: size of the arguments, as the model wrote them */
+    int64_t cut_bytes;      /* END: bytes of the result that a cap left out */
+    int64_t child_cpu_ns, child_peak_bytes; /* END: what its child processes used (io/proc.h) */
+    /* END: how that is known, one of ipw_child_provenance_words; NULL: no child process ran */
+    const char *child_provenance;
 };
+/* "rusage": as they ended; "proc": in /proc, of processes that stay; "unknown"; NULL */
+extern const char *const ipw_child_provenance_words[];
 
 struct ipw_query_facts { /* START: id, scheduled_ns; END: the rest and id */
     const char *id;

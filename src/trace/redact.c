@@ -225,8 +225,17 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
     static const char *const in_data[] = {
         "answer_source",    "arrivals", "call_id", "finish", "id",          "model",        "name",
         "reasoning_effort", "required", "role",    "type",   "tool_choice", "tool_call_id", NULL};
-    static const char *const own[] = {"call_id", "cost_source", "event", "finish_reason", "id",
-                                      "kind",    "model",       "name",  "outcome",       NULL};
+    static const char *const own[] = {"call_id",
+                                      "child_provenance",
+                                      "cost_source",
+                                      "event",
+                                      "finish_reason",
+                                      "id",
+                                      "kind",
+                                      "model",
+                                      "name",
+                                      "outcome",
+                                      NULL};
     static const char *const spans_own[] = {"event", "kind", "outcome", NULL};
     const char *event = ipw_json_str(ipw_json_get(line, "event"), "");
     const char *name = ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "name"), "");
@@ -254,6 +263,7 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
 
 static const char *const trace_kept[] = {"answer_source",
                                          "by",
+                                         "child_provenance",
                                          "finish_reason",
                                          "judge_model",
                                          "judge_verdict",
@@ -273,8 +283,8 @@ static const char *const trace_kept[] = {"answer_source",
                                          "unit",
                                          "workload_type",
                                          NULL};
-static const char *const span_kept[] = {"by",     "kind",    "outcome", "provenance",
-                                        "reason", "sources", NULL};
+static const char *const span_kept[] = {"by",         "child_provenance", "kind",    "outcome",
+                                        "provenance", "reason",           "sources", NULL};
 
 /* Filler of an answer's length still tells its length: these are absent. */
 static const char *const left_out[] = {"judge_text", "reference", "reference_answer", "subject",

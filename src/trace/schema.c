@@ -32,7 +32,13 @@ static void put_span_energy(struct ipw_jw *w, const struct ipw_spec *s, const vo
 /* clang-format off */
 #define OF_SPAN(member, kinds) HELD(#member, kinds, SPAN, struct ipw_span, member)
 const struct ipw_spec ipw_spec_span[] = {
+    OF_SPAN(argument_bytes, C | OPT),
     OF_SPAN(attempt, CZ | OPT),
+    OF_SPAN(child_cpu_s, S | OPT),
+    OF_SPAN(child_peak_bytes, C | OPT),
+    {.key = "child_provenance", .kind = T | OPT, .words = ipw_child_provenance_words,
+     .hold = IPW_HOLD_OWN, .base = SPAN, .at = offsetof(struct ipw_span, child_provenance)},
+    OF_SPAN(cut_bytes, C | OPT),
     HELD("end_s", N, MADE, struct ipw_made_span, end_s),
     PUT_OF("energy", O, put_span_energy, ipw_spec_span_energy),
     OF_SPAN(error, TZ | OPT),

@@ -50,7 +50,7 @@ static struct ipw_span *add_span(struct ipw_turn *turn)
 {
     IPW_GROW(turn->spans, turn->cap_spans, turn->n_spans + 1);
     turn->spans[turn->n_spans] =
-        (struct ipw_span){.result_bytes = -1, .energy = ipw_turn_figures()};
+        (struct ipw_span){.result_bytes = -1, .child_cpu_s = NAN, .energy = ipw_turn_figures()};
     return &turn->spans[turn->n_spans++];
 }
 

@@ -171,6 +171,21 @@ static const struct ipw_spec part[] = {
     KEY("waste_joules", O),
     END,
 };
+static const struct ipw_spec tool[] = {
+    KEY("argument_bytes", CZ),
+    KEY("calls", C),
+    KEY("child_calls", C),
+    KEY("child_cpu_s", SZ),
+    KEY("child_peak_bytes", CZ),
+    KEY("cut_bytes", CZ),
+    KEY("idle_tax_joules", O),
+    KEY("joules", O),
+    KEY("name", T),
+    KEY("outcomes", O),
+    KEY("result_bytes", CZ),
+    KEY("seconds", S),
+    END,
+};
 static const struct ipw_spec answered[] = {KEY("queries", C), KEY("turns", C), END};
 const struct ipw_spec ipw_spec_summary[] = {
     KEY("accounts", O),
@@ -199,6 +214,7 @@ const struct ipw_spec ipw_spec_summary[] = {
     KEY("schema_version", C),
     KEY("statistics", O),
     WORD("status", T, states),
+    OF("tools", A | OPT, tool),
     OF("totals", O, totals),
     END,
 };

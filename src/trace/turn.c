@@ -100,6 +100,7 @@ static struct ipw_span *add_span(struct ipw_turn *turn, enum ipw_span_kind kind,
         .start_ns = start_ns,
         .end_ns = OPEN,
         .result_bytes = -1,
+        .child_cpu_s = NAN,
     };
     return span;
 }
@@ -315,6 +316,10 @@ static void end_span(struct ipw_span *span, const struct ipw_event *e)
     set_text(&span->outcome, f->outcome ? f->outcome : f->ok ? "ok" : "error");
     set_text(&span->error, f->error);
     span->result_bytes = f->result_bytes;
+    span->cut_bytes = f->cut_bytes;
+    span->child_cpu_s = duration(f->child_cpu_ns);
+    span->child_peak_bytes = f->child_peak_bytes;
+    set_text(&span->child_provenance, f->child_provenance);
 }
 
 static void end_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
@@ -370,7 +375,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
         if (!b->ended) end_lm(b, e);
         break;
     case IPW_EV_TOOL_START:
-        if (!b->ended) start_tool(b, e);
+        if (!b->ended) start_tool(b, e)->argument_bytes = e->tool.argument_bytes;
         break;
     case IPW_EV_TOOL_END:
         if (!b->ended) end_tool(b, e);
@@ -395,9 +400,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
             last_turn(b)->malformed = true;
         }
         break;
-    case IPW_EV_RUN_START:
-    case IPW_EV_RUN_END:
-    case IPW_EV_KINDS: break;
+    default: break; /* not of a query */
     }
 }
 

@@ -47,6 +47,10 @@ struct ipw_span {
     char *error;   /* or NULL */
     int attempt;
     int64_t result_bytes; /* for tools and web requests; else -1 */
+    /* Of tools, as in struct ipw_tool_facts; 0, NAN, NULL: unknown, or none. */
+    int64_t argument_bytes, cut_bytes, child_peak_bytes;
+    double child_cpu_s;
+    char *child_provenance;
     struct ipw_figure
         *energy; /* IPW_DOMAIN_COUNT values for the span's window; overlapping spans count twice */
     struct ipw_figure *devices; /* the same for each of the trace's devices; NULL: no devices */

@@ -82,10 +82,11 @@ export async function open({ chromium }) {
         for (let k = 1; k <= 4; k++) await mouse("mouseMoved", x0 + (x1 - x0) * k / 4, y0 + (y1 - y0) * k / 4);
         await mouse("mouseReleased", x1, y1);
       },
-      async picture(path, whole = true) {
-        const size = (await ask("Page.getLayoutMetrics")).cssContentSize;
-        const { data } = await ask("Page.captureScreenshot", { captureBeyondViewport: whole,
-          clip: { x: 0, y: 0, width, height: whole ? size.height : height, scale: 1 } });
+      // Of the whole page, or of one element; `above` pixels before it and `tall` in all, if given.
+      async picture(path, selector = "html", { above = 0, tall = 0 } = {}) {
+        const box = await this.eval(`(r => [r.left + scrollX, r.top + scrollY, r.width, r.height])(document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect())`);
+        const { data } = await ask("Page.captureScreenshot", { captureBeyondViewport: true,
+          clip: { x: box[0], y: box[1] - above, width: box[2], height: tall || box[3] + above, scale: 1 } });
         writeFileSync(path, Buffer.from(data, "base64"));
       },
       close: () => send("Target.closeTarget", { targetId }),

@@ -39,6 +39,8 @@ return {
   refused("many_tools", "more than 512 tools"),
   refused("missing", "exit status 127: .*no%-such%-program"),
   refused("silent_at_start", "no answer within 2 s"),
+  refused("dies_at_initialize", "it ended with exit status 5"),
+  refused("dies_at_list", "it ended with exit status 6"),
   call("dies", "has ended: it ended with exit status 4: out of luck", "tool_gone"),
   call("dies_again", "has ended: it ended with exit status 4", "tool_gone", "the server of this tool has ended"),
   call("silent", "no answer within 2 s %(progress 2 of 5%)", "timeout"),
@@ -46,6 +48,8 @@ return {
   call("long_line", "a line of more than 16 MiB", "tool_gone"),
   call("lies", "^again: fault$", "ok"),
   call("input_required", "asks for more input", "error"),
+  call("asks_again", "asks for more input", "error"),
+  call("asks_a_person", '^again: %[{"q": {"action": "decline"}}, "s"%]$', "ok"),
   call("error", "it broke %(%-32603%)", "error"),
   call("structured", '^{"a":1,"b":%[%]}$', "ok"),
   call("asks_back", "^again: fault$", "ok"),
@@ -60,6 +64,17 @@ return {
       words[i] = select(3, kit:invoke("mcp__bad__echo", { text = text }))
     end
     equal(words, { "tool_gone", "ok", "tool_gone", "tool_gone" })
+  end },
+
+  { "P-16: a server that dies between two calls, and one that dies when it is started again", function()
+    local kit <close> = tools.open { number.dies_idle, number.dies_at_restart }
+    local function words(name)
+      local out = {}
+      for i, text in ipairs { "fault", "hi", "hi", "fault", "hi" } do out[i] = select(3, kit:invoke(name, { text = text })) end
+      return out
+    end
+    equal(words "mcp__bad__echo", { "ok", "tool_gone", "ok", "ok", "tool_gone" })
+    equal(words "mcp__bad__echo_2", { "tool_gone", "tool_gone", "tool_gone", "tool_gone", "tool_gone" })
   end },
 
   { "a call without an answer is cancelled at the server; a late answer is nobody's", function()

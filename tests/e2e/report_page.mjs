@@ -27,7 +27,7 @@ await still.close();
 // ---- sums, and the same numbers by both programs ----
 const page = await browser.page("file://" + file);
 await clean(page);
-const c = await page.eval("report.columns");
+const c = await page.eval("report.runs[0].columns");
 near(c.mj.reduce((sum, mj) => sum + mj, 0) / 1000, total("queries_j"), 0.03);
 const cell = text => Number(text.replace(/[\u202f~]/g, "").replace("\u2212", "-"));
 const parts = await page.eval("[...document.querySelectorAll('.parts tbody tr')].map(r => [r.cells[0].innerText.trim(), r.cells[1].innerText])");
@@ -41,7 +41,7 @@ const text = markup => markup.replace(/ (tabindex|aria-expanded|data-i|class)="[
 assert.equal(text(drawn), text(written), "the page's script writes a row as the program does");
 
 // ---- headings: recomputed from the data ----
-const heading = id => page.eval(`document.querySelector("#${id} h2").innerText`);
+const heading = id => page.eval(`document.querySelector("#${id} h2").innerText.replaceAll("\u00A0", " ")`);
 const model = c.bars.flatMap(bar => bar.filter((_, k) => k % 3 === 1 && ["prefill", "decode", "lm"].includes(c.parts[bar[k - 1]].key)))
   .reduce((sum, mj) => sum + mj, 0) / 1000;
 assert.ok((await heading("energy")).includes(`${Math.round(model / total("total_j") * 100)} %`) ||
@@ -76,7 +76,7 @@ assert.deepEqual(await column(1), ["q-007"]);
 await page.eval("document.getElementById('part-filter').click()");
 
 // ---- a query by keyboard; the failed attempt is hatched and named ----
-await page.eval("report.table.open(report.columns.ids.indexOf('q-007'))");
+await page.eval("report.runs[0].table.open(report.runs[0].columns.ids.indexOf('q-007'))");
 await page.key("Enter");
 assert.equal(await page.eval("document.querySelectorAll('tr.open').length"), 0, "Enter closes it");
 await page.key("Enter");
@@ -85,7 +85,7 @@ for (const words of ["turn 1", "turn 2", "attempt 1, 503", "waiting to retry", "
 assert.equal(await page.eval("document.querySelectorAll('.fall [fill=\"url(#hatch)\"]').length >= 1"), true);
 
 // ---- hostile texts are text, also a million characters in one line ----
-await page.eval("report.table.open(report.columns.ids.findIndex(id => id.startsWith('q-004')))");
+await page.eval("report.runs[0].table.open(report.runs[0].columns.ids.findIndex(id => id.startsWith('q-004')))");
 assert.equal(await page.eval("window.pwned === undefined && document.querySelectorAll('img, tr b b, .talk b').length"), 0);
 const said = await page.eval("[...document.querySelectorAll('.talk pre')].map(pre => pre.textContent.slice(0, 40)).join('|')");
 assert.ok(said.includes("</script><img src=x"), said);
@@ -94,9 +94,9 @@ assert.equal(await page.eval("document.documentElement.scrollWidth <= document.d
 // ---- zoom: by mouse, by keyboard, back; a click on a lane ----
 await page.eval("document.getElementById('power').scrollIntoView()");
 await page.eval(wait);
-const box = await page.eval("(r => [r.left, r.top, r.width, r.height])(document.querySelector('#power-chart .u-over').getBoundingClientRect())");
+const box = await page.eval("(r => [r.left, r.top, r.width, r.height])(document.querySelector('.power-chart .u-over').getBoundingClientRect())");
 await page.drag(box[0] + box[2] * 0.2, box[1] + 50, box[0] + box[2] * 0.7, box[1] + 60);
-const view = () => page.eval("[report.power.view.from, report.power.view.to]");
+const view = () => page.eval("[report.runs[0].power.view.from, report.runs[0].power.view.to]");
 let [from, to] = await view();
 near(from, c.seconds * 0.2, c.seconds * 0.05);
 near(to, c.seconds * 0.7, c.seconds * 0.05);
@@ -107,12 +107,12 @@ await page.key("0", "Digit0");
 assert.deepEqual(await view(), [0, c.seconds]);
 await page.key("+", "Equal");
 assert.ok((await view())[1] < c.seconds);
-await page.eval("document.getElementById('whole-run').click()");
+await page.eval("document.querySelector('.whole-run').click()");
 assert.deepEqual(await view(), [0, c.seconds]);
-const lane = await page.eval("(r => [r.left, r.top])(document.querySelector('#lanes canvas').getBoundingClientRect())");
+const lane = await page.eval("(r => [r.left, r.top])(document.querySelector('.lanes canvas').getBoundingClientRect())");
 await page.drag(lane[0] + 60, lane[1] + 20, lane[0] + 60, lane[1] + 20);
 await page.eval(wait);
-assert.equal(await page.eval("report.table.state.open >= 0"), true);
+assert.equal(await page.eval("report.runs[0].table.state.open >= 0"), true);
 
 // ---- tables and CSV in place; themes ----
 for (const id of ["power", "distributions", "tokens"]) {
@@ -133,7 +133,7 @@ await clean(page);
 for (const [options, check] of [
   [{ dark: true }, "getComputedStyle(document.body).backgroundColor === 'rgb(20, 23, 27)'"],
   [{ width: 390 }, "document.documentElement.scrollWidth <= 390"],
-  [{ width: 390, dark: true }, "report.table.open(0), document.documentElement.scrollWidth <= 390"],
+  [{ width: 390, dark: true }, "report.runs[0].table.open(0), document.documentElement.scrollWidth <= 390"],
   [{ media: "print", dark: true }, "getComputedStyle(document.body).backgroundColor === 'rgb(253, 253, 251)' && getComputedStyle(document.querySelector('.tools')).display === 'none'"],
 ]) {
   const other = await browser.page("file://" + file, options);
@@ -150,19 +150,41 @@ assert.ok(await bare.eval("document.querySelector('.open .fall').textContent.inc
 assert.equal(await bare.eval("/[^\\d.]0 J/.test(document.body.innerText)"), false);
 await clean(bare);
 
-// ---- several runs: the comparison first, each run folded, the first one's queries open ----
+// ---- several runs: the comparison first, each run folded, the first one unfolded ----
 for (const width of [1280, 390]) {
   const beside = await browser.page("file://" + several, { width });
   const ids = await beside.eval("[...document.querySelectorAll('[id]')].map(node => node.id)");
   assert.equal(new Set(ids).size, ids.length, "an id is used twice");
   assert.equal(await beside.eval("document.querySelectorAll('h1').length"), 1);
-  assert.equal(await beside.eval("document.querySelectorAll('.compare tbody tr').length"), 3);
+  assert.equal(await beside.eval("document.querySelectorAll('.compare tbody tr').length"), 4);
   assert.equal(await beside.eval("document.querySelectorAll('details.run[open]').length"), 1);
-  assert.equal(await beside.eval("document.querySelectorAll('#comparison circle.point').length"), 3);
+  assert.equal(await beside.eval("document.querySelectorAll('#comparison circle.point').length"), 4);
+  assert.equal(await beside.eval("report.runs.filter(run => run.table).length"), 1, "a folded run is not made");
   await beside.eval("document.querySelectorAll('details').forEach(d => { d.open = true; })");
-  await beside.eval("report.table.open(0); document.getElementById('power').scrollIntoView()");
+  await beside.eval("report.runs[0].table.open(0); document.getElementById('power').scrollIntoView()");
   await beside.eval(wait);
   assert.ok(await beside.eval("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), "too wide");
+  // each run has its own power, table and waterfalls; what is done in one leaves the others as they are
+  assert.equal(await beside.eval("report.runs.every(run => run.table)"), true);
+  await beside.eval("document.getElementById('run2-power').scrollIntoView()");
+  await beside.eval(wait);
+  assert.deepEqual(await beside.eval("report.runs.map(run => run.power.plot() !== null && run.node('lanes').children.length).slice(0, 2)"), [1, 1]);
+  await beside.eval("report.runs[1].power.zoom(0, 0.2); report.runs[1].node('filter').value = 'q-00'; report.runs[1].node('filter').dispatchEvent(new Event('input'))");
+  assert.deepEqual(await beside.eval("report.runs.slice(0, 2).map(run => run.node('queries-table').querySelectorAll('tr.q').length)"), [25, 10]);
+  assert.equal(await beside.eval("report.runs[0].power.view.to === report.runs[0].columns.seconds && report.runs[1].power.view.to < report.runs[1].columns.seconds"), true);
+  await beside.eval("location.hash = '#run2-q=q-020'");
+  await beside.eval(wait);
+  const opened = () => beside.eval("report.runs.slice(0, 2).map(run => run.columns.ids[run.table.state.open])");
+  assert.equal((await opened())[1], "q-020");
+  assert.equal(await beside.eval("report.runs[1].node('queries-table').querySelectorAll('svg.fall').length"), 1);
+  await beside.eval("location.hash = '#q=q-021'");
+  await beside.eval(wait);
+  assert.deepEqual(await opened(), ["q-021", "q-020"]);
+  for (const id of ["run2-power", "run3-distributions", "run4-tokens"]) {
+    await beside.eval(`document.querySelector("[data-table=${id}]").click()`);
+    assert.ok(await beside.eval(`document.querySelector("#${id} .numbers table").rows.length > 1`), id);
+  }
+  assert.equal(await beside.eval("[...document.querySelectorAll('button[data-csv]')].every(b => report.parse('csv-' + b.dataset.csv).includes('\\r\\n'))"), true);
   await clean(beside);
   await beside.close();
 }

@@ -74,7 +74,7 @@ page = open(sys.argv[1], encoding="utf-8").read()
 policy = re.search(r'Policy" content="([^"]*)"', page)[1]
 texts = re.findall(r"<script>(.*?)</script>", page, re.S) + re.findall(r"<style>(.*?)</style>", page, re.S)
 hashes = ["'sha256-" + base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() + "'" for t in texts]
-sys.exit(0 if len(texts) == 6 and all(h in policy for h in hashes) else 1)
+sys.exit(0 if len(texts) == 7 and all(h in policy for h in hashes) else 1)
 PY
 
 step "no text of tasks or replies without --with-content; ids are text"
@@ -117,6 +117,9 @@ if [ "$(json guessed/summary.json '"with_estimates" in d["totals"]')" = true ]; 
     expect_exit 0 agent report guessed
     check_words 'A model estimates ≈'
     check_out 'JOULES WERE NOT MEASURED'
+    expect_exit 0 agent report guessed -o guessed.html
+    assert_contains guessed.html '<rect class="f-whole estimated"'
+    data guessed.html 'all(mj is None for mj in c["mj"]) and all(mj > 0 for mj in c["estimate"]["mj"])'
 fi
 
 step "wrong usage"

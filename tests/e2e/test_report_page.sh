@@ -1,6 +1,7 @@
 # The page of a report in headless Chromium: no script error, no request, sums, sorting, filtering, zooming,
 # opening a query by keyboard, both themes, a telephone's width, paper, and hostile texts as text.
 . "$(dirname "$0")/lib.sh"
+[ -z "${IPW_SANITIZE-}" ] || skip "the browser tests the page; test_report.sh writes one under a sanitizer"
 CHROMIUM=${IPW_CHROMIUM-$(command -v chromium || command -v chromium-browser || command -v google-chrome)}
 [ -n "$CHROMIUM" ] || skip "no Chromium: apt-get install chromium"
 command -v node >/dev/null || skip "no node: apt-get install nodejs"
@@ -52,11 +53,14 @@ expect_exit 0 agent run tools --dataset rows.jsonl --limit 3 --base-url "$BASE_U
     --tools calculator --telemetry none --output none
 expect_exit 0 agent report none -o none.html
 
-step "a second run on the same tasks"
+step "further runs on the same tasks"
 start_fake --bench 2 --delay-ms 15
 expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model other-model --tools calculator \
     --concurrency 4 --output other
-expect_exit 0 agent report run other run -o several.html
+start_fake --bench 2 --delay-ms 5
+expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model third-model --tools calculator \
+    --concurrency 8 --output third
+expect_exit 0 agent report run other run third -o several.html
 expect_exit 0 agent report run other
 assert_fits out 80
 check_out 'J/solved'

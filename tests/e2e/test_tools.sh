@@ -16,9 +16,14 @@ call shell {"command": "exit 7"}
 call python {"code": "import os; print(os.getpid(), open('in/now').read().strip().isdigit())"}
 call write_file {"path": "../out.txt", "content": "x"}
 ---
+call shell {"command": "yes | head -c 300000"}
+call python {"code": "x = bytearray(80 << 20)\nwhile True: pass", "seconds": 1}
+call python_session {"code": "x = bytearray(120 << 20)"}
+call python_session {"code": "sum(range(3000000))"}
+---
 text done
 LLM
-TOOLS=write_file,edit_file,list_files,search_files,think,shell,python
+TOOLS=write_file,edit_file,list_files,search_files,think,shell,python,python_session
 start_fake --script all.llm
 expect_exit 0 agent run tools --tools $TOOLS --dataset one.jsonl --model m --base-url "$BASE_URL" -o run -q
 stop_fake
@@ -26,8 +31,46 @@ stop_fake
 step "each call is a span with its outcome"
 assert_eq "$(json run/events.jsonl '[e["name"] + " " + e["outcome"] for e in d
     if e["event"] == "tool_call_end"]' 2>err)" \
-    '["write_file ok", "edit_file ok", "edit_file error", "list_files ok", "search_files ok", "think ok", "shell ok", "shell error", "python ok", "write_file error"]'
+    '["write_file ok", "edit_file ok", "edit_file error", "list_files ok", "search_files ok", "think ok", "shell ok", "shell error", "python ok", "write_file refused", "shell ok", "python timeout", "python_session ok", "python_session ok"]'
 assert_json run/traces.jsonl 'd[0]["is_resolved"] is True'
+
+step "and says what went in and out, what a cap left out, and what its child used"
+python3 - run <<'PY' >out 2>err || fail "members of the spans"
+import json, sys
+[query] = map(json.loads, open(sys.argv[1] + "/traces.jsonl"))
+starts = {e["span"]: e for e in map(json.loads, open(sys.argv[1] + "/events.jsonl")) if e["event"] == "tool_call_start"}
+spans = [s for t in query["turns"] for s in t["spans"] if s["kind"] == "tool"]
+for s in spans:
+    assert s["argument_bytes"] == starts[s["id"]]["argument_bytes"] > 0, s
+    assert s["result_bytes"] > 0, s
+    child = {k for k in s if k.startswith("child_")}
+    if s["name"] in ("shell", "python", "python_session"):
+        assert child == {"child_cpu_s", "child_peak_bytes", "child_provenance"}, s
+        assert s["child_cpu_s"] > 0, s
+        assert s["child_provenance"] == ("proc" if s["name"] == "python_session" else "rusage"), s
+    else:
+        assert not child, s
+    assert ("cut_bytes" in s) == (s is spans[-4]), s
+assert spans[-4]["cut_bytes"] + spans[-4]["result_bytes"] >= 300000, spans[-4]
+limited, first, second = spans[-3:]
+assert limited["child_cpu_s"] > 0.05 and 80 << 20 <= limited["child_peak_bytes"] < 120 << 20, limited
+assert 120 << 20 <= first["child_peak_bytes"] < 200 << 20, first
+assert second["child_cpu_s"] < query["total_wall_clock_s"], second
+PY
+
+step "the run's table, its summary and the report have the tools by name"
+expect_exit 0 agent report run
+check_out "TOOLS"
+check_words "python_session 2 0"
+python3 - run <<'PY' >out 2>err || fail "tools of the summary"
+import json, sys
+tools = {t["name"]: t for t in json.load(open(sys.argv[1] + "/summary.json"))["tools"]}
+assert len(tools) == 8, tools
+assert tools["python"]["outcomes"] == {"ok": 1, "timeout": 1}, tools["python"]
+assert tools["write_file"]["outcomes"] == {"ok": 1, "refused": 1} and tools["write_file"]["child_calls"] == 0
+assert tools["write_file"]["child_cpu_s"] is None and tools["python"]["child_cpu_s"] > 0
+assert all(t["joules"]["gpu"] is None and t["seconds"] > 0 for t in tools.values())
+PY
 
 step "the record answers all of them"
 expect_exit 0 agent replay run --mode hermetic -o again

@@ -92,7 +92,7 @@ for agent in react tools single; do
     done
     python3 - $agent-in $agent-apart <<'PY' || fail "$agent: the traces differ"
 import json, re, sys
-TIMES = re.compile(r"(_ns|_s|_ms|seconds|lua_peak_bytes)$|latency|time|per_sec|per_token|endpoint|started_at")
+TIMES = re.compile(r"(_ns|_s|_ms|seconds|_peak_bytes)$|latency|time|per_sec|per_token|endpoint|started_at")
 def clean(x):
     if isinstance(x, dict):
         return {k: clean(v) for k, v in x.items() if not TIMES.search(k) and k != "metrics"}

@@ -4,7 +4,7 @@
   mcp.py stdio CAPTURE        answers each request as the capture did, whatever number it has
   mcp.py http CAPTURE         the same over HTTP; prints "listening PORT" first
   mcp.py calls CAPTURE        prints the capture's tool calls as JSON: [{name, arguments, expect}]
-  mcp.py bad-http             a legacy server over HTTP whose path names its fault
+  mcp.py bad-http [FILE]      a legacy server over HTTP whose path names its fault; FILE: what it was told
   mcp.py bad WAY [FILE]       a small legacy server with one fault; FILE counts its starts
 
 A capture is a file of tests/data/mcp: lines {t_ms, dir, raw} (stdio) or {request, response} (http).
@@ -208,6 +208,8 @@ class Bad:
         self.fail(m, -32601, "Method not found")
 
     def initialize(self, m):
+        if self.way == "dies_at_initialize" or (self.way == "dies_at_restart" and self.starts > 1):
+            sys.exit(5)
         if self.way == "slow_and_modern":
             return self.fail(m, -32601, "Method not found")
         version = "1999-01-01" if self.way == "old" else "2025-06-18"
@@ -223,6 +225,8 @@ class Bad:
 
     def list(self, m):
         cursor = (m.get("params") or {}).get("cursor")
+        if self.way == "dies_at_list":
+            sys.exit(6)
         if self.way == "pages_for_ever":
             return self.reply(m, {"tools": TOOLS if not cursor else [], "nextCursor": str(int(cursor or 0) + 1)})
         if self.way == "pages_in_a_circle":
@@ -244,7 +248,7 @@ class Bad:
     def call(self, m):
         text, way = m["params"]["arguments"].get("text"), self.way
         if text == "fault" or way == "dies_again":
-            if way in ("dies", "dies_again"):
+            if way in ("dies", "dies_again", "dies_at_restart"):
                 sys.stderr.write("out of luck\n")
                 sys.exit(4)
             if way == "silent":
@@ -273,10 +277,20 @@ class Bad:
             if way == "structured":
                 return self.reply(m, {"content": [], "structuredContent": {"b": [], "a": 1}})
             if way == "input_required":
-                return self.reply(m, {"resultType": "input_required", "inputRequests": {}})
+                return self.reply(m, {"resultType": "input_required", "inputRequests": {
+                    "q": {"method": "sampling/createMessage", "params": {}}}})
+            if way == "asks_again":
+                return self.reply(m, {"resultType": "input_required", "requestState": "for ever"})
+            if way == "asks_a_person" and "inputResponses" not in m["params"]:
+                return self.reply(m, {"resultType": "input_required", "requestState": "s", "inputRequests": {
+                    "q": {"method": "elicitation/create", "params": {"message": "Sure?"}}}})
+            if way == "asks_a_person":
+                text = json.dumps([m["params"]["inputResponses"], m["params"]["requestState"]])
             if way == "error":
                 return self.fail(m, -32603, "it broke")
         self.reply(m, {"content": [{"type": "text", "text": "again: %s" % text}]})
+        if way == "dies_idle" and text == "fault":
+            sys.exit(7)
 
     def run(self):
         if self.way == "silent_at_start":
@@ -292,9 +306,10 @@ class Bad:
                 answer(m)
 
 
-def bad_http():
+def bad_http(log):
     """Faults over HTTP; the path is the way."""
     state = {}
+    told = open(log, "a", buffering=1)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -305,13 +320,31 @@ def bad_http():
         def answer(self, status, body="", kind="application/json", **headers):
             data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
             self.send_response(status)
-            for name, value in dict(headers, **{"Content-Type": kind, "Content-Length": len(data)}).items():
+            for name, value in {"Content-Type": kind, "Content-Length": len(data), **headers}.items():
                 self.send_header(name.replace("_", "-"), str(value))
             self.end_headers()
             self.wfile.write(data)
 
         def result(self, m, result, **headers):
             self.answer(200, {"jsonrpc": "2.0", "id": m["id"], "result": result}, **headers)
+
+        def stream(self, *events, then=None):  # without an end, unless the connection is closed
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for event in events:
+                self.wfile.write(("data: %s\n\n" % json.dumps(event)).encode())
+            if then:
+                then()
+            self.close_connection = True
+
+        def text(self, m, text):
+            return {"jsonrpc": "2.0", "id": m["id"], "result": {"content": [{"type": "text", "text": text}]}}
+
+        def do_DELETE(self):
+            told.write("DELETE %s\n" % self.headers["Mcp-Session-Id"])
+            self.answer(405 if "refuses" in self.path else 200)
 
         def do_GET(self):  # a stream is read on
             way, last = self.path.strip("/"), self.headers["Last-Event-ID"]
@@ -338,11 +371,14 @@ def bad_http():
             if session != "s%d" % state["session"]:
                 return self.answer(404, {"jsonrpc": "2.0", "id": m.get("id"), "error": {"code": -32001, "message": "no session"}})
             if "id" not in m:
+                told.write("%s\n" % m["method"])
                 return self.answer(202)
+            if m["method"] == "tools/list" and way == "pages_for_ever":
+                return self.result(m, {"tools": [], "nextCursor": str(m["id"])})
             if m["method"] == "tools/list":
                 return self.result(m, {"tools": TOOLS})
-            if way == "session_ends" and not state.get("ended"):
-                state["ended"] = True
+            state["calls"] = state.get("calls", 0) + 1
+            if way == "session_ends" and state["calls"] in (1, 3) or way == "session_ends_always":
                 state["session"] += 1  # the next handshake makes another one
                 return self.answer(404, {"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32001, "message": "no session"}})
             if way in ("stream_stops", "never_ends"):
@@ -351,6 +387,18 @@ def bad_http():
             if way == "other_number":
                 return self.answer(200, "data: %s\n\n" % json.dumps({"jsonrpc": "2.0", "id": 999, "result": {}}),
                                    "text/event-stream")
+            if way == "stays_open":
+                return self.stream(self.text(m, "said"), then=lambda: time.sleep(600))
+            if way == "lies":
+                lies = [dict(self.text(m, "a lie"), id=number) for number in (m["id"] + 1, str(m["id"]), None)]
+                return self.stream("text", [1], *lies, self.text(m, "the truth"))
+            if way == "dies":
+                self.close_connection = True
+                return self.answer(200, "{", **{"Content-Length": 100})
+            if way == "floods":
+                event = ("data: %s\n\n" % json.dumps({"jsonrpc": "2.0", "method": "notifications/message",
+                                                      "params": {"data": "x" * 60000}})).encode()
+                return self.stream(then=lambda: [self.wfile.write(event) for _ in range(1000)])
             if way == "crashes":
                 return self.answer(500, "oops", "text/plain")
             if way == "slow":
@@ -368,7 +416,7 @@ if __name__ == "__main__":
     elif sys.argv[1] == "http":
         serve(sys.argv[2])
     elif sys.argv[1] == "bad-http":
-        bad_http()
+        bad_http(sys.argv[2])
     elif sys.argv[1] == "calls":
         calls(sys.argv[2])
     else:

@@ -165,8 +165,9 @@ return {
       tool[field] = value
       test.raises(function() tools.open { tool } end, pattern)
     end
-    wrong("seconds", 0, "seconds: expected a number above 0")
-    wrong("seconds", "5", "seconds: expected a number above 0")
+    wrong("seconds", -1, "seconds: expected a number")
+    wrong("seconds", "5", "seconds: expected a number")
+    wrong("effects", true, "effects: expected what a call changes")
     wrong("retries", 9, "retries: expected a whole number from 0 to 5")
     wrong("retries", 1, "retries: a call that changes something %(serial%) cannot be repeated")
     for _, name in ipairs { "write_file", "edit_file", "shell", "python" } do

@@ -21,6 +21,27 @@ local function shown(name, args)
   return read(args)
 end
 
+--- A zip file of members that are not packed: name, text, ...
+local function zipped(...)
+  local files, list, at = {}, {}, 0
+  for i = 1, select("#", ...), 2 do
+    local name, text = select(i, ...)
+    local head = ("<I2I2I2I2I2I4I4I4I2I2"):pack(20, 0, 0, 0, 0, 0, #text, #text, #name, 0)
+    files[#files + 1] = "PK\3\4" .. head .. name .. text
+    list[#list + 1] = "PK\1\2\0\0" .. head .. ("<I2I2I2I4I4"):pack(0, 0, 0, 0, at) .. name
+    at = at + #files[#files]
+  end
+  local directory = table.concat(list)
+  return table.concat(files) .. directory ..
+    ("<c4I2I2I2I2I4I4I2"):pack("PK\5\6", 0, 0, #list, #list, #directory, at, 0)
+end
+
+--- A workbook of one sheet with these rows.
+local function workbook(rows)
+  return zipped("xl/workbook.xml", '<workbook><sheet name="S" r:id="a"/></workbook>',
+    "xl/_rels/workbook.xml.rels", '<Relationship Id="a" Type="x/worksheet" Target="s.xml"/>', "xl/s.xml", rows)
+end
+
 local function refused(pattern, text, ok)
   equal(ok, false, text)
   matches(text, pattern)
@@ -65,6 +86,24 @@ return {
     refused("20971520 bytes unpacked; 16777216 is the limit", shown("bomb.zip", { part = "zeros" }))
     refused("more than 1000 bytes unpacked", shown("bomb-that-lies.zip", { part = "zeros" }))
     refused("has a document type, which is not read", shown "entities.docx")
+  end },
+
+  { "a cell far away costs no more than a near one; a cell need not be UTF-8", function()
+    fs.write("far.xlsx", workbook '<row r="1"><c r="A1"><v>1</v></c></row><row r="99999"><c r="SR9"><v>2</v></c></row>')
+    local text = read { path = "far.xlsx", start = 99998 }
+    matches(text, "^far.xlsx, sheet 'S': 99998 rows, 512 columns\n1 | ")
+    matches(text, "|  | 2$")
+    fs.write("early.xlsx", workbook "<row><c><v>1</c> 2</v></row>") -- found by fuzz_office
+    matches(read { path = "early.xlsx" }, "1 columns\n1$")
+    fs.write("bytes.xlsx", workbook('<row><c t="str"><v>' .. ("\x80"):rep(70) .. "</v></c><c><v>7</v></c></row>"))
+    matches(read { path = "bytes.xlsx" }, "\u{2026} | 7$")
+  end },
+
+  { "slides that name one large part again and again", function()
+    fs.write("again.pptx", zipped("ppt/presentation.xml", ('<sldId r:id="a"/>'):rep(20),
+      "ppt/_rels/presentation.xml.rels", '<Relationship Id="a" Type="x/slide" Target="s.xml"/>',
+      "ppt/s.xml", "<sld>" .. ("x"):rep(4 * 1024 * 1024) .. "</sld>"))
+    refused("again.pptx: has more than 67108864 bytes unpacked", read { path = "again.pptx" })
   end },
 
   { "a file cut at every kilobyte, and a file with a wrong byte, gives a reason or a text", function()

@@ -1,12 +1,20 @@
 --- ipw.report: rounding, what a query did at each instant, intervals against tables, and texts as text.
+local booking = require "ipw.report.booking"
 local comparison = require "ipw.report.comparison"
+local detail = require "ipw.report.detail"
 local energy = require "ipw.report.energy"
+local figures = require "ipw.report.figures"
 local html = require "ipw.report.html"
 local markdown = require "ipw.report.markdown"
 local numbers = require "ipw.report.numbers"
+local page = require "ipw.report.page"
 local partition = require "ipw.report.partition"
+local queries = require "ipw.report.queries"
+local runs_chart = require "ipw.report.runs_chart"
+local spread = require "ipw.report.spread"
 local terminal = require "ipw.report.terminal"
 local tokens = require "ipw.report.tokens"
+local watts = require "ipw.report.watts"
 local test = require "ipw.test"
 
 local s = "\u{202F}"
@@ -40,15 +48,15 @@ end
 
 --- A run of n queries: right(i) and joules(i) of each.
 local function run(name, n, right, joules, config)
-  local queries, rows, sum, good = {}, {}, 0, 0
+  local list, rows, sum, good = {}, {}, 0, 0
   for i = 1, n do
     local j = joules(i)
     rows[i] = { id = "q" .. i, epoch = 0, index = i, resolved = right(i) and 1 or 0, turns = {},
                 energy = { gpu = { j = j } } }
-    queries[i] = { id = "q" .. i, mark = right(i) and "right" or "wrong", energy = { joules = j } }
+    list[i] = { id = "q" .. i, mark = right(i) and "right" or "wrong", energy = { joules = j } }
     sum, good = sum + j, good + (right(i) and 1 or 0)
   end
-  return { name = name, queries = queries, rows = { rows = rows, not_lm = {} }, known = n, known_joules = sum,
+  return { name = name, queries = list, rows = { rows = rows, not_lm = {} }, known = n, known_joules = sum,
     manifest = { config = config or {} },
            summary = { run = { model = name, dataset = "d" }, totals = { resolved = good, unresolved = n - good },
                        repeats = { metrics = { accuracy = { mean = good / n, lo = 0.1, hi = 0.9 } } },
@@ -113,6 +121,86 @@ return {
     text, bounds = numbers.metered { joules = 1, lo = -2, hi = 4, provenance = "distributed" }
     test.equal(text, "< 4.0"); test.equal(bounds, nil)
     test.equal((numbers.metered { joules = 12.345, provenance = "measured" }), "12.3")
+  end },
+  { "an estimate is shown where nothing was measured, and is in no sum", function()
+    local energy_of = { cpu = { estimate = { joules = 2, by = "model" }, lo = 1, hi = 5, reason = "no_sensor" },
+                        gpu = { reason = "no_sensor" } }
+    local guess = figures.shown(energy_of, {})
+    test.equal(guess, { joules = 2, lo = 1, hi = 5, provenance = "estimated" })
+    test.equal(figures.shown(energy_of, { "cpu" }), { reason = "no_sensor" })
+    test.equal(figures.shown({ cpu = { reason = "no_sensor" } }, {}), { reason = "no_sensor" })
+  end },
+  { "bars: a figure below the resolution has bounds only, and does not set the scale if others do", function()
+    local well = { energy = { joules = 10, lo = 9, hi = 11 } }
+    local vague = { energy = { joules = 1, lo = -30, hi = 40 } }
+    test.ok(numbers.below_resolution(vague.energy) and not numbers.below_resolution(well.energy))
+    near(queries.scale { queries = { well, vague } }, 11 * 1.01)
+    near(queries.scale { queries = { vague } }, 40 * 1.01)
+    near(queries.scale { queries = { { energy = {} } } }, 1.01)
+    near(queries.scale { queries = { { energy = {}, estimate = { joules = 3, lo = 1, hi = 6 } } } }, 6 * 1.01)
+  end },
+  { "millijoules of the page: whole from 100 on, four digits below, null where not known", function()
+    local mj = detail.millijoules
+    test.equal({ mj(1.2346), mj(0.0123456), mj(0), mj() }, { "1235", "12.35", "0", "null" })
+  end },
+  { "power is thinned to 16,000 bins, each with its mean, least and most", function()
+    local long = { domains = { "gpu" }, seconds = 32000, manifest = {},
+                   sessions = { [0] = { from_ns = 0, to_ns = 32000 * 1000000000, at = 0 } } }
+    local channel = { domain = "gpu", name = "board", kind = "gauge", in_sum = true }
+    local function readings()
+      local i = 0
+      return function()
+        i = i + 1
+        if i > 64000 then return nil end
+        local t = i * 500000000
+        return t, channel, nil, i % 4 == 0 and 400 or 100, 0, t - 500000000
+      end
+    end
+    watts.read(long, { readings = readings })
+    local gpu = long.power.by_domain.gpu
+    test.equal({ long.power.bin, long.power.n, #gpu.mean, gpu.steps }, { 2.0, 16000, 16000, 4 })
+    near(gpu.mean[1], 175); near(gpu.least[8000], 100); near(gpu.most[16000], 400)
+  end },
+  { "with too many spans the dearest, all not right and some others keep theirs", function()
+    local many = run("m", 3000, function(i) return i % 100 > 0 end, function(i) return i end)
+    for _, q in ipairs(many.queries) do q.detail, q.windows, q.index = ("x"):rep(100), {}, 0 end
+    test.equal(page.kept(many, 300000), nil)
+    local keep, n = page.kept(many, 299999)
+    test.ok(n >= 500 + 25 and n <= 500 + 30 + 500, n)
+    for i = 2501, 3000 do test.ok(keep[many.queries[i]], "one of the dearest") end
+    for i = 100, 3000, 100 do test.ok(keep[many.queries[i]], "one that was not right") end
+  end },
+  { "tools have one colour in all runs, by their joules in all", function()
+    local function parts(python, search)
+      return { parts = { { key = "tool python", tool = true, uj = python, class = "x" },
+                         { key = "tool search", tool = true, uj = search, class = "x" }, { key = "idle", uj = 9 } } }
+    end
+    local a, b, none = parts(10, 3), parts(1, 20), {}
+    booking.same_colours { a, b, none }
+    for _, one in ipairs { a, b } do test.equal({ one.parts[1].class, one.parts[2].class }, { "tool2", "tool1" }) end
+  end },
+  { "without right or without wrong queries nothing is compared", function()
+    local function yes() return true end
+    local function joules(i) return i end
+    test.equal(spread.heading(run("m", 21, yes, joules)), "All were right; half of the queries took less than 11.0 J")
+    test.equal(spread.heading(run("m", 21, function() return false end, joules)),
+      "None was right; half of the queries took less than 11.0 J")
+  end },
+  { "where nothing was scored the runs are compared by joules on one axis", function()
+    local function row(name, j) return { name = name, joules = { j, j - 1, j + 1 }, accuracy = {} } end
+    local picture = runs_chart.html { row("a<b", 10), row("c", 12), { name = "d", joules = {}, accuracy = {} } }
+    test.equal(select(2, picture:gsub('class="point"', "")), 2)
+    test.ok(picture:find("a&lt;b", 1, true) and not picture:find("accuracy", 1, true))
+    test.equal(runs_chart.html { { name = "d", joules = {}, accuracy = {} } }, "")
+  end },
+  { "the heading names the part that took the most, where tools did not matter", function()
+    local function of(agent, decode)
+      return { domains = { "cpu" }, sum_uj = 100, model_uj = decode, queries = {}, parts = {
+        { key = "decode", uj = decode }, { key = "agent", uj = agent }, { key = "idle", uj = 100 - agent - decode } } }
+    end
+    test.equal(energy.heading(of(10, 80)), "Decoding took 80 % of the joules")
+    test.equal(energy.heading(of(56, 37)), "The agent\u{2019}s own code held 56 % of the joules")
+    test.equal(energy.heading(of(2, 3)), "The idle machine took 95 % of the joules")
   end },
   { "thousands, small shares and minus signs", function()
     test.equal(numbers.plain(13540.2), "13" .. s .. "540")

@@ -1,5 +1,6 @@
 --- ipw.tools and ipw.schema: declarations, validation, errors as text for the model.
 local tools = require "ipw.tools"
+local core = require "ipw.core.tool"
 local schema = require "ipw.schema"
 local json = require "ipw.json"
 local test = require "ipw.test"
@@ -152,5 +153,23 @@ return {
     equal(most, 3)
     equal(table.concat(order, " "), "look look change change look look look")
     equal(kit:call_all {}, {})
+  end },
+
+  { "every built-in tool declares what it changes, its seconds and its retries", function()
+    local seen = 0
+    for _, name in ipairs { "calculator", "edit_file", "final_answer", "list_files", "python", "python_session",
+      "read_file", "search_files", "shell", "sub_model", "think", "visit_page", "web_search", "write_file" } do
+      local tool = core.load(assert(core.find(name)))
+      equal(type(tool.effects), "string", name)
+      equal(type(tool.seconds), "number", name)
+      equal(math.type(tool.retries), "integer", name)
+      assert(not tool.serial or tool.effects ~= "none", name)
+      assert(tool.seconds > 0 or not tool.needs, name) -- what starts programs or asks servers waits
+      seen = seen + 1
+    end
+    for _, path in ipairs(require("ipw.core.data").builtin_list "agents/tools") do
+      if path:find "%.lua$" then seen = seen - 1 end
+    end
+    equal(seen, 0)
   end },
 }

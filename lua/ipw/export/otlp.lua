@@ -173,6 +173,10 @@ local function chat(out, query, span, turn)
   return b
 end
 
+-- The conventions have no names for these.
+local TOOL_KEYS = { "argument_bytes", "result_bytes", "cut_bytes", "child_cpu_s", "child_peak_bytes",
+                    "child_provenance" }
+
 --- zero: nanoseconds since 1970 of the query's start.
 local function put_span(out, query, span, turn, id, parent_chat, zero)
   local from = zero + math.floor(span.start_s * 1e9 + 0.5)
@@ -185,6 +189,7 @@ local function put_span(out, query, span, turn, id, parent_chat, zero)
     b = begin(out, "gen_ai.operation.name", "execute_tool")
     attribute(b, "gen_ai.tool.name", span.name)
     attribute(b, "gen_ai.tool.type", "function")
+    for _, key in ipairs(TOOL_KEYS) do attribute(b, "ipw.tool." .. key, span[key]) end
     name = quoted("execute_tool " .. name)
   else
     if span.kind == "http" then kind = CLIENT end

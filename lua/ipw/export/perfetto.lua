@@ -45,7 +45,8 @@ local function slices_of(query)
   local function add_spans(spans)
     for _, span in ipairs(spans or {}) do
       add(span.start_s, span.end_s, span.kind, span.name or span.kind,
-        args_of(span, { "attempt", "outcome", "result_bytes" }))
+        args_of(span, { "attempt", "outcome", "result_bytes", "argument_bytes", "cut_bytes", "child_cpu_s",
+                        "child_peak_bytes", "child_provenance" }))
     end
   end
   add(0.0, query.total_wall_clock_s or 0.0, "query", query.query_id, args_of(query,

@@ -203,4 +203,27 @@ function booking.book(run)
   end
 end
 
+--- Gives each tool of several runs one colour: by its joules in all of them.
+function booking.same_colours(runs)
+  local sums, order = {}, {}
+  for _, run in ipairs(runs) do
+    for _, part in ipairs(run.parts or {}) do
+      if part.tool then
+        if not sums[part.key] then order[#order + 1] = part.key end
+        sums[part.key] = (sums[part.key] or 0) + part.uj
+      end
+    end
+  end
+  table.sort(order, function(a, b)
+    if sums[a] ~= sums[b] then return sums[a] > sums[b] end
+    return a < b
+  end)
+  for i, key in ipairs(order) do order[key] = "tool" .. math.min(i, 4) end
+  for _, run in ipairs(runs) do
+    for _, part in ipairs(run.parts or {}) do
+      if part.tool then part.class = order[part.key] end
+    end
+  end
+end
+
 return booking

@@ -4,6 +4,7 @@ local compare = require "ipw.compare"
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
+local runs_chart = require "ipw.report.runs_chart"
 
 local comparison = {}
 
@@ -128,14 +129,16 @@ end
 function comparison.heading(runs)
   local why = comparison.differs(runs)
   if why then return "The runs cannot be compared: " .. why end
-  local rows, told, silent, unsure = comparison.rows(runs), {}, {}, {}
+  local rows, told, silent, unsure, more = comparison.rows(runs), {}, {}, {}, 0
   for i = 2, #rows do
     local text = clause(rows[i])
-    if text and #told < 3 then
+    if not text then
+      silent[#silent + 1] = rows[i].name
+    elseif #told < 3 then
       told[#told + 1] = text
       if not rows[i].points.real and rows[i].points.value then unsure[#unsure + 1] = rows[i].name end
     else
-      silent[#silent + 1] = rows[i].name
+      more = more + 1
     end
   end
   if #told == 0 then
@@ -147,8 +150,13 @@ function comparison.heading(runs)
   if #unsure > 0 then
     told[#told + 1] = ("whether %s %s more cannot be told"):format(list(unsure), #unsure == 1 and "solves" or "solve")
   end
-  if #silent == 1 then told[#told + 1] = silent[1] .. " cannot be told from " .. rows[1].name end
-  if #silent > 1 then told[#told + 1] = ("%s others stand in the table"):format(numbers.word(#silent)) end
+  if #silent > 0 then
+    told[#told + 1] = (#silent <= 3 and list(silent) or numbers.word(#silent) .. " others") ..
+      " cannot be told from " .. rows[1].name
+  end
+  if more > 0 then
+    told[#told + 1] = more == 1 and "one more differs" or ("%s more differ"):format(numbers.word(more))
+  end
   return ("Against %s, "):format(rows[1].name) .. table.concat(told, "; ")
 end
 
@@ -170,128 +178,6 @@ end
 local function per_solved(row)
   if row.solved[1] then return value_of(row.solved) end
   return numbers.dash, nil
-end
-
--- the chart
-
-local SPEC = { width = 540, height = 340, left = 60, right = 24, top = 14, bottom = 44 }
-
---- Where x and y are, and the axes; joules on a logarithmic axis from a ratio of 20 on.
-local function axes(rows)
-  local least, most = math.huge, 0
-  for _, row in ipairs(rows) do
-    if row.joules[1] then
-      least, most = math.min(least, row.joules[2] or row.joules[1]), math.max(most, row.joules[3] or row.joules[1])
-    end
-  end
-  local x0, x1, y0, y1 = SPEC.left, SPEC.width - SPEC.right, SPEC.height - SPEC.bottom, SPEC.top
-  local out = {}
-  local function y(v) return y0 - v * (y0 - y1) end
-  for i = 0, 4 do
-    out[#out + 1] =
-      html.fill('<line class="grid" x1="%a%" x2="%b%" y1="%y%" y2="%y%"/><text class="muted" x="%t%" y="%u%" ' ..
-      'text-anchor="end">%v%</text>', { a = x0, b = x1, y = y(i / 4), t = x0 - 7, u = y(i / 4) + 4, v =
-        i * 25 .. (i == 4 and " %" or "") })
-  end
-  local function tick(x, text)
-    out[#out + 1] = html.fill('<text class="muted" x="%x%" y="%y%" text-anchor="middle">%t%</text>', { x = x, y =
-      y0 + 17, t = text })
-  end
-  local log = least > 0 and most / least > 20
-  local x
-  if log then
-    local a, b = math.floor(math.log(least, 10)), math.ceil(math.log(most, 10))
-    x = function(v) return x0 + (math.log(v, 10) - a) / (b - a) * (x1 - x0) end
-    for k = a, b do tick(x(10.0 ^ k), numbers.cell(10.0 ^ k)) end
-  else
-    local top = most * 1.08
-    local step = numbers.axis(top, 4)
-    x = function(v) return x0 + v / top * (x1 - x0) end
-    for i = 0, 4 do
-      if i * step <= top then tick(x(i * step), numbers.tick(i * step, step)) end
-    end
-  end
-  out[#out + 1] = html.fill('<text class="muted" x="%a%" y="%y%">accuracy; up and to the left is better</text>' ..
-    '<text class="muted" x="%b%" y="%y%" text-anchor="end">joules per query%log%</text>',
-    { a = x0, b = x1, y = SPEC.height - 6, log = log and ", logarithmic" or "" })
-  return x, y, table.concat(out)
-end
-
---- The staircase of runs that no other beats in both.
-local function frontier(rows, x, y)
-  local best = {}
-  for _, row in ipairs(rows) do
-    if row.drawn and not row.dominated then best[#best + 1] = row end
-  end
-  table.sort(best, function(a, b) return a.joules[1] < b.joules[1] end)
-  if #best < 2 then return "" end
-  local path = ("M%s %s"):format(html.px(x(best[1].joules[1])), html.px(y(best[1].accuracy[1])))
-  for i = 2, #best do
-    path = path .. ("H%sV%s"):format(html.px(x(best[i].joules[1])), html.px(y(best[i].accuracy[1])))
-  end
-  return '<path class="frontier" d="' .. path .. "H" .. html.px(SPEC.width - SPEC.right) .. '"/>'
-end
-
---- How much of a label's box lies over points, bars and labels placed before.
-local function overlap(box, taken)
-  local sum = 0
-  for _, other in ipairs(taken) do
-    local w = math.min(box[3], other[3]) - math.max(box[1], other[1])
-    local h = math.min(box[4], other[4]) - math.max(box[2], other[2])
-    if w > 0 and h > 0 then sum = sum + w * h end
-  end
-  if box[1] < SPEC.left or box[3] > SPEC.width or box[2] < 0 then sum = sum + 1000 end
-  return sum
-end
-
-local function place_label(text, px, py, taken)
-  local w, best, least = utf8.len(text) * 6.8, nil, math.huge
-  for _, c in ipairs { { px + 9, py - 20, "start" }, { px - 9 - w, py - 20, "end" }, { px + 9, py + 7, "start" },
-    { px - 9 - w, py + 7, "end" } } do
-    local box = { c[1], c[2], c[1] + w, c[2] + 13 }
-    local over = overlap(box, taken)
-    if over < least then best, least = box, over end
-  end
-  taken[#taken + 1] = best
-  return html.fill('<text class="b" x="%x%" y="%y%">%t%</text>', { x = best[1], y = best[2] + 11, t = html.text(text) })
-end
-
-local function chart(rows)
-  local x, y, frame = axes(rows)
-  local out, taken, said = {}, {}, {}
-  for i, row in ipairs(rows) do
-    row.label = #rows >= 8 and string.char(64 + i) or row.name
-    row.drawn = row.joules[1] ~= nil and row.accuracy[1] ~= nil
-    if row.drawn then
-      local px, py = x(row.joules[1]), y(row.accuracy[1])
-      local j, a = row.joules, row.accuracy
-      if j[2] and j[3] then
-        out[#out + 1] = html.fill('<line class="whisker" x1="%a%" x2="%b%" y1="%y%" y2="%y%"/>', { a = x(j[2]), b =
-          x(j[3]), y = py })
-        taken[#taken + 1] = { x(j[2]), py - 1, x(j[3]), py + 1 }
-      end
-      if a[2] and a[3] then
-        out[#out + 1] = html.fill('<line class="whisker" x1="%x%" x2="%x%" y1="%a%" y2="%b%"/>', { x = px, a =
-          y(a[2]), b = y(a[3]) })
-        taken[#taken + 1] = { px - 1, y(a[3]), px + 1, y(a[2]) }
-      end
-      taken[#taken + 1] = { px - 6, py - 6, px + 6, py + 6 }
-      said[#said + 1] = ("%s: %s %%, %s J"):format(row.name, (value_of(a, 100)), (value_of(j)))
-    end
-  end
-  out[#out + 1] = frontier(rows, x, y)
-  for _, row in ipairs(rows) do
-    if row.drawn then
-      local px, py = x(row.joules[1]), y(row.accuracy[1])
-      out[#out + 1] = html.fill('<circle class="point%c%" cx="%x%" cy="%y%" r="5.5"/>', { x = px, y = py, c =
-        row.dominated and " hollow" or "" })
-      out[#out + 1] = place_label(row.label, px, py, taken)
-    end
-  end
-  if #said == 0 then return "" end
-  return ('<svg class="chart medium" viewBox="0 0 %d %d" role="img" aria-label="%s">%s%s</svg>'):format(SPEC.width,
-    SPEC.height,
-    html.text("Accuracy against joules per query. " .. table.concat(said, "; ")), frame, table.concat(out))
 end
 
 local function small(text, range) return text .. (range and "<small>" .. range .. "</small>" or "") end
@@ -329,6 +215,9 @@ local function csv(rows)
         "interval over queries",
                         not known and (type(v[2]) == "string" and v[2] or "not known") or nil }
     end
+    for _, one in ipairs(runs_chart.per_query(row.run) or {}) do
+      out[#out + 1] = { row.name, "joules_per_query: " .. one[1].name, one[2], nil, nil, "booked by the ledger" }
+    end
     for _, measure in ipairs { { "accuracy_difference", row.points }, { "joules_ratio_less_1", row.percent } } do
       local d = measure[2]
       if d then
@@ -352,14 +241,16 @@ function comparison.html(runs)
       { { "csv", "csv-comparison", "CSV" } })
   end
   local rows = comparison.rows(runs)
-  local lead =
-    "Bars are 95 % intervals over the queries, dotted is the frontier, hollow is a run that another beats in both. " ..
+  local scored = false
+  for _, row in ipairs(rows) do scored = scored or row.accuracy[1] ~= nil end
+  local lead = (scored and "Bars are 95 % intervals over the queries, dotted is the frontier, hollow is a run that " ..
+    "another beats in both. " or "Nothing was scored: bars are 95 % intervals of the joules over the queries. ") ..
     "Overlapping bars are no test: a difference stands in the table only where its paired interval over tasks " ..
     "leaves out zero."
   return html.section("comparison", topic .. " on the same " .. numbers.count(#runs[1].queries, "query", "queries"),
     html.text(comparison.heading(runs)),
-      '<p class="lead">' .. lead .. '</p><div class="beside"><div>' .. chart(rows) .. "</div><div>" ..
-      runs_table(rows) .. "</div></div>" .. csv(rows), { { "csv", "csv-comparison", "CSV" } })
+      '<p class="lead">' .. lead .. '</p><div class="beside"><div>' .. runs_chart.html(rows) .. "</div><div>" ..
+      runs_table(rows) .. "</div></div>" .. runs_chart.parts(rows) .. csv(rows), { { "csv", "csv-comparison", "CSV" } })
 end
 
 --- The comparison for the terminal.

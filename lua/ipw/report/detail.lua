@@ -25,13 +25,21 @@ end
 
 local function whole(x, unit) return ("%d"):format(math.floor(x * unit + 0.5)) end
 
+--- Joules as millijoules of JSON: whole ones from 100 on, four digits below.
+---@param joules? number
+---@return string
+function detail.millijoules(joules)
+  if not joules then return "null" end
+  local mj = joules * 1000
+  return math.abs(mj) >= 100 and ("%d"):format(math.floor(mj + 0.5)) or ("%.4g"):format(mj)
+end
+
 --- A figure as four members: millijoules, how far below and above it the truth may lie, provenance.
 function detail.figure(figure)
-  local joules = figure.joules
+  local joules, mj = figure.joules, detail.millijoules
   if not joules then return "null,null,null,0" end
-  local down = figure.lo and whole(joules - figure.lo, 1000) or "null"
-  local up = figure.hi and whole(figure.hi - joules, 1000) or "null"
-  return ("%s,%s,%s,%d"):format(whole(joules, 1000), down, up, provenances[figure.provenance] or 4)
+  return ("%s,%s,%s,%d"):format(mj(joules), mj(figure.lo and joules - figure.lo), mj(figure.hi and figure.hi - joules),
+    provenances[figure.provenance] or 4)
 end
 
 local function count(n) return n and ("%d"):format(n) or "null" end
@@ -47,7 +55,7 @@ function detail.encode(query, run)
   local turns, spans = {}, {}
   for i, turn in ipairs(query.turns or {}) do
     turns[i] = ("[%s,%s,%s,%s,%s]"):format(whole(turn.start_s or 0, 1000), whole(turn.wall_clock_s or 0, 1000),
-      count(turn.input_tokens), count(turn.output_tokens), detail.figure(figures.sum(turn.energy, run.domains)))
+      count(turn.input_tokens), count(turn.output_tokens), detail.figure(figures.shown(turn.energy, run.domains)))
     for _, span in ipairs(turn.spans or {}) do
       local kind = kinds[span.kind]
       if kind and not (kind == 0 and span.outcome == "ok") then
@@ -57,7 +65,7 @@ function detail.encode(query, run)
             and query.energy[domain].reason }
         end })
         spans[#spans + 1] = ("[%d,%d,%s,%s,%s,%d]"):format(kind, i - 1, whole(span.start_s, 1000),
-          whole(span.end_s - span.start_s, 1000), detail.figure(figures.sum(energy, run.domains)),
+          whole(span.end_s - span.start_s, 1000), detail.figure(figures.shown(energy, run.domains)),
           detail.name(run, label))
       end
     end

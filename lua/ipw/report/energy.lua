@@ -22,6 +22,12 @@ local function find(run, key)
   end
 end
 
+-- What the heading says of the largest part where tools do not matter.
+local ONE_PART = { { "decode", "Decoding took" }, { "prefill", "Prefill took" },
+                   { "lm", "The model\u{2019}s time outside of prefill and decode took" },
+                   { "agent", "The agent\u{2019}s own code held" }, { "wait", "Waiting to retry held" },
+                   { "idle", "The idle machine took" } }
+
 --- The heading: a sentence.
 function energy.heading(run)
   if #run.domains == 0 then return "Joules were not measured" end
@@ -33,11 +39,12 @@ function energy.heading(run)
     return ("The model worked for %s of the joules; %s were held by queries whose tools were running"):format(model,
       numbers.share(tools, run.sum_uj, true))
   end
-  local decode, prefill = find(run, "decode"), find(run, "prefill")
-  if decode and (not prefill or decode.uj >= prefill.uj) then
-    return ("Decoding took %s of the joules"):format(numbers.share(decode.uj, run.sum_uj, true))
+  local largest
+  for _, name in ipairs(ONE_PART) do
+    local part = find(run, name[1])
+    if part and (not largest or part.uj > largest[1]) then largest = { part.uj, name[2] } end
   end
-  if prefill then return ("Prefill took %s of the joules"):format(numbers.share(prefill.uj, run.sum_uj, true)) end
+  if largest then return ("%s %s of the joules"):format(largest[2], numbers.share(largest[1], run.sum_uj, true)) end
   return ("Queries took %s of the joules"):format(numbers.share(run.sum_uj - (find(run, "idle") or { uj = 0 }).uj,
     run.sum_uj, true))
 end
@@ -103,6 +110,52 @@ function energy.rest(run)
     table.concat(told, ", "))
   if sum > whole then return text .. ": more than the meter, so one of them is wrong." end
   return text .. ("; the rest of the machine drew %s."):format(numbers.joules(whole - sum))
+end
+
+--- The joules of domains as bars on one scale: {domain, joules or nil, words}. `outlined`: they are in no figure.
+local function domain_rows(list, outlined)
+  local top, rows = 1e-9, {}
+  for _, one in ipairs(list) do top = math.max(top, one[2] or 0) end
+  for i, one in ipairs(list) do
+    local joules = one[2]
+    local mark = joules and ('<rect class="%s" x="0.5" y="0.5" width="%.3f%%" height="11"/>'):format(
+      (outlined or one[1] == "rest") and "outline" or "d-" .. one[1], joules / top * 99) or
+      '<rect class="unknown" x="0.5" y="0.5" width="99%" height="11"/>'
+    rows[i] = { html.text(one[3]), joules and numbers.joules(joules) or numbers.dash,
+                '<svg class="split" width="100%" height="12" aria-hidden="true">' .. mark .. "</svg>" }
+  end
+  return html.table({ { "" }, { "joules", "num" }, { "", "bar" } }, rows, "parts")
+end
+
+--- A metered machine beside its own counters; the rest of it is outlined, and never stacked with its parts.
+local function rest_bars(run)
+  if not energy.rest(run) then return "" end
+  local ledger = run.summary.ledger
+  local list, sum = { { "machine", ledger.machine.total_j, "whole machine, by its meter" } }, 0
+  for _, domain in ipairs { "gpu", "cpu", "dram" } do
+    local joules = (ledger[domain] or {}).total_j
+    if joules then
+      list[#list + 1] = { domain, joules, domain_names[domain] .. ", by its own counter" }
+      sum = sum + joules
+    end
+  end
+  local rest = ledger.machine.total_j - sum
+  if rest >= 0 then list[#list + 1] = { "rest", rest, "rest of the machine" } end
+  return domain_rows(list)
+end
+
+--- Of a model on another machine: its GPU, not measured, and what this machine drew, outlined.
+local function remote_bars(run)
+  local list = {}
+  for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do
+    local row = (run.summary.ledger or {})[domain] or {}
+    if row.total_j then
+      list[#list + 1] = { domain, row.total_j, ("%s of this machine; in no figure"):format(domain_names[domain]) }
+    elseif row.reason == "remote" then
+      list[#list + 1] = { domain, nil, domain_names[domain] .. ": not measured here" }
+    end
+  end
+  return #list > 0 and domain_rows(list, true) or ""
 end
 
 --- The parts that the bar shows, each with where it begins and how long it is, in per cent.
@@ -195,9 +248,9 @@ local function bar(run)
   for _, piece in ipairs(list) do
     local part = piece.part
     told[#told + 1] = part.name .. " " .. numbers.share(part.uj, run.sum_uj)
-    out[#out + 1] = ('<svg class="piece" x="%.4f%%" y="23" width="%.4f%%" height="46"%s><title>' ..
-      '%s</title><rect class="f-%s" width="100%%" height="46"/>'):format(
-      piece.at, piece.share, html.prefix == "" and ' data-part="' .. html.text(part.key) .. '"' or "",
+    out[#out + 1] = ('<svg class="piece" x="%.4f%%" y="23" width="%.4f%%" height="46" data-part="%s">' ..
+      '<title>%s</title><rect class="f-%s" width="100%%" height="46"/>'):format(
+      piece.at, piece.share, html.text(part.key),
         html.text(part.name .. ": " .. (bounds(part) or numbers.joules(part.uj / 1e6))),
         part.class)
     if part.wasted_uj > 0 then
@@ -234,7 +287,7 @@ local function parts_table(run)
   local largest, rows = 1, {}
   for _, part in ipairs(run.parts) do largest = math.max(largest, part.uj) end
   for _, part in ipairs(run.parts) do
-    local filter = part.class ~= "idle" and part.class ~= "other" and html.prefix == ""
+    local filter = part.class ~= "idle" and part.class ~= "other"
     local name = ('<span class="sw f-%s"></span>%s%s'):format(part.class,
       filter and ('<button type="button" class="link js" data-part="%s">%s</button><span class="nojs">%s</span>' ..
         ''):format(html.text(part.key),
@@ -289,7 +342,7 @@ end
 local function missing(run)
   if #run.domains == 0 then
     return '<p class="books">' .. html.text(headline.no_joules(run)) ..
-      " Accuracy, time and tokens below are complete.</p>"
+      " Accuracy, time and tokens below are complete.</p>" .. (headline.is_remote(run) and remote_bars(run) or "")
   end
   local known = run.known < #run.queries and (" Known: %s of %s; %s not " ..
     "known."):format(numbers.joules(run.known_joules),
@@ -305,7 +358,7 @@ function energy.html(run)
   notes[#notes + 1] = energy.rest(run)
   for _, text in ipairs(energy.disagreements(run)) do notes[#notes + 1] = text end
   local body = bar(run) .. legend(run) .. parts_table(run) .. '<p class="books">'
-    .. html.text(table.concat(notes, " ")) .. "</p>" .. csv(run)
+    .. html.text(table.concat(notes, " ")) .. "</p>" .. rest_bars(run) .. csv(run)
   return html.section("energy", energy.topic, html.text(energy.heading(run)), body, { { "csv", "csv-energy", "CSV" } })
 end
 

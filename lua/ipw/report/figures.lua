@@ -34,4 +34,26 @@ function figures.sum(energy, domains)
   return sum
 end
 
+--- What a model estimates, where no domain was measured; nil: nothing was estimated.
+---@param energy? table
+---@return table?
+function figures.estimate(energy)
+  local sum
+  for _, domain in ipairs { "cpu", "dram", "gpu", "machine" } do
+    local f = energy and energy[domain]
+    if f and f.estimate and f.estimate.joules then
+      sum = sum or { joules = 0, lo = 0, hi = 0, provenance = "estimated" }
+      sum.joules = sum.joules + f.estimate.joules
+      sum.lo = sum.lo and f.lo and sum.lo + f.lo or nil
+      sum.hi = sum.hi and f.hi and sum.hi + f.hi or nil
+    end
+  end
+  return sum
+end
+
+--- What a chart shows: the sum, or the estimate of a run without sensors. An estimate is in no total.
+function figures.shown(energy, domains)
+  return #domains == 0 and figures.estimate(energy) or figures.sum(energy, domains)
+end
+
 return figures

@@ -128,6 +128,8 @@ local function is_remote(run)
   return false
 end
 
+headline.is_remote = is_remote
+
 function headline.short_reason(run) return is_remote(run) and "the model ran elsewhere" or "no sensor was read" end
 
 --- What a model says where no sensor does: a sentence; it is in no figure of the page.
@@ -221,14 +223,13 @@ function headline.html(run)
   local function mark(text, plain) return plain and html.name(text) or "<b>" .. html.name(text) .. "</b>" end
   local flags = {}
   for _, flag in ipairs(headline.flags(run)) do
-    flags[#flags + 1] = ('<a class="flag" href="#%s">%s</a>'):format(html.prefix .. (html.prefix == "" and
-      flag[2] or "books"), html.text(flag[1]))
+    flags[#flags + 1] = ('<a class="flag" href="#%s%s">%s</a>'):format(html.prefix, flag[2], html.text(flag[1]))
   end
   local size = run.beside and "h2" or "h1"
   return ('<%s>%s</%s><div class="intro"><p><b>What was run.</b> %s</p><p><b>How the joules were obtained.</b> ' ..
     '%s</p></div>%s')
-    :format(size, html.name(headline.title(run)), size, headline.what(run, mark), html.text(headline.how(run)),
-      #flags > 0 and '<div class="flags">' .. table.concat(flags) .. "</div>" or "")
+    :format(size, html.keep(html.name(headline.title(run))), size, headline.what(run, mark),
+      html.text(headline.how(run)), #flags > 0 and '<div class="flags">' .. table.concat(flags) .. "</div>" or "")
 end
 
 return headline

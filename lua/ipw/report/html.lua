@@ -4,9 +4,13 @@ local json = require "ipw.json"
 
 local html = {}
 
---- What comes before the ids of the run that is being written: "" for the first, whose queries the page's script
---- opens, sorts and filters.
+--- What comes before the ids of the run that is being written: "" for the first.
 html.prefix = ""
+
+--- The attribute id="..." of an element of the run that is being written.
+---@param name string
+---@return string
+function html.id(name) return ('id="%s%s"'):format(html.prefix, name) end
 
 local escapes = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
@@ -17,6 +21,13 @@ function html.text(value) return (tostring(value):gsub("[&<>\"']", escapes)) end
 
 --- A text of others: it cannot turn the direction of what stands around it.
 function html.name(value) return "<bdi>" .. html.text(value) .. "</bdi>" end
+
+--- Markup in which no line breaks between a number and its unit.
+---@param markup string
+---@return string
+function html.keep(markup)
+  return (markup:gsub("(%d) %%", "%1\u{A0}%%"):gsub("(%d) (k?[JWs])%f[%W]", "%1\u{A0}%2"))
+end
 
 --- JSON inside a script element.
 ---@param encoded string JSON
@@ -87,7 +98,8 @@ function html.section(id, topic, heading, body, buttons)
       button[2]:gsub("^csv%-", ""):gsub("^", html.prefix), button[3])
   end
   id = html.prefix .. id
-  local head = ('<div class="head"><div><p class="topic">%s</p><h2 id="h-%s">%s</h2></div>'):format(topic, id, heading)
+  local head = ('<div class="head"><div><p class="topic">%s</p><h2 id="h-%s">%s</h2></div>'):format(topic, id,
+      html.keep(heading))
     .. '<div class="tools">' .. table.concat(row) .. "</div></div>"
   return ('<section id="%s" aria-labelledby="h-%s">%s\n%s</section>\n'):format(id, id, head, body)
 end

@@ -81,6 +81,15 @@ end
 --- What stands before a figure for the way it was obtained.
 local signs = { distributed = "~", estimated = "\u{2248}" .. " " }
 
+--- Whether an upper bound is all that is known of a metered figure.
+---@param figure table
+---@return boolean
+function numbers.below_resolution(figure)
+  local value, lo, hi = figure.joules, figure.lo, figure.hi
+  if not (lo and hi) or hi <= 0 or hi - value < value then return false end
+  return lo <= 0 or not numbers.at(value, numbers.place_between(value, lo, hi)):find "[1-9]"
+end
+
 --- A metered figure, {joules, lo, hi, provenance}: its text and its bounds ("± 13", "300–700" or nil).
 ---@param figure table
 ---@return string, string?
@@ -92,10 +101,9 @@ function numbers.metered(figure)
   end
   local down, up = value - lo, hi - value
   if math.max(down, up) <= 0 then return sign .. numbers.plain(value) end
+  if numbers.below_resolution(figure) then return "< " .. numbers.plain(hi, 2) end
   local place = numbers.place_between(value, lo, hi)
   local text = sign .. numbers.at(value, place)
-  -- an upper bound is all that is known
-  if up >= value and hi > 0 and (lo <= 0 or not text:find "[1-9]") then return "< " .. numbers.plain(hi, 2) end
   if down > 2 * up or up > 2 * down then
     return text, numbers.at(lo, place) .. "\u{2013}" .. numbers.at(hi, place)
   end

@@ -1,10 +1,8 @@
 "use strict";
-// What all scripts of the page share: data, numbers, colours; and the buttons "Table", "CSV" and "Light / dark".
+// What all scripts of the page share: numbers, colours; and the buttons "Table", "CSV" and "Light / dark".
+// runs.js says what a run of the page is.
 const report = (() => {
   const parse = id => JSON.parse(document.getElementById(id).textContent);
-  const columns = parse("columns");
-  columns.ms = columns.us.map(us => us === null ? null : us / 1000);
-  let spanLists = null;
   const NARROW = "\u202F", MINUS = "\u2212", DASH = "\u2014";
 
   // The same rule as ipw.report.numbers.
@@ -72,11 +70,7 @@ const report = (() => {
     return node;
   };
   const phone = () => matchMedia("screen and (max-width: 760px)").matches;
-  // Windows, turns and spans of a query; null: they are not in this file.
-  const spans = i => (spanLists = spanLists || parse("spans"))[i];
-
-  const watchers = [];
-  const redraw = () => watchers.forEach(watch => watch());
+  const redraw = () => report.runs.forEach(run => run.redraw());
   function theme() {
     const root = document.documentElement;
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -85,7 +79,10 @@ const report = (() => {
   }
   function save(name) {
     const blob = new Blob([parse(name)], { type: "text/csv" });
-    const link = element("a", { href: URL.createObjectURL(blob), download: columns.name + "-" + name.slice(4) + ".csv" });
+    const run = report.runs.find(one => one.prefix && name.startsWith("csv-" + one.prefix)) || report.runs[0];
+    const what = name.slice(4 + run.prefix.length);
+    const download = (what === "comparison" ? "" : run.columns.name + "-") + what + ".csv";
+    const link = element("a", { href: URL.createObjectURL(blob), download });
     document.body.append(link);
     link.click();
     link.remove();
@@ -113,8 +110,7 @@ const report = (() => {
   addEventListener("resize", () => {
     if (document.documentElement.clientWidth !== width) { width = document.documentElement.clientWidth; redraw(); }
   });
-  return { columns, parse, spans, at, plain, cell, metered, axisStep, clock, clockUnit, clockStep, colour, element, svg, phone,
-           onRedraw: watch => watchers.push(watch), DASH,
+  return { parse, at, plain, cell, metered, axisStep, clock, clockUnit, clockStep, colour, element, svg, phone, DASH,
            marks: ["\u2713", "\u2717", "!", "\u2013", "\u00B7"], markNames: ["right", "wrong", "failed", "stopped", "open"],
            markWords: ["right", "wrong", "failed", "stopped with the run", "not scored"] };
 })();

@@ -2,6 +2,7 @@
 --- by their hashes and nothing else; data are JSON, which is no script.
 local comparison = require "ipw.report.comparison"
 local core = require "ipw.core.data"
+local detail = require "ipw.report.detail"
 local html = require "ipw.report.html"
 local json = require "ipw.json"
 local script = require "ipw.core.script"
@@ -13,9 +14,9 @@ local watts = require "ipw.report.watts"
 
 local page = {}
 
-local MAX_SPANS = 20 * 1024 * 1024 -- of JSON; above, only some queries keep theirs
+local MAX_SPANS = 20 * 1024 * 1024 -- of JSON, of all runs; above, only some queries keep theirs
 local SECTIONS = { "energy", "power", "queries", "spread", "tokens" }
-local STATIC = { "energy", "spread", "tokens" } -- of the runs after the first
+local SCRIPTS = { "page", "table", "waterfall", "power", "runs" } -- runs is the last: it uses the others
 
 local function embedded(path)
   local text, why = script.source("builtin:" .. path)
@@ -60,7 +61,6 @@ local function member(name, encoded) return json.encode(name) .. ":" .. encoded 
 
 --- Places of texts in run.names.
 local function names(run)
-  local detail = require "ipw.report.detail"
   return function(text) return detail.name(run, text) end
 end
 
@@ -93,14 +93,20 @@ local function part_places(run)
   return places, list
 end
 
+local function joules_column(run, of)
+  local list = {}
+  for i, q in ipairs(run.queries) do list[i] = detail.millijoules(of(q) or nil) end
+  return "[" .. table.concat(list, ",") .. "]"
+end
+
 --- Windows of a query: part (twice, plus one if wasted), end in ms, millijoules.
 local function windows(q, places)
   local out = {}
   for i, window in ipairs(q.windows) do
     local key = window.kind == "tool" and "tool " .. window.names[1] or window.kind
     out[i] = ("%d,%d,%s"):format((places[key] or 0) * 2 + (window.wasted and 1 or 0),
-      math.floor((window.to - q.start_ns) / 1e6 + 0.5), window.uj and q.parts
-        and ("%d"):format((window.uj + 500) // 1000) or "null")
+      math.floor((window.to - q.start_ns) / 1e6 + 0.5),
+      detail.millijoules(q.parts and window.uj and window.uj / 1e6))
   end
   return "[" .. table.concat(out, ",") .. "]"
 end
@@ -108,17 +114,17 @@ end
 local function bars(run, q, places)
   local out = {}
   for _, piece in ipairs(queries.bars(run, q)) do
-    out[#out + 1] = ("%d,%d,%d"):format(piece.key and places[piece.key] or -1, math.floor(piece.uj / 1000 + 0.5),
-      math.floor(piece.wasted_uj / 1000 + 0.5))
+    out[#out + 1] = ("%d,%s,%s"):format(piece.key and places[piece.key] or -1, detail.millijoules(piece.uj / 1e6),
+      detail.millijoules(piece.wasted_uj / 1e6))
   end
   return "[" .. table.concat(out, ",") .. "]"
 end
 
 --- Which queries keep their spans, where all would be too much: the dearest, all not right, some by chance.
-local function kept(run)
+function page.kept(run, most)
   local bytes = 0
   for _, q in ipairs(run.queries) do bytes = bytes + #q.detail + #q.windows * 14 end
-  if bytes <= MAX_SPANS then return nil end
+  if bytes <= most then return nil end
   local keep, n = {}, 0
   local function add(q)
     if not keep[q] then keep[q], n = true, n + 1 end
@@ -155,13 +161,25 @@ local function power_data(run)
     idle and json.encode(idle) or "null", table.concat(out, ","))
 end
 
---- The data of the page's script: columns that it needs at once, then spans and texts.
-local function data(run, options)
+--- Of a run without sensors what a model estimates: three columns; "null": nothing.
+local function estimates(run)
+  local any = false
+  for _, q in ipairs(run.queries) do any = any or q.estimate ~= nil end
+  if not any then return "null" end
+  local function of(distance)
+    return joules_column(run, function(q) return q.estimate and distance(q.estimate) end)
+  end
+  return ('{"mj":%s,"below":%s,"above":%s}'):format(of(function(e) return e.joules end),
+    of(function(e) return e.lo and e.joules - e.lo end), of(function(e) return e.hi and e.hi - e.joules end))
+end
+
+--- The data of a run for the page's scripts: columns that it needs at once, then spans and texts.
+local function data(run, options, max_spans)
   local name, places, parts = names(run), part_places(run)
   local ids, marks, bar_list, span_list = {}, {}, {}, {}
   local mark_places = {}
   for i, mark in ipairs(queries.order) do mark_places[mark] = i - 1 end
-  local keep, n_kept = kept(run)
+  local keep, n_kept = page.kept(run, max_spans)
   for i, q in ipairs(run.queries) do
     ids[i], marks[i] = q.id, mark_places[q.mark]
     bar_list[i] = bars(run, q, places)
@@ -176,14 +194,17 @@ local function data(run, options)
     member("tokens_out", column(run, function(q) return q.tokens_out end)),
     member("at", column(run, function(q) return q.at end, 1000)),
     member("us", column(run, function(q) return q.seconds end, 1000000)),
-    member("mj", column(run, function(q) return q.energy.joules end, 1000)),
-    member("below", column(run, function(q) return q.energy.joules and q.energy.lo
-      and q.energy.joules - q.energy.lo end, 1000)),
-    member("above", column(run, function(q) return q.energy.joules and q.energy.hi
-      and q.energy.hi - q.energy.joules end, 1000)),
+    member("mj", joules_column(run, function(q) return q.energy.joules end)),
+    member("below", joules_column(run, function(q)
+      return q.energy.joules and q.energy.lo and q.energy.joules - q.energy.lo
+    end)),
+    member("above", joules_column(run, function(q)
+      return q.energy.joules and q.energy.hi and q.energy.hi - q.energy.joules
+    end)),
     member("provenance", column(run, function(q) return provenances[q.energy.provenance] or 0 end)),
     member("reason", column(run, function(q)
       return not q.energy.joules and name(require("ipw.report.figures").why(q.energy.reason)) end)),
+    member("estimate", estimates(run)), member("scale", json.encode(queries.scale(run) * 1000)),
     member("bars", "[" .. table.concat(bar_list, ",") .. "]"),
     member("parts", list_of(parts)), member("seconds", json.encode(run.seconds)),
     member("power", power_data(run)), member("devices", json.encode(headline.devices(run.domains, "+"))),
@@ -191,20 +212,20 @@ local function data(run, options)
     member("names", list_of(run.names)),
     member("kept", keep and ("%d"):format(n_kept) or "null"), member("name", json.encode(run.name)),
   }
-  local out = { html.data("columns", "{" .. table.concat(members, ",") .. "}"),
-                html.data("spans", "[" .. table.concat(span_list, ",\n") .. "]") }
+  local out = { html.data(html.prefix .. "columns", "{" .. table.concat(members, ",") .. "}"),
+                html.data(html.prefix .. "spans", "[" .. table.concat(span_list, ",\n") .. "]") }
   if options.content then
     for i, q in ipairs(run.queries) do
-      out[#out + 1] = html.data("text-" .. i - 1, list_of(q.content or {}))
+      out[#out + 1] = html.data(("%stext-%d"):format(html.prefix, i - 1), list_of(q.content or {}))
     end
   end
   return table.concat(out)
 end
 
---- The parts of one run, in their order. Only the first run's queries can be opened: their data is on the page.
-local function add_run(body, run, sections, link)
+--- The parts of one run, in their order.
+local function add_run(body, run, link)
   body[#body + 1] = headline.html(run) .. key_numbers.html(run)
-  for _, name in ipairs(sections) do
+  for _, name in ipairs(SECTIONS) do
     local section = require("ipw.report." .. name)
     local text = section.html(run)
     if text ~= "" then
@@ -220,46 +241,59 @@ local HATCH = '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><
   'height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-line" width="1.8" ' ..
   'height="5"/></pattern></defs></svg>'
 
+--- A text of at most so many characters.
+local function short(text, most)
+  if (utf8.len(text) or #text) <= most then return text end
+  return text:sub(1, (utf8.offset(text, most) or most + 1) - 1) .. "\u{2026}"
+end
+
+--- Several runs: how they differ, then each of them, folded; the first is unfolded.
+local function add_runs(body, data_of, runs, link)
+  local short_names = comparison.names(runs)
+  body[1] = "<h1>" .. html.name(comparison.title(runs)) .. "</h1>" .. comparison.html(runs)
+  link("comparison", "Comparison")
+  for i, run in ipairs(runs) do
+    run.beside = true
+    html.prefix = i > 1 and ("run%d-"):format(i) or ""
+    local name = run.name ~= short_names[i] and short_names[i] .. ": " .. run.name or short_names[i]
+    body[#body + 1] = ('<details class="run" id="run%d"%s><summary>%s</summary>'):format(i, i == 1 and " open" or "",
+      html.name(name))
+    add_run(body, run, function() end)
+    body[#body + 1] = "</details>"
+    link("run" .. i, html.name(short(short_names[i], 24)))
+    data_of(run)
+  end
+  html.prefix = ""
+end
+
 --- The whole page.
 ---@param runs table[]
 ---@param options table content
 ---@return string
 function page.html(runs, options)
-  local body, nav = {}, {}
+  local body, nav, data_list = {}, {}, {}
   local function link(id, name) nav[#nav + 1] = ('<a href="#%s">%s</a>'):format(id, name) end
+  local function data_of(run) data_list[#data_list + 1] = data(run, options, MAX_SPANS // #runs) end
   if #runs == 1 then
-    add_run(body, runs[1], SECTIONS, link)
+    add_run(body, runs[1], link)
+    data_of(runs[1])
   else
-    body[1] = "<h1>" .. html.name(comparison.title(runs)) .. "</h1>" .. comparison.html(runs)
-    link("comparison", "Comparison")
-    for i, run in ipairs(runs) do
-      run.beside = true
-      html.prefix = i > 1 and ("run%d-"):format(i) or ""
-      body[#body + 1] = ('<details class="run" id="run%d"%s><summary>%s</summary>'):format(i, i == 1 and " open" or "",
-        html.name(comparison.names(runs)[i] .. (run.name ~= comparison.names(runs)[i] and ": " .. run.name or "")))
-      add_run(body, run, i == 1 and SECTIONS or STATIC, i == 1 and link or function() end)
-      body[#body + 1] = i > 1 and
-        '<p class="muted">Its queries over time: <code>ipw-agent report ' .. html.text(run.path)
-        .. " -o FILE.html</code></p></details>" or "</details>"
-    end
-    html.prefix = ""
+    add_runs(body, data_of, runs, link)
   end
   local style = embedded "third_party/uplot/uPlot.min.css" .. embedded "lua/ipw/report/page.css"
-  local scripts = { embedded "third_party/uplot/uPlot.iife.min.js" }
-  for _, name in ipairs { "page", "table", "waterfall",
-    "power" } do scripts[#scripts + 1] = embedded("lua/ipw/report/" .. name .. ".js") end
-  local hashes, elements = {}, {}
+  local scripts, hashes, elements = { embedded "third_party/uplot/uPlot.iife.min.js" }, {}, {}
+  for i, name in ipairs(SCRIPTS) do scripts[i + 1] = embedded("lua/ipw/report/" .. name .. ".js") end
   for i, text in ipairs(scripts) do
     hashes[i] = page.hash(text)
     elements[i] = "<script>" .. text .. "</script>\n"
   end
-  local skeleton = embedded "lua/ipw/report/page.html"
-  local slots = { title = html.text(#runs > 1 and comparison.heading(runs) or headline.title(runs[1])), style =
-    style, style_hash = page.hash(style),
-                  script_hashes = table.concat(hashes, " "), nav = table.concat(nav), body = HATCH
-                    .. table.concat(body),
-                  data = data(runs[1], options), scripts = table.concat(elements) }
-  return (skeleton:gsub("{{([%a_]+)}}", function(slot) return slots[slot] end))
+  local slots = {
+    title = html.text(#runs > 1 and comparison.heading(runs) or headline.title(runs[1])),
+    style = style, style_hash = page.hash(style), script_hashes = table.concat(hashes, " "),
+    nav = table.concat(nav), body = HATCH .. table.concat(body), data = table.concat(data_list),
+    scripts = table.concat(elements),
+  }
+  return (embedded("lua/ipw/report/page.html"):gsub("{{([%a_]+)}}", slots))
 end
 
 return page

@@ -1,8 +1,8 @@
 "use strict";
 // Power over time (uPlot) and, on the same axis, a lane for each query in flight; both zoom together.
-report.power = (() => {
-  const { columns: c, colour, element, cell, metered } = report;
-  const power = c.power, box = document.getElementById("power-chart"), lanesBox = document.getElementById("lanes");
+report.power = run => {
+  const { colour, element, cell, metered } = report, c = run.columns;
+  const power = c.power, box = run.node("power-chart"), lanesBox = run.node("lanes");
   if (!box) return null;
   const LEFT = 44, MAX_LANES = 16, MOST_LANES = 128, STATES = 110;
   // A lane has a row of labels; of many lanes only the bars are left.
@@ -14,6 +14,9 @@ report.power = (() => {
     return n;
   }, Math.max(0, Math.min(...c.ids.map(id => id.length)) - 3));
   const view = { from: 0, to: c.seconds };
+  const wholeRun = element("button", { type: "button", className: "tool whole-run", textContent: "Whole run" });
+  wholeRun.addEventListener("click", () => zoom(0, c.seconds));
+  const isWhole = () => view.from <= 0 && view.to >= c.seconds;
   let plot = null, canvas = null, ranges = null, laneOf = null, nLanes = 0, starts = null;
 
   const right = () => report.phone() ? 8 : 66;
@@ -102,18 +105,11 @@ report.power = (() => {
   function names(u) {
     const draw = u.ctx, dpr = devicePixelRatio, x = u.bbox.left + u.bbox.width + 6 * dpr;
     draw.save();
-    draw.font = `${11.5 * dpr}px system-ui, sans-serif`;
+    draw.font = `600 ${11.5 * dpr}px system-ui, sans-serif`;
     draw.textBaseline = "middle";
     draw.textAlign = "left";
-    const used = [];
-    const say = (text, watts, fill, bold) => {
-      let y = u.valToPos(watts, "y", true);
-      while (used.some(other => Math.abs(other - y) < 14 * dpr)) y -= 2 * dpr;
-      used.push(y);
-      draw.fillStyle = fill;
-      draw.font = `${bold ? "600 " : ""}${11.5 * dpr}px system-ui, sans-serif`;
-      draw.fillText(text, x, y);
-    };
+    const labels = [];
+    const say = (text, watts, fill) => labels.push({ text, fill, y: u.valToPos(watts, "y", true) });
     if (power.idle !== null) {
       const y = u.valToPos(power.idle, "y", true);
       draw.strokeStyle = colour("ink");
@@ -123,7 +119,7 @@ report.power = (() => {
       draw.moveTo(u.bbox.left, y);
       draw.lineTo(u.bbox.left + u.bbox.width, y);
       draw.stroke();
-      if (!report.phone()) say("idle " + cell(power.idle), power.idle, colour("ink"), true);
+      if (!report.phone()) say("idle " + cell(power.idle), power.idle, colour("ink"));
     }
     if (!report.phone()) {
       let under = 0;
@@ -131,9 +127,19 @@ report.power = (() => {
         const list = found.stacks[j].filter(w => w !== null);
         if (!list.length) return;
         const mean = list.reduce((sum, w) => sum + w, 0) / list.length;
-        say((j ? "+ " : "") + d.name, (under + mean) / 2 + (j ? 0 : mean * 0.2), colour(d.domain === "cpu" ? "cpu-text" : d.domain === "gpu" ? "gpu" : "muted"), true);
+        say((j ? "+ " : "") + d.name, (under + mean) / 2 + (j ? 0 : mean * 0.2), colour(d.domain === "cpu" ? "cpu-text" : d.domain === "gpu" ? "gpu" : "muted"));
         under = mean;
       });
+    }
+    // From the top down, each at least a line below the one before, then up again where that left the chart.
+    const apart = 14 * dpr;
+    labels.sort((a, b) => a.y - b.y).forEach((label, k) => {
+      label.y = Math.max(label.y, k ? labels[k - 1].y + apart : u.bbox.top + 6 * dpr);
+    });
+    for (let k = labels.length - 1, most = u.bbox.top + u.bbox.height - 6 * dpr; k >= 0; k--, most = labels[k + 1].y - apart) {
+      labels[k].y = Math.min(labels[k].y, most);
+      draw.fillStyle = labels[k].fill;
+      draw.fillText(labels[k].text, x, labels[k].y);
     }
     draw.restore();
   }
@@ -164,7 +170,7 @@ report.power = (() => {
     say();
   }
   function say() {
-    const where = document.getElementById("bin");
+    const where = run.node("bin");
     if (where && found) where.textContent = found.width < 1 ? cell(found.width * 1000) + " ms" + (found.banded ? " in their least and most" : "")
       : cell(found.width) + " s" + (found.banded ? " in their least and most" : "");
   }
@@ -188,7 +194,7 @@ report.power = (() => {
   function dense(list) {
     const widths = list.map(i => c.ms[i]).sort((a, b) => a - b);
     const median = widths.length ? widths[widths.length >> 1] / 1000 / (view.to - view.from) * inner() : Infinity;
-    return nLanes > MOST_LANES || median < (nLanes > MAX_LANES ? 24 : 6);
+    return nLanes > MOST_LANES || nLanes > MAX_LANES && isWhole() || median < (nLanes > MAX_LANES ? 24 : 6);
   }
   function hatch(draw, x, y, w, h) {
     draw.save();
@@ -203,7 +209,7 @@ report.power = (() => {
     draw.restore();
   }
   function query(draw, i, x, y, colours) {
-    const spans = report.spans(i), t0 = c.at[i] / 1000, left = x(t0), rightEdge = x(t0 + c.ms[i] / 1000);
+    const spans = run.spans(i), t0 = c.at[i] / 1000, left = x(t0), rightEdge = x(t0 + c.ms[i] / 1000);
     if (spans) {
       let from = 0;
       const windows = spans[0];
@@ -254,7 +260,7 @@ report.power = (() => {
   function states(draw, list, colours) {
     const n = Math.floor(inner() / 2), seconds = (view.to - view.from) / n, sums = STATE_CLASS.map(() => new Float64Array(n));
     for (const i of list) {
-      const spans = report.spans(i);
+      const spans = run.spans(i);
       if (!spans) continue;
       let from = c.at[i] / 1000;
       for (let k = 0; k < spans[0].length; k += 3) {
@@ -314,10 +320,10 @@ report.power = (() => {
     if (!ranges) return;
     const t = (view.from + (event.offsetX - LEFT) / inner() * (view.to - view.from)) * 1000, lane = Math.floor(event.offsetY / size.lane);
     const i = ranges.find(k => laneOf.get(k) === lane && c.at[k] <= t && t <= c.at[k] + c.ms[k]);
-    if (i !== undefined) report.table.open(i);
+    if (i !== undefined) run.table.open(i);
   }
   function legend(many, list) {
-    const where = document.getElementById("lane-legend"), items = [];
+    const where = run.node("lane-legend"), items = [];
     const swatch = (name, text) => element("span", {}, element("span", { className: "sw f-" + name }), text);
     if (many) {
       ["prefill", "decode", "other model time", "in a tool", "agent\u2019s own code", "waiting to retry"].forEach((name, s) => items.push(swatch(STATE_CLASS[s], name)));
@@ -325,10 +331,10 @@ report.power = (() => {
     } else {
       for (const part of c.parts) if (part.class !== "idle" && part.class !== "other") items.push(swatch(part.class, part.name));
     }
-    const whole = element("button", { type: "button", className: "tool", id: "whole-run", textContent: "Whole run" });
-    whole.disabled = view.from <= 0 && view.to >= c.seconds;
-    whole.addEventListener("click", () => zoom(0, c.seconds));
-    where.replaceChildren(...items, whole);
+    const focused = document.activeElement === wholeRun;
+    wholeRun.disabled = isWhole();
+    where.replaceChildren(...items, wholeRun);
+    if (focused) (wholeRun.disabled ? box : wholeRun).focus({ preventScroll: true });
   }
 
   // ---- zoom ----
@@ -350,7 +356,7 @@ report.power = (() => {
   function show(i) {
     const t0 = c.at[i] / 1000, seconds = c.ms[i] / 1000;
     zoom(t0 - seconds * 0.05, t0 + seconds * 1.05);
-    document.getElementById("power").scrollIntoView({ block: "start" });
+    run.node("power").scrollIntoView({ block: "start" });
   }
   box.addEventListener("keydown", event => {
     const span = view.to - view.from, middle = (view.from + view.to) / 2;
@@ -358,18 +364,18 @@ report.power = (() => {
                   "+": [middle - span / 4, middle + span / 4], "-": [middle - span, middle + span], 0: [0, c.seconds] }[event.key];
     if (act) { event.preventDefault(); zoom(...act); }
   });
-  function all() { build(); lanes(); }
-  report.onRedraw(all);
-  // Paper is light, whatever the screen is.
-  const root = document.documentElement;
-  let theme;
-  addEventListener("beforeprint", () => { theme = root.dataset.theme; root.dataset.theme = "light"; all(); });
-  addEventListener("afterprint", () => {
-    if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
-    all();
-  });
+  // Nothing is drawn in a run that is folded; runs.js asks again when it is opened.
+  function all() {
+    if (box.clientWidth === 0) return;
+    build();
+    lanes();
+  }
   // Drawn when it comes near the screen, so that the first screen does not wait for it.
-  const watch = new IntersectionObserver(entries => { if (entries.some(entry => entry.isIntersecting)) { watch.disconnect(); all(); } }, { rootMargin: "600px" });
+  const watch = new IntersectionObserver(entries => {
+    if (!entries.some(entry => entry.isIntersecting)) return;
+    watch.disconnect();
+    all();
+  }, { rootMargin: "600px" });
   watch.observe(box);
-  return { show, zoom, view, plot: () => plot, bins: () => found };
-})();
+  return { show, zoom, view, redraw: all, plot: () => plot, bins: () => found };
+};

@@ -91,17 +91,20 @@ function power.html(run)
   if run.power then
     local _
     table_html, csv, _ = tables(run)
-    lead = ("Watts of %s%s, means of <span id=\"bin\">%s</span>%s. Below, a lane for each query in flight: id, " ..
+    lead = ("Watts of %s%s, means of <span %s>%s</span>%s. Below, a lane for each query in flight: id, " ..
       "outcome, joules; white gaps are turns. ")
-      :format(headline.devices(run.domains), #run.domains > 1 and ", stacked" or "", seconds_text(run.power.bin),
-        watts.idle(run) and "; dashed, the idle power before the run" or "")
+      :format(headline.devices(run.domains), #run.domains > 1 and ", stacked" or "", html.id "bin",
+        seconds_text(run.power.bin), watts.idle(run) and "; dashed, the idle power before the run" or "")
   end
+  local empty = run.power and "" or " empty"
   local body = '<p class="lead">' .. lead .. '<span class="js">Drag to zoom, click a query to open it.</span>' ..
-    '<noscript>The chart needs scripts; the table below has its numbers.</noscript>' .. sessions(run)
-    .. '</p><div class="view"><div id="power-chart" class="js" tabindex="0" role="img" aria-label="'
-      .. html.text(power.heading(run)) .. '. Arrow keys pan, plus and minus zoom, 0 shows the whole run."></div>' ..
-      '<div id="lanes" class="js"></div>'
-    .. '<p class="legend js" id="lane-legend"></p><div class="numbers" hidden>' .. table_html .. "</div></div>" .. csv
+    '<noscript>The chart needs scripts.</noscript>' .. sessions(run)
+    .. html.fill('</p><div class="view"><div %chart% class="power-chart js%empty%" tabindex="0" role="img" ' ..
+      'aria-label="%told%. Arrow keys pan, plus and minus zoom, 0 shows the whole run."></div>' ..
+      '<div %lanes% class="lanes js"></div><p class="legend js" %legend%></p>' ..
+      '<div class="numbers" hidden>%numbers%</div></div>',
+      { chart = html.id "power-chart", lanes = html.id "lanes", legend = html.id "lane-legend", empty = empty,
+        told = html.text(power.heading(run)), numbers = table_html }) .. csv
   return html.section(power.id, power.topic, html.text(power.heading(run)), body,
     run.power and { { "table", "power", "Table" }, { "csv", "csv-power", "CSV" } } or nil)
 end

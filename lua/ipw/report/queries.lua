@@ -1,5 +1,6 @@
 --- ipw.report.queries: the queries as a table. The first page of it is written here; the page's script sorts,
 --- filters, turns pages, and opens a query as a waterfall.
+local detail = require "ipw.report.detail"
 local figures = require "ipw.report.figures"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
@@ -76,11 +77,20 @@ function queries.heading(run)
     joules and (run.known < n and "known joules" or "joules") or "time", limit_words(top))
 end
 
---- The longest bar: what the scale of the bars ends at.
+--- The figure that a row shows; without joules or an estimate: nil.
+function queries.shown(q) return q.energy.joules and q.energy or q.estimate end
+
+--- What the scale of the bars ends at: the longest bar with its bounds. Bounds of a figure that is below the
+--- sensor's resolution count only if there is no other figure.
 function queries.scale(run)
-  local top = 0
-  for _, q in ipairs(run.queries) do top = math.max(top, q.energy.hi or q.energy.joules or 0) end
-  return top
+  local top, widest = 0, 0
+  for _, q in ipairs(run.queries) do
+    local figure = queries.shown(q) or {}
+    local hi = figure.hi or figure.joules or 0
+    widest = math.max(widest, hi)
+    if not figure.joules or not numbers.below_resolution(figure) then top = math.max(top, hi) end
+  end
+  return 1.01 * (top > 0 and top or widest > 0 and widest or 1) -- room for the end of the longest whisker
 end
 
 --- The parts of a query as the bar has them: {class, joules, wasted}.
@@ -98,11 +108,25 @@ function queries.bars(run, q)
   return out
 end
 
+local function whisker(lo, hi)
+  local function line(x1, x2, y1, y2)
+    return ('<line class="whisker" x1="%.3f%%" x2="%.3f%%" y1="%d" y2="%d"/>'):format(x1, x2, y1, y2)
+  end
+  local from, to = math.max(0, lo), math.min(100, hi)
+  return line(from, to, 7, 7) .. line(from, from, 4, 10) .. (hi <= 100 and line(to, to, 4, 10) or "")
+end
+
 local function bar(run, q, scale)
-  if not q.energy.joules then return '<svg class="qbar" width="100%" height="14" aria-hidden="true"><rect ' ..
+  local figure = queries.shown(q)
+  if not figure then return '<svg class="qbar" width="100%" height="14" aria-hidden="true"><rect ' ..
     'class="unknown" x="1" y="1" width="99%" height="12"/></svg>' end
   local out, at = {}, 0
-  for _, piece in ipairs(queries.bars(run, q)) do
+  local pieces = numbers.below_resolution(figure) and {} or queries.bars(run, q)
+  if figure == q.estimate then
+    out[1] = ('<rect class="f-whole estimated" x="0.5" y="0.5" width="%.3f%%" height="13"/>'):format(
+      figure.joules / scale * 100)
+  end
+  for _, piece in ipairs(pieces) do
     local w = piece.uj / 1e6 / scale * 100
     out[#out + 1] = ('<rect class="f-%s" x="%.3f%%" width="%.3f%%" height="14"/>'):format(piece.class, at, w)
     if piece.wasted_uj > 0 then
@@ -112,13 +136,8 @@ local function bar(run, q, scale)
     end
     at = at + w
   end
-  local lo, hi = q.energy.lo, q.energy.hi
-  if lo and hi then
-    out[#out + 1] = ('<path class="whisker" d=""/><line class="whisker" x1="%.3f%%" x2="%.3f%%" y1="7" y2="7"/>' ..
-      '<line class="whisker" x1="%.3f%%" x2="%.3f%%" y1="4" y2="10"/><line class="whisker" x1="%.3f%%" ' ..
-      'x2="%.3f%%" y1="4" y2="10"/>')
-      :format(lo / scale * 100, hi / scale * 100, lo / scale * 100, lo / scale * 100, hi / scale * 100,
-        hi / scale * 100):gsub('<path class="whisker" d=""/>', "")
+  if figure.lo and figure.hi then
+    out[#out + 1] = whisker(figure.lo / scale * 100, figure.hi / scale * 100)
   end
   return '<svg class="qbar" width="100%" height="14" aria-hidden="true">' .. table.concat(out) .. "</svg>"
 end
@@ -133,16 +152,16 @@ local function known(n) return n and numbers.at(n, 0) or numbers.dash end
 
 --- The figure as the page's script has it: millijoules. So both write the same digits.
 local function whole_millijoules(figure)
-  local function mj(x) return math.floor(x * 1000 + 0.5) / 1000 end
+  local function mj(x) return tonumber(detail.millijoules(x)) / 1000 end
   local joules = mj(figure.joules)
   return { joules = joules, lo = figure.lo and joules - mj(figure.joules - figure.lo),
            hi = figure.hi and joules + mj(figure.hi - figure.joules), provenance = figure.provenance }
 end
 
 local function row(run, q, place, scale)
-  local joules, bounds = numbers.dash .. " " .. figures.why(q.energy.reason), ""
-  if q.energy.joules then joules, bounds = numbers.metered(whole_millijoules(q.energy)) end
-  if run.known == 0 then joules = numbers.dash end
+  local joules, bounds = numbers.dash .. (run.known > 0 and " " .. figures.why(q.energy.reason) or ""), ""
+  local figure = queries.shown(q)
+  if figure then joules, bounds = numbers.metered(whole_millijoules(figure)) end
   local outcome = queries.outcome(q)
   local id = html.name(q.id) .. (outcome ~= "" and ' <span class="muted">' .. html.text(outcome) .. "</span>" or "")
   return ('<tr class="q %s" data-i="%d" tabindex="0"><td class="mark"><span aria-hidden="true">%s</span><span ' ..
@@ -186,12 +205,39 @@ end
 local function csv(run)
   local rows = {}
   for i, q in ipairs(run.queries) do
-    rows[i] = { q.id, q.mark, q.outcome, q.turns, q.tools, q.tokens_in, q.tokens_out, q.seconds, q.energy.joules,
-      q.energy.lo, q.energy.hi,
-                q.energy.provenance, q.energy.reason }
+    local figure = queries.shown(q) or {}
+    rows[i] = { q.id, q.mark, q.outcome, q.turns, q.tools, q.tokens_in, q.tokens_out, q.seconds, figure.joules,
+                figure.lo, figure.hi, figure.provenance, q.energy.reason }
   end
   return html.csv("queries", { "query", "mark", "outcome", "turns", "tools", "tokens_in", "tokens_out", "seconds",
     "value", "lo", "hi", "provenance", "reason" }, rows)
+end
+
+local function filters(run)
+  return html.fill('<div class="filters js"><input type="search" %id% placeholder="Filter by id, tool, outcome" ' ..
+    'aria-label="Filter the queries by id, tool or outcome"><span class="chips">%chips%</span>' ..
+    '<button type="button" class="chip" %part% hidden></button></div>',
+    { id = html.id "filter", part = html.id "part-filter", chips = chips(run) })
+end
+
+local function pager(run)
+  local n = #run.queries
+  return html.fill('<div class="pager"%hidden%><span %range% role="status">1\u{2013}%last% of %n%</span>' ..
+    '<span class="js"><button type="button" class="tool" %previous%>Previous</button> ' ..
+    '<button type="button" class="tool" %next%>Next</button></span></div>',
+    { hidden = n == 1 and " hidden" or "", range = html.id "range", last = math.min(queries.page, n),
+      n = numbers.at(n, 0), previous = html.id "previous", next = html.id "next" })
+end
+
+local METERED = "~ is a share of a counter, \u{00B1} are the metering bounds: the true figure is inside for " ..
+  "certain, as far as the counter is right. "
+local ESTIMATED = "\u{2248} is what a model estimates, pale with a dashed edge: it is in no total. "
+
+local function lead(run)
+  local estimated = false
+  for _, q in ipairs(run.queries) do estimated = estimated or q.estimate ~= nil end
+  return '<p class="lead">' .. (run.known > 0 and METERED or estimated and ESTIMATED or "") ..
+    '<span class="js">Click a row, or press Enter on it, to open it.</span></p>'
 end
 
 function queries.html(run)
@@ -199,21 +245,10 @@ function queries.html(run)
   local places = {}
   for i, q in ipairs(run.queries) do places[q] = i - 1 end
   for i = 1, math.min(queries.page, #list) do rows[i] = row(run, list[i], places[list[i]], scale) end
-  local body = '<p class="lead">~ is a share of a counter, \u{00B1} are the metering bounds: the true figure is ' ..
-    'inside for certain, as far as the counter is right. <span class="js">Click a row, or press Enter on it, to ' ..
-    'open it.</span></p>'
-    .. (#run.queries == 1 and "<div hidden>" or
-      "<div>") ..
-    '<div class="filters js"><input type="search" id="filter" placeholder="Filter by id, tool, outcome" ' ..
-      'aria-label="Filter the queries by id, tool or outcome"><span class="chips">' .. chips(run)
-      .. '</span><button type="button" class="chip" id="part-filter" hidden></button></div></div>'
-    .. '<table class="queries" id="queries-table"><thead>' .. head() .. '</thead><tbody>' .. table.concat(rows)
-      .. '</tbody></table>'
-    .. (#run.queries == 1 and '<div class="pager" hidden>' or
-      '<div class="pager">') .. '<span id="range" role="status">' .. ("1\u{2013}%d of %s"):format(math.min(queries.page,
-      #list), numbers.at(#list, 0))
-    .. '</span><span class="js"><button type="button" class="tool" id="previous">Previous</button> <button ' ..
-      'type="button" class="tool" id="next">Next</button></span></div><p class="muted" id="spans-note"></p>' .. csv(run)
+  local body = lead(run) .. (#run.queries == 1 and "<div hidden>" or "<div>") .. filters(run) .. "</div>" ..
+    '<table class="queries" ' .. html.id "queries-table" .. "><thead>" .. head() .. "</thead><tbody>" ..
+    table.concat(rows) .. "</tbody></table>" .. pager(run) ..
+    '<p class="muted" ' .. html.id "spans-note" .. "></p>" .. csv(run)
   return html.section(queries.id, queries.topic, html.text(queries.heading(run)), body,
     { { "csv", "csv-queries", "CSV" } })
 end

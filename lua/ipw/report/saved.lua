@@ -40,6 +40,7 @@ local function take(run, query)
     tokens_in = query.total_input_tokens, tokens_out = query.total_output_tokens,
     seconds = query.total_wall_clock_s, start_ns = query.start_ns, end_ns = query.end_ns,
     energy = figures.sum(query.energy, run.domains), by_domain = query.energy or {},
+    estimate = #run.domains == 0 and figures.estimate(query.energy) or nil,
     accounts = query.accounts or {}, cost = query.total_cost_usd, reason = query.unscorable_reason,
   }
   if q.energy.joules then run.known_joules, run.known = run.known_joules + q.energy.joules, run.known + 1 end
@@ -103,9 +104,10 @@ function saved.read(options, warn)
       watts.read(current, run)
     end,
   }, {}, warn)
-  if #runs > 1 then -- for ipw.compare
+  if #runs > 1 then
+    booking.same_colours(runs)
     for i, run in ipairs(runs) do
-      run.rows = rows_of.read(i, warn)
+      run.rows = rows_of.read(i, warn) -- for ipw.compare
       core.close(run.rows.reader)
     end
   end

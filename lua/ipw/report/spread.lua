@@ -65,12 +65,12 @@ end
 
 function spread.heading(run)
   local first = run.known > 0 and spread.measures[1] or spread.measures[2]
-  local right, other = spread.values(run, first)
-  if #right + #other == 0 then
-    local _, _, all = spread.values(run, first)
+  local right, other, all = spread.values(run, first)
+  if #right == 0 or #other == 0 then
     if #all == 0 then return "Nothing is known of single queries" end
     local p50 = stats.quantile(all, 0.5)
-    return ("Half of the queries took less than %s%s"):format(numbers.plain(p50), first.unit)
+    local who = #right + #other == 0 and "" or #right == 0 and "None was right; half" or "All were right; half"
+    return ("%s of the queries took less than %s%s"):format(who == "" and "Half" or who, numbers.plain(p50), first.unit)
   end
   local value, lo, hi = spread.compare(run, first)
   if value and lo and (lo > 1 or hi < 1) then
@@ -97,11 +97,32 @@ end
 local SPEC = { width = 344, height = 190, left = 44, right = 22, top = 12, bottom = 36, percent = true, y_top = 1,
   y_unit = "", x_steps = 3, ticks = 24 }
 
+local TICKS = 500 -- queries up to which each has a tick under the axis
+
 local function dots(values, class, x, at)
-  if #values > 500 then return "" end
+  if #values > TICKS then return "" end
   local out = {}
   for _, v in ipairs(values) do out[#out + 1] = ("M%s %dv4"):format(html.px(x(v)), at) end
   return ('<path class="%s" d="%s"/>'):format(class, table.concat(out))
+end
+
+--- Where long runs have their quantiles: a line with its name and value, in place of the ticks. Each name has a
+--- height of its own, so that none lies over another.
+local function named_quantiles(sorted, x, y)
+  if #sorted <= TICKS then return "" end
+  local out = {}
+  for i, one in ipairs { { 0.5, "p50" }, { 0.9, "p90" }, { 0.99, "p99" } } do
+    local value = spread.quantile(sorted, one[1])
+    local px = value and x(value)
+    if px then
+      local left = px > SPEC.width - 80
+      out[#out + 1] = html.fill('<line class="hair" x1="%x%" x2="%x%" y1="%a%" y2="%b%"/><text class="muted" ' ..
+        'x="%t%" y="%y%" text-anchor="%anchor%">%name%</text>', { x = px, a = y(0), b = y(one[1]),
+        t = left and px - 3 or px + 3, y = y(0) + 8 - 13 * i, anchor = left and "end" or "start",
+        name = one[2] .. " " .. numbers.cell(value) })
+    end
+  end
+  return table.concat(out)
 end
 
 local function panel(run, measure)
@@ -110,7 +131,7 @@ local function panel(run, measure)
     ''):format(measure.name) end
   local spec = setmetatable({ x_top = all[#all] * 1.03, x_unit = measure.unit }, { __index = SPEC })
   local x, y, frame = charts.frame(spec)
-  local caption, marks, told = {}, {}, {}
+  local caption, marks, told = {}, { named_quantiles(all, x, y) }, {}
   local function line(values, class, sign, name)
     if #values == 0 then return end
     local median = stats.quantile(values, 0.5)
@@ -247,7 +268,7 @@ function spread.html(run)
   local lead = #right + #other == 0 and "Share of the queries at or below a value; the dot is the median." or
     'Share of the queries at or below a value. <b class="right">\u{25CF} right</b>, ' ..
     '<b class="wrong">\u{25CB} not right (dashed)</b>; the dot is the median.'
-  if #run.queries <= 500 then lead = lead .. " The ticks are the queries." end
+  if #run.queries <= TICKS then lead = lead .. " The ticks are the queries." end
   local dense, buttons = densities(run), { { "csv", "csv-distributions", "CSV" } }
   table.insert(buttons, 1, { "table", "distributions", "Table" })
   if dense ~= "" then table.insert(buttons, 1, { "density", "distributions", "Density" }) end

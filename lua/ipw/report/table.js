@@ -1,12 +1,14 @@
 "use strict";
-// The table of the queries: sort, filter, pages, and opening a query.
-report.table = (() => {
-  const { columns: c, element, svg, metered, at, plain, DASH } = report;
-  const table = document.getElementById("queries-table");
+// The table of a run's queries: sort, filter, pages, and opening a query.
+report.table = run => {
+  const { element, svg, metered, at, plain, DASH } = report, c = run.columns;
+  const table = run.node("queries-table");
   const body = table.tBodies[0];
   const state = { sort: null, down: true, mark: "", text: "", part: "", page: 0, open: -1 };
   let order = null;
-  const scale = c.ids.reduce((top, _, i) => Math.max(top, c.mj[i] === null ? 0 : c.mj[i] + Math.max(0, c.above[i] || 0)), 0);
+  // What a row shows, as metered() takes it: joules, an estimate, or null.
+  const shown = i => c.mj[i] !== null ? [c.mj[i], c.below[i], c.above[i], c.provenance[i]]
+    : c.estimate && c.estimate.mj[i] !== null ? [c.estimate.mj[i], c.estimate.below[i], c.estimate.above[i], 4] : null;
   const measured = c.mj.some(v => v !== null);
   state.sort = measured ? "joules" : "seconds";
 
@@ -41,30 +43,35 @@ report.table = (() => {
 
   function bar(i) {
     const node = svg("svg", { class: "qbar", width: "100%", height: "14", "aria-hidden": "true" });
-    if (c.mj[i] === null) {
+    const figure = shown(i);
+    if (!figure) {
       node.append(svg("rect", { class: "unknown", x: "1", y: "1", width: "99%", height: "12" }));
       return node;
     }
-    const percent = mj => (mj / scale * 100).toFixed(3) + "%";
+    const [mj, below, above] = figure, pieces = metered(...figure)[0].startsWith("<") ? [] : c.bars[i];
+    const percent = value => Math.min(100, Math.max(0, value / c.scale * 100)).toFixed(3) + "%";
+    if (c.mj[i] === null) node.append(svg("rect", { class: "f-whole estimated", x: "0.5", y: "0.5", width: percent(mj), height: "13" }));
     let x = 0;
-    for (let k = 0; k < c.bars[i].length; k += 3) {
-      const [part, mj, wasted] = c.bars[i].slice(k, k + 3);
-      node.append(svg("rect", { class: "f-" + (part < 0 ? "whole" : c.parts[part].class), x: percent(x), width: percent(mj), height: "14" }));
-      if (wasted) node.append(svg("rect", { x: percent(x + mj - wasted), width: percent(wasted), height: "14", fill: "url(#hatch)" }));
-      x += mj;
+    for (let k = 0; k < pieces.length; k += 3) {
+      const [part, length, wasted] = pieces.slice(k, k + 3);
+      node.append(svg("rect", { class: "f-" + (part < 0 ? "whole" : c.parts[part].class), x: percent(x), width: percent(length), height: "14" }));
+      if (wasted) node.append(svg("rect", { x: percent(x + length - wasted), width: percent(wasted), height: "14", fill: "url(#hatch)" }));
+      x += length;
     }
-    if (c.below[i] !== null && c.above[i] !== null) {
-      const lo = percent(c.mj[i] - c.below[i]), hi = percent(c.mj[i] + c.above[i]);
-      node.append(svg("line", { class: "whisker", x1: lo, x2: hi, y1: "7", y2: "7" }),
-        svg("line", { class: "whisker", x1: lo, x2: lo, y1: "4", y2: "10" }), svg("line", { class: "whisker", x1: hi, x2: hi, y1: "4", y2: "10" }));
+    if (below !== null && above !== null) {
+      const lo = percent(mj - below), hi = percent(mj + above);
+      const line = (x1, x2, y1, y2) => node.append(svg("line", { class: "whisker", x1, x2, y1, y2 }));
+      line(lo, hi, "7", "7");
+      line(lo, lo, "4", "10");
+      if (mj + above <= c.scale) line(hi, hi, "4", "10");
     }
     return node;
   }
   const td = (className, ...children) => element("td", { className }, ...children);
   const known = n => n === null ? DASH : at(n, 0);
   function row(i) {
-    const [joules, bounds] = c.mj[i] === null ? [DASH + (measured ? " " + c.names[c.reason[i]] : ""), ""]
-      : metered(c.mj[i], c.below[i], c.above[i], c.provenance[i]);
+    const figure = shown(i);
+    const [joules, bounds] = figure ? metered(...figure) : [DASH + (measured ? " " + c.names[c.reason[i]] : ""), ""];
     const id = td("", element("bdi", { textContent: c.ids[i] }));
     if (c.names[c.outcome[i]]) id.append(" ", element("span", { className: "muted", textContent: c.names[c.outcome[i]] }));
     const node = element("tr", { className: "q " + report.markNames[c.mark[i]], tabIndex: 0 },
@@ -84,10 +91,10 @@ report.table = (() => {
     const first = state.page * c.page, shown = order.slice(first, first + c.page);
     body.replaceChildren(...shown.map(row));
     if (order.length === 0) body.append(element("tr", {}, element("td", { colSpan: 10, className: "muted", textContent: "No query matches." })));
-    document.getElementById("range").textContent = (order.length ? first + 1 + "\u2013" + (first + shown.length) : "0") + " of " + at(order.length, 0) +
+    run.node("range").textContent = (order.length ? first + 1 + "\u2013" + (first + shown.length) : "0") + " of " + at(order.length, 0) +
       (order.length < c.ids.length ? " (of " + at(c.ids.length, 0) + ")" : "");
-    document.getElementById("previous").disabled = state.page === 0;
-    document.getElementById("next").disabled = state.page >= pages - 1;
+    run.node("previous").disabled = state.page === 0;
+    run.node("next").disabled = state.page >= pages - 1;
     heads();
     if (state.open >= 0 && shown.includes(state.open)) expand(state.open);
   }
@@ -106,7 +113,7 @@ report.table = (() => {
     node.setAttribute("aria-expanded", "true");
     const cellNode = element("td", { colSpan: 10 });
     node.after(element("tr", { className: "open" }, cellNode));
-    report.waterfall.draw(cellNode, i);
+    run.waterfall.draw(cellNode, i);
     state.open = i;
     return node;
   }
@@ -126,7 +133,7 @@ report.table = (() => {
     if (!order.includes(i)) {
       state.mark = state.text = state.part = "";
       chips();
-      document.getElementById("filter").value = "";
+      run.node("filter").value = "";
       arrange();
     }
     state.page = Math.floor(order.indexOf(i) / c.page);
@@ -136,8 +143,8 @@ report.table = (() => {
     if (node) { node.scrollIntoView({ block: "start" }); node.focus({ preventScroll: true }); }
   }
   function chips() {
-    for (const chip of document.querySelectorAll(".chip[data-mark]")) chip.setAttribute("aria-pressed", String(chip.dataset.mark === state.mark));
-    const part = document.getElementById("part-filter"), found = c.parts.find(p => p.key === state.part);
+    for (const chip of run.root.querySelectorAll(".chip[data-mark]")) chip.setAttribute("aria-pressed", String(chip.dataset.mark === state.mark));
+    const part = run.node("part-filter"), found = c.parts.find(p => p.key === state.part);
     part.hidden = !found;
     if (found) part.textContent = "with " + found.name + " \u00D7";
   }
@@ -145,12 +152,7 @@ report.table = (() => {
     state.part = state.part === key ? "" : key;
     chips();
     again();
-    document.getElementById("queries").scrollIntoView({ block: "start" });
-  }
-  function byAddress() {
-    const id = new URLSearchParams(location.hash.slice(1)).get("q");
-    const i = id === null ? -1 : c.ids.indexOf(id);
-    if (i >= 0) open(i);
+    run.node("queries").scrollIntoView({ block: "start" });
   }
 
   body.addEventListener("click", event => {
@@ -171,22 +173,24 @@ report.table = (() => {
     else { state.sort = button.dataset.sort; state.down = state.sort !== "id"; }
     again();
   });
-  for (const chip of document.querySelectorAll(".chip[data-mark]")) chip.addEventListener("click", () => { state.mark = chip.dataset.mark; chips(); again(); });
-  document.getElementById("part-filter").addEventListener("click", () => byPart(state.part));
-  document.getElementById("filter").addEventListener("input", event => { state.text = event.target.value.trim(); again(); });
-  document.getElementById("previous").addEventListener("click", () => { state.page--; draw(); });
-  document.getElementById("next").addEventListener("click", () => { state.page++; draw(); });
-  for (const node of document.querySelectorAll("[data-part]")) node.addEventListener("click", () => byPart(node.dataset.part));
+  for (const chip of run.root.querySelectorAll(".chip[data-mark]")) {
+    chip.addEventListener("click", () => { state.mark = chip.dataset.mark; chips(); again(); });
+  }
+  run.node("part-filter").addEventListener("click", () => byPart(state.part));
+  run.node("filter").addEventListener("input", event => { state.text = event.target.value.trim(); again(); });
+  run.node("previous").addEventListener("click", () => { state.page--; draw(); });
+  run.node("next").addEventListener("click", () => { state.page++; draw(); });
+  for (const node of run.root.querySelectorAll("[data-part]")) node.addEventListener("click", () => byPart(node.dataset.part));
   if (c.kept !== null) {
-    document.getElementById("spans-note").textContent = "To keep this file small, the spans of " + at(c.kept, 0) + " of " + at(c.ids.length, 0) +
+    run.node("spans-note").textContent = "To keep this file small, the spans of " + at(c.kept, 0) + " of " + at(c.ids.length, 0) +
       " queries are in it: the 500 dearest, all that were not right, and 500 others.";
   }
-  addEventListener("hashchange", byAddress);
-  report.onRedraw(() => { if (state.open >= 0) { const i = state.open; close(); expand(i); } });
+  function redraw() {
+    if (state.open >= 0) { const i = state.open; close(); expand(i); }
+  }
   arrange();
   heads();
-  document.getElementById("previous").disabled = true;
-  document.getElementById("next").disabled = c.ids.length <= c.page;
-  addEventListener("load", () => { if (c.ids.length === 1) expand(0); else byAddress(); });
-  return { open, state };
-})();
+  run.node("previous").disabled = true;
+  run.node("next").disabled = c.ids.length <= c.page;
+  return { open, expand, redraw, state };
+};

@@ -111,6 +111,33 @@ local function energy_lines(run, out, paint)
   end
 end
 
+--- Joules over the run's domains as a cell; a dash where one is not known.
+local function joules_cell(run, by_domain)
+  local sum = #run.domains > 0 and 0 or nil
+  for _, domain in ipairs(run.domains) do
+    local j = (by_domain or {})[domain]
+    sum = sum and type(j) == "number" and sum + j or nil
+  end
+  return right(sum and numbers.cell(sum) or numbers.dash, 10)
+end
+
+local function tool_lines(run, out, paint)
+  local tools = table.move(run.summary.tools or {}, 1, #(run.summary.tools or {}), 1, {})
+  if #tools == 0 then return end
+  table.sort(tools, function(a, b) return a.seconds > b.seconds end)
+  out[#out + 1] = ""
+  out[#out + 1] = paint(" " .. left("TOOLS", 24), "bold") .. "   calls  failed      time         J  idle tax"
+  for i = 1, math.min(#tools, 12) do
+    local tool = tools[i]
+    local ok = (tool.outcomes or {}).ok or 0
+    local seconds = tool.seconds < 0.01 and "<0.01 s" or numbers.plain(tool.seconds) .. " s"
+    out[#out + 1] = " " .. left(cut(terminal.plain(tool.name), 24), 24) .. right(tool.calls, 8)
+      .. right(tool.calls - ok, 8) .. right(seconds, 10) .. joules_cell(run, tool.joules)
+      .. joules_cell(run, tool.idle_tax_joules)
+  end
+  if #tools > 12 then out[#out + 1] = (" %d more: `tools` of summary.json"):format(#tools - 12) end
+end
+
 --- Means of the run's watts in n columns; false where they are not known.
 local function column_watts(run, n)
   local out = {}
@@ -219,6 +246,7 @@ local function story(run, options)
   out[#out + 1] = ""
   key_lines(run, out)
   energy_lines(run, out, paint)
+  tool_lines(run, out, paint)
   power_lines(run, out, paint)
   query_lines(run, out, paint)
   quantile_lines(run, out)

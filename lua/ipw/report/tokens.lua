@@ -100,8 +100,8 @@ local function marks(points, x, y)
     local px, py = x(p.x), y(p.y)
     local e = p.q.energy
     if e.lo and e.hi and y(e.lo) - y(e.hi) > 3 then
-      out[#out + 1] = html.fill('<line class="whisker" x1="%x%" x2="%x%" y1="%a%" y2="%b%"/>', { x = px, a = y(e.lo),
-        b = y(e.hi) })
+      out[#out + 1] = html.fill('<line class="whisker" x1="%x%" x2="%x%" y1="%a%" y2="%b%"/>', { x = px,
+        a = math.min(y(e.lo), y(0)), b = math.max(y(e.hi), SPEC.top) })
     end
     if p.q.mark == "failed" then
       out[#out + 1] = html.fill('<path class="cross" d="M%a% %b%l7 7m0 -7l-7 7"/>', { a = px - 3.5, b = py - 3.5 })

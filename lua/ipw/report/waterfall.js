@@ -1,7 +1,7 @@
 "use strict";
 // One query opened: its turns and spans over time, with joules on each.
-report.waterfall = (() => {
-  const { columns: c, svg, element, metered, cell, at, plain } = report;
+report.waterfall = run => {
+  const { svg, element, metered, cell, at, plain } = report, c = run.columns;
   const ROW = 19, SHORT_MS = 30, MANY = 60, MOST = 240;
   const [FAILED, PREFILL, DECODE, TOOL] = [0, 1, 2, 3];
   const classOfKey = key => (c.parts.find(part => part.key === key) || { class: "tool4" }).class;
@@ -46,9 +46,13 @@ report.waterfall = (() => {
     return [...rows.filter(row => row.turn < first), fold, ...rows.filter(row => row.turn >= last)];
   }
 
-  function layout(width) {
-    const small = report.phone();
-    const label = small ? 104 : 196, digits = small ? 56 : 96, joules = small ? 64 : 176;
+  const figureText = (row, small) => {
+    const [text, bounds] = metered(...row.figure);
+    return text + (small || !bounds ? "" : bounds.startsWith("\u00B1") ? " " + bounds : " (" + bounds + ")");
+  };
+  function layout(width, rows) {
+    const small = report.phone(), longest = Math.max(...rows.map(row => row.figure[0] === null ? 0 : figureText(row, small).length));
+    const label = small ? 104 : 196, digits = small ? 56 : Math.min(200, Math.max(96, longest * 6.6 + 8)), joules = small ? 64 : 150;
     return { small, left: label, right: width - digits - joules - 14, digits: width - joules - 8, bar: width - joules, end: width - 12, width };
   }
 
@@ -85,13 +89,13 @@ report.waterfall = (() => {
         svg("rect", { class: "unknown", x: box.bar, y: y + 4, width: box.end - box.bar, height: 11 }));
       return;
     }
-    const [text, bounds] = metered(mj, below, above, provenance);
-    node.append(svg("text", { class: row.bold ? "b" : "muted", x: box.digits, y: y + 13, "text-anchor": "end" },
-      text + (box.small || !bounds ? "" : bounds.startsWith("\u00B1") ? " " + bounds : " (" + bounds + ")")));
+    const text = figureText(row, box.small);
+    node.append(svg("text", { class: row.bold ? "b" : "muted", x: box.digits, y: y + 13, "text-anchor": "end" }, text));
     if (row.bold) return;
     const x = value => box.bar + Math.max(0, value) / top * (box.end - box.bar - 2);
     if (!text.startsWith("<")) {
-      node.append(svg("rect", { class: "f-" + row.class, x: box.bar, y: y + 3, width: Math.max(0.7, x(mj) - box.bar), height: 13 }));
+      node.append(svg("rect", { class: "f-" + row.class + (provenance === 4 ? " estimated" : ""), x: box.bar, y: y + 3,
+        width: Math.max(0.7, x(mj) - box.bar), height: 13 }));
       if (row.hatched) node.append(svg("rect", { fill: "url(#hatch)", x: box.bar, y: y + 3, width: x(mj) - box.bar, height: 13 }));
     }
     if (below !== null && above !== null) {
@@ -117,12 +121,12 @@ report.waterfall = (() => {
   }
 
   function chart(i, width, whole, unfold) {
-    const [windows, [turns, spans]] = report.spans(i);
-    const rows = rowsOf(windows, turns, spans, whole), box = layout(width), seconds = Math.max(c.ms[i] / 1000, 1e-3);
+    const [windows, [turns, spans]] = run.spans(i);
+    const rows = rowsOf(windows, turns, spans, whole), box = layout(width, rows), seconds = Math.max(c.ms[i] / 1000, 1e-3);
     const head = c.power ? 54 : 18, height = head + rows.length * ROW + 26;
     const node = svg("svg", { class: "fall", width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
       "aria-label": `${turns.length} turns over ${plain(seconds)} seconds, with the joules of each span` });
-    const top = rows.reduce((most, row) => row.bold || row.figure[0] === null ? most : Math.max(most, row.figure[0] + (row.figure[2] || 0)), 1);
+    const top = rows.reduce((most, row) => row.bold || row.figure[0] === null ? most : Math.max(most, row.figure[0] + (row.figure[2] || 0)), 1e-3);
     shade(node, box, i, 4, 40);
     node.append(svg("text", { class: "muted", x: box.bar, y: head - 8 }, "joules"));
     const step = report.clockStep(seconds, box.small ? 3 : 5);
@@ -139,7 +143,7 @@ report.waterfall = (() => {
   // The conversation, as text and nothing else; long blocks are folded.
   function talk(i) {
     const box = element("div", { className: "talk" });
-    for (const [turn, who, text] of report.parse("text-" + i)) {
+    for (const [turn, who, text] of run.texts(i)) {
       const pre = element("pre", { dir: "auto", textContent: text });
       const side = element("div", {}, element("span", { className: "muted", textContent: `turn ${turn} \u00B7 ${who}` }));
       if (text.split("\n", 13).length > 12 || text.length > 1200) {
@@ -158,16 +162,24 @@ report.waterfall = (() => {
     if (c.ms[i] !== null) words.push(plain(c.ms[i] / 1000) + " s");
     const said = c.content ? "" : " The conversation is not in this file (report --with-content puts it in).";
     const line = element("p", { className: "muted" }, element("b", {}, element("bdi", { textContent: c.ids[i] })), ` \u00B7 ${words.join(", ")}.${said} `);
-    if (c.at[i] !== null && report.power) {
+    if (c.at[i] !== null && run.power) {
       const zoom = element("button", { type: "button", className: "tool", textContent: "Zoom the power to it" });
-      zoom.addEventListener("click", () => report.power.show(i));
+      zoom.addEventListener("click", () => run.power.show(i));
       line.append(zoom);
     }
     cellNode.replaceChildren(line);
     const width = Math.max(280, cellNode.clientWidth - (report.phone() ? 10 : 30));
-    if (report.spans(i) === null) cellNode.append(element("p", { className: "muted", textContent: "The spans of this query were left out to keep the file small: ipw-agent show RUN " + c.ids[i] }));
-    else cellNode.append(chart(i, width, whole, () => draw(cellNode, i, true)));
+    if (run.spans(i) === null) cellNode.append(element("p", { className: "muted", textContent: "The spans of this query were left out to keep the file small: ipw-agent show RUN " + c.ids[i] }));
+    else {
+      const node = chart(i, width, whole, () => draw(cellNode, i, true));
+      cellNode.append(node);
+      if (node.querySelector(".fold")) {
+        const unfold = element("button", { type: "button", className: "tool", textContent: "Show all turns" });
+        unfold.addEventListener("click", () => { draw(cellNode, i, true); cellNode.closest("tr").previousElementSibling.focus(); });
+        line.append(" ", unfold);
+      }
+    }
     if (c.content) cellNode.append(talk(i));
   }
   return { draw };
-})();
+};

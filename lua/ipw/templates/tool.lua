@@ -19,6 +19,9 @@ return {
 
   -- needs = { "proc" },   -- the run must allow this: "proc" (ipw.proc), "http" (ipw.http)
   -- serial = true,        -- it changes something: never in parallel with another call
+  -- effects = "files of the workspace", -- what a call changes or reaches
+  -- seconds = 30,         -- a call that takes longer is cancelled
+  -- retries = 1,          -- how often a call that failed is repeated
 
   -- Returns text, or a table that is sent as JSON. For a normal failure it returns nil and a reason,
   -- which the model reads. ctx.workdir is the query's workspace; `require "ipw.fs"` reads and writes

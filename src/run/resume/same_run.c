@@ -35,6 +35,7 @@ static const struct {
     {"dataset", "selection_sha256", NULL, false},
     {"model", "energy", NULL, true},
     {"model", "model", NULL, true},
+    {"model", "sub_model", "model", false},
 };
 enum { N_COMPARED = sizeof compared / sizeof *compared };
 

@@ -13,7 +13,7 @@ static const struct {
 } forwarded[] = {
     {"run", "sleep* now log note"},
     {"llm", "chat*"},
-    {"tool", "find start answer* finish granted"},
+    {"tool", "find start answer* finish granted cut"},
     {"fs", "read data_uri write size list workspace"},
     {"proc", "run*"},
     {"child", "open send receive* close"},

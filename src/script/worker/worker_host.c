@@ -320,24 +320,29 @@ static void refuse(struct ipw_worker_host *w)
     ipw_worker_host_cancel(w, w->refused);
 }
 
+/* A call's message: whether it is inside of a tool that is recorded as a whole, the span of the
+ * tool call around it (worker_main.c), the function's name, its arguments. */
 static void start_call(struct ipw_worker_host *w, uint32_t number, const char *bytes, size_t n)
 {
-    const char *name = bytes + 1;
-    size_t name_n = n ? strnlen(name, n - 1) : 0;
+    int32_t tool = 0;
+    const size_t head = 1 + sizeof tool;
+    const char *name = bytes + head;
+    size_t name_n = n > head ? strnlen(name, n - head) : 0;
     lua_State *L = ipw_vm_lua(w->vm);
     int top = lua_gettop(L), nargs;
     struct ipw_err err = {0};
     struct call *call;
     struct incoming in;
 
-    if (n < 2 || name_n == n - 1 || w->n_calls == MAX_CALLS) {
+    if (n <= head || name_n == n - head || w->n_calls == MAX_CALLS) {
         refuse(w);
         return;
     }
+    memcpy(&tool, bytes + 1, sizeof tool);
     call = ipw_calloc(1, sizeof *call);
     call->host = w;
     call->number = number;
-    in = (struct incoming){name, name + name_n + 1, n - name_n - 2, call};
+    in = (struct incoming){name, name + name_n + 1, n - head - name_n - 1, call};
     lua_pushcfunction(L, prepare_call);
     lua_pushlightuserdata(L, &in);
     if (ipw_vm_call(w->vm, 1, LUA_MULTRET, &err)) {
@@ -351,7 +356,7 @@ static void start_call(struct ipw_worker_host *w, uint32_t number, const char *b
         free(call);
         return;
     }
-    if (bytes[0]) ipw_task_mark_in_tool(call->task);
+    ipw_task_place(call->task, tool, bytes[0] != 0);
     call->next = w->calls;
     if (w->calls) w->calls->prev = call;
     w->calls = call;

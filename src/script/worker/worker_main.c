@@ -15,6 +15,7 @@
 #include "json/write.h"
 #include "script/agent.h"
 #include "script/host.h"
+#include "script/installed.h"
 #include "script/task.h"
 #include "script/vm.h"
 #include "script/worker/worker_codec.h"
@@ -208,6 +209,16 @@ static bool has_on_text(lua_State *L, const char *name)
     return type == LUA_TFUNCTION;
 }
 
+/* How a call to the core begins (start_call() in worker_host.c reads it). */
+static void begin_call(struct ipw_buf *message, uint32_t number, bool in_tool, int32_t tool,
+                       const char *function)
+{
+    ipw_worker_codec_begin(message, IPW_WORKER_CODEC_CALL, number);
+    ipw_buf_addc(message, in_tool);
+    ipw_buf_add(message, &tool, sizeof tool);
+    ipw_buf_add(message, function, strlen(function) + 1);
+}
+
 static int call(lua_State *L, const char *name, bool waits)
 {
     struct worker *r = worker_of(L);
@@ -217,6 +228,7 @@ static int call(lua_State *L, const char *name, bool waits)
     struct ipw_err err;
     bool streams = has_on_text(L, name);
     int n = lua_gettop(L), first = 1;
+    struct ipw_vm *vm = ipw_vm_of(L);
 
     if (streams) { /* the copy is sent, the request itself stays at 1 */
         lua_settop(L, n = 1);
@@ -230,9 +242,7 @@ static int call(lua_State *L, const char *name, bool waits)
         p = &op->pending;
     }
     expect(r, p, op ? &op->op : NULL);
-    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_CALL, p->number);
-    ipw_buf_addc(&message, ipw_task_in_tool(ipw_vm_of(L)));
-    ipw_buf_add(&message, name, strlen(name) + 1);
+    begin_call(&message, p->number, ipw_task_in_tool(vm), ipw_task_tool(vm), name);
     if (ipw_worker_codec_add(L, first, n, &message, &err)) {
         ipw_buf_release(&message);
         if (!op) unlink_pending(r, p);
@@ -248,7 +258,11 @@ static int call(lua_State *L, const char *name, bool waits)
     ipw_buf_release(&message);
     if (n == IPW_WORKER_CODEC_RESULT) note_tool(L, name);
     lua_settop(L, 0);
-    return push_answer(L, n, &r->answer);
+    n = push_answer(L, n, &r->answer);
+    /* Both return the tool call that the task is in from now on. */
+    if (strcmp(name, "tool.start") == 0 || strcmp(name, "tool.finish") == 0)
+        ipw_task_set_tool(vm, (int32_t)lua_tointeger(L, 1));
+    return n;
 }
 
 /* A function of the core.  Upvalues: its name, whether it waits. */
@@ -293,9 +307,7 @@ static int ask_text(struct worker *r, const char *function, const char *name, st
     uint32_t n;
 
     expect(r, &p, NULL);
-    ipw_worker_codec_begin(&message, IPW_WORKER_CODEC_CALL, p.number);
-    ipw_buf_addc(&message, 0);
-    ipw_buf_add(&message, function, strlen(function) + 1);
+    begin_call(&message, p.number, false, 0, function);
     ipw_worker_codec_add_text(&message, name, strlen(name));
     ask(r, &p, &message);
     ipw_buf_release(&message);
@@ -474,6 +486,7 @@ int ipw_worker_main(int fd)
     struct ipw_err err = {0};
 
     clearenv();
+    ipw_installed_off(); /* the core says which files the scripts get */
     if (ipw_loop_new(&r.loop, &err)) return 1;
     r.host.loop = r.loop;
     r.host.name = "worker";

@@ -205,6 +205,14 @@ static bool answer(struct server *s, int fd, const char *path, size_t body_len, 
         stall(s, fd);
         return false;
     }
+    if (!strcmp(path,
+                "/events")) { /* the answer 7, behind what resembles it; the stream stays open */
+        puts_(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+                  "data: {\"id\":7,\"method\":\"ping\"}\n\ndata: {\"id\":\"7\"}\n\ndata: {\n\n"
+                  "data: {\"id\":7,\"result\":1}\n\n");
+        stall(s, fd);
+        return false;
+    }
     if (!strcmp(path, "/half")) {
         puts_(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nfirst");
         stall(s, fd);

@@ -292,15 +292,16 @@ static void test_walls(void **state)
     sigdelset(&blocked, SIGCHLD);
     sigprocmask(SIG_BLOCK, &blocked, &old);
     signal(SIGUSR2, SIG_IGN);
-    run = shell("grep -E '^(NoNewPrivs|SigBlk|SigIgn)' /proc/self/status |"
-                " sed s/180000000/000000000/;" /* two that glibc's posix_spawn ignores for itself */
-                "ulimit -c; ulimit -n;"
-                "ulimit -t; [ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && echo own session",
-                (struct ipw_proc_request){.cpu_s = 7});
+    run =
+        shell("grep -E '^(NoNewPrivs|SigBlk|SigIgn)' /proc/self/status |"
+              " sed s/180000000/000000000/;" /* two that glibc's posix_spawn ignores for itself */
+              "ulimit -c; ulimit -n;"
+              "ulimit -t; [ $(cut -d' ' -f6 /proc/$$/stat) = $PPID ] && echo session of its helper",
+              (struct ipw_proc_request){.cpu_s = 7});
     signal(SIGUSR2, SIG_DFL);
     sigprocmask(SIG_SETMASK, &old, NULL);
     assert_string_equal(run.out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"
-                                 "NoNewPrivs:\t1\n0\n256\n7\nown session\n");
+                                 "NoNewPrivs:\t1\n0\n256\n7\nsession of its helper\n");
     drop(&run);
     run = shell("head -c 200000 /dev/zero > big; ls -l big | cut -d' ' -f5",
                 (struct ipw_proc_request){.cwd = dir, .file_bytes = 100000});

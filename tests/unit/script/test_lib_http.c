@@ -108,6 +108,40 @@ static void answers(void **state)
     close_web(&w);
 }
 
+static void a_stream_ends_with_the_answer(void **state)
+{
+    struct world w;
+
+    (void)state;
+    open_web(&w, everywhere);
+    run(&w, "local r = assert(http.request { url = at .. '/events', ['until'] = 7 })\n"
+            "assert(r.status == 200 and r.type == 'text/event-stream')\n"
+            "assert(r.body:find('\"result\":1', 1, true), r.body)\n"
+            "fails('timeout', 'within', { url = at .. '/events', ['until'] = 8, seconds = 0.05 })\n"
+            "assert(http.request { url = at .. '/plain', ['until'] = 7 }.body == 'hello')\n");
+    is_recorded("span_end GET 127.0.0.1");
+    close_web(&w);
+}
+
+/* Only to a server that the user named; to any other address it changes nothing. */
+static void a_quiet_request(void **state)
+{
+    char url[64];
+    const struct ipw_host_server named = {.url = url};
+    struct world w;
+
+    (void)state;
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/plain", server.port);
+    open_web(&w, everywhere);
+    w.host.grants.servers = &named;
+    w.host.grants.n_servers = 1;
+    run(&w, "assert(http.request { server = 1, quiet = true }.body == 'hello')\n");
+    assert_int_equal(record.len, 0);
+    run(&w, "assert(http.request { url = at .. '/plain', quiet = true }.body == 'hello')\n");
+    is_recorded("hello");
+    close_web(&w);
+}
+
 static void redirects(void **state)
 {
     struct world w;
@@ -296,6 +330,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers),
+        cmocka_unit_test(a_stream_ends_with_the_answer),
+        cmocka_unit_test(a_quiet_request),
         cmocka_unit_test(redirects),
         cmocka_unit_test(failures_in_words),
         cmocka_unit_test(only_allowed_hosts),

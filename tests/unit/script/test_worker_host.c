@@ -60,12 +60,12 @@ static void say(const char *json) { put_message('D', 0, json, strlen(json)); }
 /* Asks; says "answered" when the core gave a result, "refused" when it raised. */
 static void ask(const char *name, size_t name_n, const char *values, size_t n)
 {
-    char message[512], answer[4096];
+    char message[512] = {0}, answer[4096]; /* it begins outside of any tool */
+    const size_t head = 5;
 
-    message[0] = 0;
-    memcpy(message + 1, name, name_n);
-    memcpy(message + 1 + name_n, values, n);
-    put_message('C', 7, message, 1 + name_n + n);
+    memcpy(message + head, name, name_n);
+    memcpy(message + head + name_n, values, n);
+    put_message('C', 7, message, head + name_n + n);
     get(answer, sizeof answer);
     say(answer[0] == 'R' ? "{\"outcome\":\"answered\"}" : "{\"outcome\":\"refused\"}");
     _exit(0);
@@ -93,7 +93,7 @@ static int worker(void)
         put("\x40\0\0\0C", 5);
         _exit(0);
     }
-    if (IS("no name")) put_message('C', 1, "\0run.now", 8);
+    if (IS("no name")) put_message('C', 1, "\0\0\0\0\0run.now", 12);
     if (IS("unknown function")) ask("os.execute\0", 11, "", 0);
     if (IS("unknown values")) ask("run.now\0", 8, "?", 1);
     if (IS("short values")) ask("run.log\0", 8, "s\xff\xff\xff\xff", 5);
@@ -119,7 +119,7 @@ static int worker(void)
     if (IS("says and stays")) say("{\"outcome\":\"answered\"}");
     if (IS("many calls"))
         for (uint32_t i = 0; i < 30000; i++)
-            put_message('C', i, "\0run.sleep\0d\0\0\0\0\0\0N\x40", 20);
+            put_message('C', i, "\0\0\0\0\0run.sleep\0d\0\0\0\0\0\0N\x40", 24);
     if (IS("cancels nothing")) {
         put_message('X', 99, "", 0);
         say("{\"outcome\":\"answered\"}");

@@ -1,0 +1,84 @@
+/* The lines of the table about tools, by name: those that took most first. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "report/table_priv.h"
+#include "report/words.h"
+
+enum { NAME_COLUMNS = 20, ROWS_MAX = 12 };
+
+struct row {
+    const struct ipw_tool_sum *tool;
+    double j, idle_tax_j; /* NAN: unknown */
+};
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+
+    if (x->j != y->j && !isnan(x->j) && !isnan(y->j)) return x->j < y->j ? 1 : -1;
+    if (x->tool->seconds != y->tool->seconds) return x->tool->seconds < y->tool->seconds ? 1 : -1;
+    return strcmp(x->tool->name, y->tool->name);
+}
+
+static void put_head(struct ipw_table_block *b, int domain)
+{
+    ipw_buf_addf(b->out, " %s%-*s%-*s %6s %6s %8s", ipw_style(IPW_CYAN, b->colour),
+                 IPW_TABLE_LABEL - 1, "tools", NAME_COLUMNS, "", "calls", "failed", "time");
+    if (domain >= 0) {
+        ipw_buf_addf(b->out, " %8s  idle tax", ipw_words_domain((enum ipw_domain)domain));
+    }
+    ipw_buf_addf(b->out, "%s\n", ipw_style(IPW_PLAIN, b->colour));
+}
+
+static void put_cell(struct ipw_table_block *b, double j)
+{
+    char number[32];
+
+    ipw_buf_addc(b->out, ' ');
+    ipw_format_cell(b->out, isnan(j) ? IPW_UNKNOWN_TEXT : ipw_table_joules(number, j), 8,
+                    IPW_ALIGN_RIGHT);
+}
+
+static void put_row(struct ipw_table_block *b, const struct row *row, int domain)
+{
+    char seconds[32];
+
+    ipw_buf_addf(b->out, " %*s", IPW_TABLE_LABEL - 1, "");
+    ipw_format_cell(b->out, row->tool->name, NAME_COLUMNS, IPW_ALIGN_LEFT);
+    ipw_buf_addf(b->out, " %6lld %6lld %8s", (long long)row->tool->calls,
+                 (long long)row->tool->failed,
+                 ipw_format_spaced_seconds(seconds, row->tool->seconds));
+    if (domain >= 0) {
+        put_cell(b, row->j);
+        ipw_buf_addc(b->out, ' ');
+        put_cell(b, row->idle_tax_j);
+    }
+    ipw_buf_addc(b->out, '\n');
+}
+
+void ipw_table_tools(struct ipw_table_block *b)
+{
+    const struct ipw_tool_sums *tools = &b->s->tools;
+    int domain = ipw_table_account_domain(&b->t);
+    struct row *rows;
+
+    if (!tools->n) return;
+    rows = ipw_calloc(tools->n, sizeof *rows);
+    for (size_t i = 0; i < tools->n; i++) {
+        const struct ipw_summary_part *part = ipw_summary_tool_part(b->s, tools->list[i].name);
+
+        rows[i] = (struct row){&tools->list[i], NAN, NAN};
+        if (domain >= 0) rows[i].j = tools->list[i].j[domain];
+        if (domain >= 0 && part) rows[i].idle_tax_j = part->j[domain];
+    }
+    qsort(rows, tools->n, sizeof *rows, by_weight);
+    put_head(b, domain);
+    for (size_t i = 0; i < tools->n && i < ROWS_MAX; i++) put_row(b, &rows[i], domain);
+    if (tools->n > ROWS_MAX)
+        ipw_buf_addf(b->out, " %*s%zu more: `tools` of summary.json\n", IPW_TABLE_LABEL - 1, "",
+                     tools->n - ROWS_MAX);
+    free(rows);
+}
