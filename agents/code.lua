@@ -9,9 +9,9 @@ local llm    = require "ipw.llm"
 local tools  = require "ipw.tools"
 local python = require "ipw.python"
 local prompt = require "ipw.prompt"
-local clip   = require "ipw.clip"
+local turns  = require "ipw.turns"
 
-local SHOWN_BYTES, SECONDS = 8000, 60
+local SECONDS = 60
 
 local SYSTEM = "You answer questions carefully and briefly, by writing Python."
 local HOW = [[
@@ -71,6 +71,7 @@ return {
 
   run = function(query, cfg)
     local kit <close> = tools.open(cfg.tools)
+    kit.pictures = {} -- turns.show() sends them
     local session
     local system = prompt.system(query, cfg, SYSTEM, HOW:format(kit:describe(), cfg.max_turns))
     local thread = { llm.system(system), llm.user(prompt.question(query)) }
@@ -78,8 +79,7 @@ return {
     for turn = 1, cfg.max_turns do
       local last = turn == cfg.max_turns
       if last then prompt.nudge(thread, LAST_TURN) end
-      local reply = llm.chat { messages = thread, temperature = cfg.temperature, seed = cfg.seed,
-                               max_tokens = cfg.max_tokens, stop = { "\nOutput:" } }
+      local reply = turns.ask(thread, kit, cfg, { stop = { "\nOutput:" } })
       local text = reply.text or ""
       local code, cut = block_of(text)
 
@@ -88,7 +88,7 @@ return {
         local shown
         shown, session = run_block(session, kit, code)
         if kit.final then return { answer = kit.final, source = "tool" } end
-        thread[#thread + 1] = llm.user(clip(shown, SHOWN_BYTES))
+        turns.show(thread, kit, turns.clip(shown))
       elseif text:find("%S") and (not code or last) then
         -- On the last turn what stands around a block is the answer, if there is any.
         local plain = text:gsub("```.*", "")

@@ -10,9 +10,7 @@ local llm    = require "ipw.llm"
 local tools  = require "ipw.tools"
 local json   = require "ipw.json"
 local prompt = require "ipw.prompt"
-local clip   = require "ipw.clip"
-
-local SHOWN_BYTES = 8000     -- of one tool result
+local turns  = require "ipw.turns"
 
 local SYSTEM = "You answer questions carefully and briefly, by a plan that you make first."
 local MAKE = "Your first reply is the plan alone: at most six numbered steps, one line each, with the tool " ..
@@ -60,8 +58,7 @@ return {
     local thread = { llm.system(system), llm.user(prompt.question(query)) }
 
     local function ask(offered)
-      return llm.chat { messages = thread, tools = offered, temperature = cfg.temperature, seed = cfg.seed,
-                        max_tokens = cfg.max_tokens }
+      return turns.ask(thread, kit, cfg, { tools = offered })
     end
 
     if cfg.max_turns > 1 then
@@ -82,14 +79,11 @@ return {
         mend(reply.message, reply.calls)
         thread[#thread + 1] = reply.message
         state.revised = false
-        for _, result in ipairs(kit:call_all(reply.calls)) do
-          result.content = clip(result.content, SHOWN_BYTES)
-          thread[#thread + 1] = result
-        end
+        turns.call(thread, kit, reply.calls)
         if kit.final then return { answer = kit.final, source = "tool" } end
         if state.revised then
           ipw.note("revised_plan", { turn = turn, plan = state.plan })
-          thread[#thread + 1] = llm.user(STANDING:format(state.plan))
+          prompt.nudge(thread, STANDING:format(state.plan))
         end
       elseif #reply.calls > 0 then
         local answer = prompt.last_words(kit, reply)

@@ -4,14 +4,13 @@
 -- and the tools that it called.  An unreadable reply is answered with the mistake and the format; three
 -- in a row end the query.  The last turn allows no tools.
 
-local ipw     = require "ipw"
-local llm     = require "ipw.llm"
-local tools   = require "ipw.tools"
-local react   = require "ipw.react"
-local prompt  = require "ipw.prompt"
-local preview = require "ipw.preview"
+local ipw    = require "ipw"
+local llm    = require "ipw.llm"
+local tools  = require "ipw.tools"
+local react  = require "ipw.react"
+local prompt = require "ipw.prompt"
+local turns  = require "ipw.turns"
 
-local SHOWN_BYTES = 8000     -- of one tool result; head and tail are kept
 local MALFORMED_IN_A_ROW = 3
 
 local LAST_TURN = [[
@@ -23,7 +22,7 @@ Final Answer: your best answer]]
 local function act(kit, actions)
   local shown = {}
   for i, action in ipairs(actions) do
-    local text = preview.clip(kit:invoke(action.name, action.input), SHOWN_BYTES)
+    local text = turns.clip((kit:invoke(action.name, action.input)))
     local label = #actions == 1 and "Observation" or ("Observation (%s)"):format(action.name)
     shown[i] = label .. ": " .. text
     if kit.final then return nil end
@@ -42,6 +41,7 @@ return {
 
   run = function(query, cfg)
     local kit <close> = tools.open(cfg.tools)
+    kit.pictures = {} -- turns.show() sends them
     local system = prompt.system(query, cfg, "You answer questions carefully and briefly.",
       "You can use these tools:\n\n" .. kit:describe() .. "\n\n" .. react.format ..
       ("\n\nYou have at most %d steps."):format(cfg.max_turns))
@@ -51,10 +51,7 @@ return {
     for turn = 1, cfg.max_turns do
       local last = turn == cfg.max_turns
       if last then prompt.nudge(thread, LAST_TURN) end
-      local reply = llm.chat {
-        messages = thread, temperature = cfg.temperature, seed = cfg.seed,
-        max_tokens = cfg.max_tokens, stop = { "\nObservation:" },
-      }
+      local reply = turns.ask(thread, kit, cfg, { stop = { "\nObservation:" } })
       local step = react.parse(reply.text, kit.list)
       if step.cut then ipw.note("invented_observation", { turn = turn }) end
 
@@ -81,7 +78,7 @@ return {
         thread[#thread + 1] = llm.assistant(step.kept)
         local shown = act(kit, step.actions)
         if kit.final then return { answer = kit.final, source = "tool" } end
-        thread[#thread + 1] = llm.user(shown)
+        turns.show(thread, kit, shown)
       end
     end
     return nil, "max_turns"

@@ -5,9 +5,8 @@ local llm    = require "ipw.llm"
 local tools  = require "ipw.tools"
 local json   = require "ipw.json"
 local prompt = require "ipw.prompt"
-local clip   = require "ipw.clip"
+local turns  = require "ipw.turns"
 
-local SHOWN_BYTES = 8000     -- of one tool result; head and tail are kept
 local NUDGES = 2             -- empty or cut replies in a row that are requested again
 
 --- Notes in events.jsonl that a reply could not be used as it was.
@@ -50,10 +49,7 @@ return {
     for turn = 1, cfg.max_turns do
       local last = turn == cfg.max_turns
       if last then prompt.nudge(thread, LAST_TURN) end
-      local reply = llm.chat {
-        messages = thread, tools = not last and kit.schemas or nil, temperature = cfg.temperature,
-        seed = cfg.seed, max_tokens = cfg.max_tokens,
-      }
+      local reply = turns.ask(thread, kit, cfg, { tools = not last and kit.schemas or nil })
       local text = reply.text or ""
       local has_text = text:find("%S") ~= nil
 
@@ -61,10 +57,7 @@ return {
         nudged = 0
         mend(reply.message, reply.calls, turn)
         thread[#thread + 1] = reply.message
-        for _, result in ipairs(kit:call_all(reply.calls)) do
-          result.content = clip(result.content, SHOWN_BYTES)
-          thread[#thread + 1] = result
-        end
+        turns.call(thread, kit, reply.calls)
         if kit.final then return { answer = kit.final, source = "tool" } end
       elseif #reply.calls > 0 then
         local answer = prompt.last_words(kit, reply)

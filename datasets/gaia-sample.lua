@@ -1,4 +1,4 @@
---- Sixteen tasks of our own in GAIA's form, built into the program. None of them is from GAIA.
+--- Twenty-two tasks of our own in GAIA's form, built into the program. None of them is from GAIA.
 
 local dataset = require "ipw.dataset"
 local gaia    = require "ipw.gaia"
@@ -6,7 +6,7 @@ local score   = require "ipw.score"
 
 return {
   name    = "gaia-sample",
-  about   = "16 tasks of our own in GAIA's form.",
+  about   = "22 tasks of our own in GAIA's form.",
   rule    = "gaia",
   load    = gaia.load_sample,
   prompt  = gaia.prompt,

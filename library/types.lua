@@ -27,7 +27,7 @@
 ---@field usage {input: integer?, output: integer?, cached: integer?, reasoning: integer?} tokens, as the server counted
 
 ---@class ipw.Error What llm.chat and other functions raise; tostring() gives the message.
----@field code string "network", "timeout", "http", "limit", "cancelled", ...
+---@field code string "network", "timeout", "http", "context_full", "limit", "cancelled", ...
 ---@field message string
 ---@field status integer? of HTTP
 ---@field retryable boolean

@@ -1,11 +1,13 @@
 --- read_file: shows a file of the query's workspace as a model reads it best: rows of tables with their
--- counts, JSON indented, the text of office files and PDFs, what a zip file holds, other text by lines.
+-- counts, JSON indented, the text of office files and PDFs, what a zip file holds, pictures, what is said
+-- in a sound file, other text by lines.
 --
 -- What a file is, its first bytes say.  Office files and zip files are read here, with limits
--- (ipw.zip, ipw.office); a PDF by the program pdftotext in the sandbox.
+-- (ipw.zip, ipw.office); a PDF by the program pdftotext in the sandbox.  Sounds and pictures: ipw.media.
 
 local fs      = require "ipw.fs"
 local json    = require "ipw.json"
+local media   = require "ipw.media"
 local preview = require "ipw.preview"
 
 local SHOWN_BYTES = 20000
@@ -211,31 +213,38 @@ end
 
 -- any file ----------------------------------------------------------------------------------------
 
-function show(name, bytes, args, depth)
+function show(name, bytes, args, depth, ctx)
   if bytes:sub(1, 4) == "PK\3\4" or bytes:sub(1, 4) == "PK\5\6" then return show_packed(name, bytes, args, depth) end
   if bytes:sub(1, 5) == "%PDF-" then return show_pdf(name, args, depth) end
   if bytes:sub(1, 4) == "PAR1" then return show_parquet(name, bytes, args) end
   if args.part then return nil, ("part: %s has no parts"):format(name) end
+  local kind, what = media.kind(bytes)
+  if kind == "picture" then return media.picture(name, bytes, what, depth == 1 and ctx or nil) end
+  if kind == "sound" then
+    local said, why, again = media.transcript(name, bytes, what)
+    if not said then return nil, why, again end
+    return show_lines("said in " .. name, preview.lines(said), args)
+  end
   local text = bytes:gsub("^\u{FEFF}", "")
   if text:find("\0", 1, true) or not utf8.len(text) then
     return nil, ("%s is not text (%d bytes)"):format(name, #text)
   end
-  local kind = (name:match("%.([%w]+)$") or ""):lower()
-  if kind == "csv" or kind == "tsv" then
-    return show_rows(name, preview.csv(text, kind == "tsv" and "\t" or nil), args.start, args.lines)
+  local ending = (name:match("%.([%w]+)$") or ""):lower()
+  if ending == "csv" or ending == "tsv" then
+    return show_rows(name, preview.csv(text, ending == "tsv" and "\t" or nil), args.start, args.lines)
   end
-  if kind == "jsonl" or kind == "ndjson" then
+  if ending == "jsonl" or ending == "ndjson" then
     local shown, why = show_jsonl(name, text, args)
     if shown or why then return shown, why end
   end
-  if kind == "json" and json.decode(text) ~= nil then text = preview.json_text(text) end
+  if ending == "json" and json.decode(text) ~= nil then text = preview.json_text(text) end
   return show_lines(name, preview.lines(text), args)
 end
 
 return {
   name  = "read_file",
-  about = "Reads a file of the task: text, csv, tsv, json, jsonl, parquet, xlsx, docx, pptx, pdf, zip. " ..
-          "Long files come in parts.",
+  about = "Reads a file of the task: text, csv, tsv, json, jsonl, parquet, xlsx, docx, pptx, pdf, zip, pictures, " ..
+          "sound. Long files come in parts.",
   input = {
     { "path", "string", "The file's name." },
     { "start", "integer", "First line (of a table: first row after the header) to show.", default = 1,
@@ -244,17 +253,17 @@ return {
     { "part", "string", "xlsx: a sheet; pdf: a page or pages (3-5); zip: a file in it.", optional = true },
   },
 
-  effects = "runs pdftotext for a PDF",
-  seconds = 120,
-  retries = 0,
+  effects = "runs pdftotext for a PDF; sends sound to the server of --speech-url",
+  seconds = 300,
+  retries = 1,
 
-  run = function(args)
+  run = function(args, ctx)
     local bytes, why = fs.read(args.path)
     if not bytes then
       local names = list_names()
       return nil, ("cannot read %s: %s. %s"):format(args.path, why, #names > 0
         and "Files here: " .. table.concat(names, ", ") or "There are no files here.")
     end
-    return show(args.path, bytes, args, 1)
+    return show(args.path, bytes, args, 1, ctx)
   end,
 }

@@ -94,6 +94,17 @@ function test.export(name) end
 ---@return fun(rows: table[], run?: table): table, string[]
 function test.analysis(name) end
 
+--- A kind of figure as a function: from the rows of a run (each may have `joules`) to gnuplot's script and the caption.
+---@param name string a name or a file
+---@return fun(rows: table[], settings?: table): string, string
+function test.plot(name) end
+
+--- A section of a report as a function: from queries (id, mark, seconds, tokens_in, tokens_out; joules) to its heading,
+--- its markup and its lines.
+---@param name string a name or a file
+---@return fun(queries: table[]): string, string, string[]?
+function test.section(name) end
+
 --- Runs the cases. Returns how many passed and failed; `emit` gets each line of TAP.
 ---@param list table[] { name, function } pairs
 ---@param emit fun(line: string)

@@ -1,4 +1,5 @@
---- ipw.check: finds mistakes in the table of a tool, an agent, a dataset, a model, an export format or an analysis.
+--- ipw.check: finds mistakes in the table of a tool, an agent, a dataset, a model, an export format, an analysis,
+--- a kind of figure or a section of a report.
 --
 -- Each function returns a list of problems { field, why, near }: `field` is the place (to find its
 -- line), `near` the name that was probably meant.  ipw.declare raises a tool's first problem;
@@ -18,6 +19,8 @@ local fields = {
   export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "wait", "after",
               "finish", "lines_only" },
   analysis = { "name", "about", "run" },
+  plot    = { "name", "about", "runs", "height", "keep", "draw" },
+  section = { "name", "topic", "nav", "heading", "html", "lines", "buttons" },
 }
 local types = { "string", "number", "integer", "boolean", "array", "object" }
 local options = { "optional", "default", "enum", "min", "max", "items" }
@@ -290,6 +293,33 @@ function check.analysis(analysis)
     check_name(analysis, add)
     needs_text(analysis, "about", add, "what it tells, in a line")
     needs_function(analysis, "run", add, "(run)")
+  end)
+end
+
+--- A kind of figure's table.
+function check.plot(plot)
+  return collect(function(add)
+    unknown_fields("plot", plot, add)
+    check_name(plot, add)
+    needs_text(plot, "about", add, "what it shows, in a line")
+    if type(plot.runs) ~= "table" or math.type(plot.runs[1]) ~= "integer" or math.type(plot.runs[2]) ~= "integer" then
+      add("runs", "runs: expected the least and the greatest number of runs, such as { 1, 1 }")
+    end
+    if type(plot.height) ~= "number" then add("height", "height: expected a number of inches") end
+    if plot.keep ~= nil then needs_function(plot, "keep", add, "(row, query)") end
+    needs_function(plot, "draw", add, "(figure, list, settings)")
+  end)
+end
+
+--- The table of a section of a report.
+function check.section(section)
+  return collect(function(add)
+    unknown_fields("section", section, add)
+    check_name(section, add)
+    needs_text(section, "topic", add, "what it is about, in some words")
+    needs_function(section, "heading", add, "(run)")
+    needs_function(section, "html", add, "(run)")
+    if section.lines ~= nil then needs_function(section, "lines", add, "(run)") end
   end)
 end
 

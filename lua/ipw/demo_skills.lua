@@ -1,7 +1,7 @@
 --- ipw.demo_skills: the kinds of questions that the demo model (ipw.models.demo) can work on.
 --
 -- A list of {match, work}.  match(question) returns the parameters that it found in the question, or
--- nil. work(parameters, ask, file) starts from its beginning at every turn.  ask(thought, call, ...)
+-- nil. work(parameters, ask, file, picture) starts from its beginning at every turn.  ask(thought, call, ...)
 -- returns the observations of these calls if the conversation has them; otherwise it does not return,
 -- and the calls become the model's reply.  work returns a closing thought and the answer, or nil and a
 -- reason.  The file contains no answers: all of them come from observations.
@@ -51,9 +51,14 @@ end
 
 local function skill(match, work) skills[#skills + 1] = { match = match, work = work } end
 
-local function read_file(ask, file)
+local function read_file(ask, file, part)
   return ask("The question is about the attached file, so I read it first.",
-    { "read_file", { path = file } })
+    { "read_file", { path = file, part = part } })
+end
+
+--- The cell below a column's name in the first row whose first cell is `name`.
+local function row_of(rows, columns, name)
+  for _, row in ipairs(rows) do if row[columns[1]] == name then return row end end
 end
 
 -- "412 watts during the first 35 minutes ... 268 watts during the remaining 25 minutes"
@@ -377,6 +382,97 @@ for name, amount in sorted(owed.items(), key=lambda t: -t[1])[:3]:
   local name, amount = owed:match("^([^\n]+): ([%d%.]+)")
   if not name then return nil, "the program printed no amounts" end
   return ("The first line owes the most."), name .. ", " .. amount
+end)
+
+-- "How many kilowatt-hours did the site Quarry yield in all ..., according to the sheet Yield"
+skill(function(q)
+  local name, sheet = q:match("did the %a+ (%u%w*) yield in all"), q:match("to the sheet (%w+)")
+  return name and sheet and { name = name, sheet = sheet } or nil
+end, function(p, ask, file)
+  local rows, columns = table_of(read_file(ask, file, p.sheet))
+  local row = row_of(rows, columns, p.name)
+  if not row then return nil, ("the sheet has no row %s"):format(p.name) end
+  local values = {}
+  for i = 2, #columns do values[#values + 1] = tonumber(row[columns[i]]) and row[columns[i]] end
+  local sum = ask(("I add the %d months of %s."):format(#values, p.name),
+    { "calculator", { expression = table.concat(values, " + ") } })
+  return "That is the whole yield.", sum
+end)
+
+-- 'how many members voted against the motion "New boathouse"'
+skill(function(q)
+  local side, name = q:match('voted (%a+) the motion "([^"]+)"')
+  return side and { side = side, name = name } or nil
+end, function(p, ask, file)
+  local rows, columns = table_of(read_file(ask, file))
+  local row = row_of(rows, columns, p.name)
+  local column = column_like(columns, p.side:sub(1, 1):upper() .. p.side:sub(2))
+  if not row or not column then return nil, "the minutes have no such vote" end
+  return ("The row of the motion has it in the column %s."):format(column), row[column]
+end)
+
+-- "A pump of the type P40 is in use for 8 hours each day ... after how many days"
+skill(function(q)
+  local name, hours = q:match("of the type (%w+) is in use for (%d+) hours each day")
+  return name and { name = name, hours = hours } or nil
+end, function(p, ask, file)
+  local every = read_file(ask, file):match(p.name .. "[^\n]- (%d+) hours")
+  if not every then return nil, ("the leaflet does not name %s"):format(p.name) end
+  local days = ask(("It is every %s hours; I divide by the hours of a day."):format(every),
+    { "calculator", { expression = ("%s / %s"):format(every, p.hours) } })
+  return "That is the number of days.", days
+end)
+
+-- "On which slide of the attached talk is the loss to frost, and how many tonnes was it?"
+skill(function(q)
+  local what, unit = q:match("On which slide .- is the loss to (%a+), and how many (%a+)")
+  return what and { what = what, unit = unit } or nil
+end, function(p, ask, file)
+  local slide
+  for line in read_file(ask, file):gmatch("[^\n]+") do
+    slide = line:match("^## Slide (%d+)") or slide
+    local amount = line:find(p.what, 1, true) and line:match("(%d[%d%.]*) " .. p.unit)
+    if amount and slide then return ("Slide %s tells it."):format(slide), slide .. ", " .. amount end
+  end
+  return nil, ("no slide tells of %s"):format(p.what)
+end)
+
+-- "The attached archive has one file of daily rain for each weather station. Which station had the most"
+skill(function(q)
+  local what = q:match("archive has one file of daily (%a+) for each")
+  return what and q:find("had the most", 1, true) and { what = what } or nil
+end, function(p, ask, file)
+  local names, calls = {}, {}
+  for name in read_file(ask, file):gmatch("\n([%w_%-]+%.csv)  %(") do
+    names[#names + 1], calls[#calls + 1] = name, { "read_file", { path = file, part = name } }
+  end
+  if #calls == 0 then return nil, "the archive has no tables" end
+  local shown, sums = table.pack(ask(("I read its %d files."):format(#calls), table.unpack(calls))), {}
+  for i = 1, shown.n do
+    local rows, columns = table_of(shown[i])
+    local column, values = column_like(columns, p.what), {}
+    for _, row in ipairs(rows) do values[#values + 1] = column and tonumber(row[column]) and row[column] or nil end
+    sums[i] = { "calculator", { expression = #values > 0 and table.concat(values, " + ") or "0" } }
+  end
+  local totals, best = table.pack(ask("I add the days of each.", table.unpack(sums))), 1
+  for i = 2, totals.n do
+    if (tonumber(totals[i]) or 0) > (tonumber(totals[best]) or 0) then best = i end
+  end
+  return "I compare the sums.", names[best]:gsub("%.csv$", "") .. ", " .. totals[best]
+end)
+
+-- "The attached picture is a bar chart. Which colour does its tallest bar have?"
+skill(function(q)
+  return q:find("bar chart", 1, true) and q:find("[Ww]hich colour does its tallest bar") and {} or nil
+end, function(_, ask, file, picture)
+  read_file(ask, file)
+  if not picture then return nil, "the picture did not reach me" end
+  local top, why = require("ipw.demo_picture").colours(picture)
+  if not top then return nil, why end
+  local best
+  for colour, row in pairs(top) do if not best or row < top[best] then best = colour end end
+  if not best then return nil, "the picture has no bars" end
+  return "I see the bars, and the tallest of them.", best
 end)
 
 return skills

@@ -60,11 +60,7 @@ end
 --- 64 bits that follow from a text (FNV-1a): for ids that shall be the same in a second export.
 ---@param text string
 ---@return integer
-function export.hash(text)
-  local h = -3750763034362895579
-  for i = 1, #text do h = (h ~ text:byte(i)) * 1099511628211 end
-  return h ~ (h >> 29)
-end
+function export.hash(text) return require("ipw.trace_id").hash(text) end
 
 ---@class ipw.ExportQuery
 local query_methods = {}

@@ -73,6 +73,19 @@ function methods:hatch(x0, x1, y0, y1, step, aspect)
   end
 end
 
+--- The outline of a rectangle, dotted: where nothing is known.
+function methods:outline(x0, x1, y0, y1)
+  self.objects = self.objects + 1
+  self:put('set object %d rect from first %.9g, first %.9g to first %.9g, first %.9g fs empty border rgb "%s" ' ..
+    'lw 0.6 dt 3 front', self.objects, x0, y0, x1, y1, figure.colours.muted)
+end
+
+--- A straight line.
+function methods:line(x0, y0, x1, y1, width, colour)
+  self:put('set arrow from first %.9g, first %.9g to first %.9g, first %.9g nohead lw %g lc rgb "%s" front', x0, y0, x1,
+    y1, width, colour)
+end
+
 --- A text at a place; `where`: "left", "right" or "center".
 function methods:label(text, x, y, where, colour, more)
   self:put('set label %s at %s, %s %s tc rgb "%s" %s front', figure.quote(text), x, y, where or "left",
@@ -122,19 +135,54 @@ function figure.new(kind, width, height, font)
   return f
 end
 
---- The colour of a part of a query; tools in the order in which they are asked for.
-function figure.part_colours()
-  local tools, n = {}, 0
-  return function(part)
-    if part.part ~= "tool" then return figure.colours[part.part] or figure.colours.idle end
-    local name = part.name or ""
-    if not tools[name] then
-      n = n + 1
-      tools[name] = figure.colours.tool[math.min(n, #figure.colours.tool)]
+--- The tools of a run by name: how much each took, in joules (without a sensor: in seconds).
+local function tool_sums(run)
+  local sums, names = {}, {}
+  for _, row in ipairs(run.rows) do
+    for _, part in ipairs(row.parts) do
+      if part.part == "tool" then
+        local name, x = part.name or "", #run.basis == 0 and part.seconds or 0.0
+        for _, domain in ipairs(run.basis) do x = x + (part.j[domain] or 0) end
+        if not sums[name] then names[#names + 1] = name end
+        sums[name] = (sums[name] or 0.0) + x
+      end
     end
-    return tools[name]
+  end
+  return sums, names
+end
+
+--- The colour of a part of a query. Tools have theirs by their joules in the run, as in its report.
+function figure.part_colours(run)
+  local sums, names = tool_sums(run)
+  local colours, shades = {}, figure.colours.tool
+  table.sort(names, function(a, b) return sums[a] ~= sums[b] and sums[a] > sums[b] or sums[a] == sums[b] and a < b end)
+  for i, name in ipairs(names) do colours[name] = shades[math.min(i, #shades)] end
+  return function(part)
+    if part.part == "tool" then return colours[part.name or ""] or shades[#shades] end
+    return figure.colours[part.part] or figure.colours.idle
   end
 end
+
+--- A text of at most so many characters, its end left out.
+function figure.short(text, most)
+  if (utf8.len(text) or #text) <= most then return text end
+  return text:sub(1, (utf8.offset(text, most) or most) - 1) .. "\u{2026}"
+end
+
+--- Names that differ, without the beginning that all share; each of at most so many characters.
+function figure.short_names(names, most)
+  local common = #names > 1 and #names[1] or 0
+  for _, name in ipairs(names) do
+    while common > 0 and name:sub(1, common) ~= names[1]:sub(1, common) do common = common - 1 end
+  end
+  while common > 0 and names[1]:sub(common, common):find "[%w\128-\255]" do common = common - 1 end
+  local out = {}
+  for i, name in ipairs(names) do out[i] = figure.short(name:sub(common + 1), most) end
+  return out
+end
+
+--- How many units of an axis over so many inches a text of 7.5 points takes.
+function figure.text_units(text, range, inches) return (utf8.len(text) or #text) * 0.058 / inches * range end
 
 local part_names = { prefill = "prefill", decode = "decode", lm = "other model time", wait = "waiting", agent =
   "agent" }

@@ -41,6 +41,11 @@ function Client:ask(method, params, seconds)
     body._meta["io.modelcontextprotocol/clientInfo"] = INFO
     body._meta["io.modelcontextprotocol/clientCapabilities"] = json.object {}
   end
+  local parent = require("ipw.trace_id").traceparent()
+  if parent then
+    body._meta = body._meta or {}
+    body._meta.traceparent = parent
+  end
   local message = { jsonrpc = "2.0", id = self.last, method = method, params = body }
   local said, why, word, status = self.transport:exchange(message, seconds)
   if not said then return nil, why, word, status end

@@ -203,6 +203,7 @@ local function paragraphs(zip, part)
       local level = (xml.attribute(inside, "w:val") or ""):match("^[Hh]eading(%d)")
       if level then prefix = ("#"):rep(tonumber(level)) .. " " end
       if (xml.attribute(inside, "w:val") or "") == "Title" then prefix = "# " end
+      if (xml.attribute(inside, "w:val") or ""):find("^List") then prefix = "- " end
     elseif kind == "open" and a == "numPr" then if prefix == "" then prefix = "- " end
     elseif kind == "open" and a == "t" then reading = not field
     elseif kind == "close" and a == "t" then reading = false

@@ -197,22 +197,60 @@ function test.export(name)
   end
 end
 
+--- A run with these rows; each may have `joules`.
+local function run_of(rows, run)
+  run = run or { name = "run", path = "run", number = 1, basis = { "cpu" }, not_lm = {} }
+  run.rows = {}
+  for i, row in ipairs(rows) do
+    local full = { id = "q" .. i, epoch = 0, index = i - 1, turns = {}, parts = {}, energy = {} }
+    if row.joules then full.energy.cpu = { j = row.joules } end
+    for key, value in pairs(row) do full[key] = value end
+    run.rows[i] = full
+  end
+  return run
+end
+
 --- An analysis as a function: from the rows of a run (each may have `joules`) to its result and its lines.
 ---@param name string a name or a file
 ---@return fun(rows: table[], run?: table): table, string[]
 function test.analysis(name)
   local script = require "ipw.core.script"
   local analysis = script.load(assert(script.find("analyses", name)))
-  return function(rows, run)
-    run = run or { name = "run", path = "run", number = 1, basis = { "cpu" }, not_lm = {} }
-    run.rows = {}
-    for i, row in ipairs(rows) do
-      local full = { id = "q" .. i, epoch = 0, index = i - 1, turns = {}, parts = {}, energy = {} }
-      if row.joules then full.energy.cpu = { j = row.joules } end
-      for key, value in pairs(row) do full[key] = value end
-      run.rows[i] = full
+  return function(rows, run) return analysis.run(run_of(rows, run)) end
+end
+
+--- A kind of figure as a function: from the rows of a run (each may have `joules`) to gnuplot's script and the caption.
+---@param name string a name or a file
+---@return fun(rows: table[], settings?: table): string, string
+function test.plot(name)
+  local script, figure = require "ipw.core.script", require "ipw.figure"
+  local kind = script.load(assert(script.find("plots", name)))
+  return function(rows, settings)
+    local run = run_of(rows, nil)
+    local f = figure.new("gp", 3.3, kind.height, "Liberation Sans")
+    kind.draw(f, { run }, settings or {})
+    return table.concat(f.lines, "\n"), f.caption
+  end
+end
+
+--- A section of a report as a function: from queries (id, mark, seconds, tokens_in, tokens_out; joules) to its heading,
+--- its markup and its lines.
+---@param name string a name or a file
+---@return fun(queries: table[]): string, string, string[]?
+function test.section(name)
+  local script = require "ipw.core.script"
+  local section = script.load(assert(script.find("sections", name)))
+  return function(queries)
+    local run = { name = "run", path = "run", domains = { "cpu" }, queries = {}, summary = {}, manifest = {}, known = 0,
+                  known_joules = 0, seconds = 0, names = {} }
+    for i, q in ipairs(queries) do
+      local full = { id = "q" .. i, index = i - 1, mark = "right", outcome = "answered", turns = 1, tools = 0,
+                     energy = { joules = q.joules, reason = not q.joules and "not_covered" or nil } }
+      for key, value in pairs(q) do full[key] = value end
+      run.queries[i] = full
+      if q.joules then run.known, run.known_joules = run.known + 1, run.known_joules + q.joules end
     end
-    return analysis.run(run)
+    return section.heading(run), section.html(run), section.lines and section.lines(run)
   end
 end
 

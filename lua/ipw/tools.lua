@@ -99,12 +99,13 @@ local function as_text(value)
   return tostring(value)
 end
 
---- The context of a tool call. The workspace is created when a tool first reads ctx.workdir.
+--- The context of a tool call: tool, workdir, pictures (whether the agent shows them to the model) and
+--- blind (why the model cannot see them, or nil). The workspace is created when a tool first reads ctx.workdir.
 local context = { __index = function(_, key)
   if key == "workdir" then return require("ipw.core.fs").workspace() end
 end }
 
---- Runs the tool. Returns the outcome's word, the text, and the final answer or nil.
+--- Runs the tool. Returns the outcome's word, the text, and the final answer or nil; or nil and a picture.
 local function execute(kit, tool, name, args, timed)
   if not tool then return rest().unknown(kit, name) end
   if type(args) == "string" then
@@ -119,7 +120,7 @@ local function execute(kit, tool, name, args, timed)
     checked, why = core.validate(tool.input, args)
   end
   if not checked then return "bad_arguments", "error: " .. why end
-  local ctx = setmetatable({ tool = name }, context)
+  local ctx = setmetatable({ tool = name, pictures = kit.pictures ~= nil, blind = kit.blind }, context)
   local ok, result, second, word, _
   if (tool.retries or 0) > 0 or (timed and (tool.seconds or 0) > 0) then
     ok, result, second, word = rest().attempt(tool, checked, ctx, timed)
@@ -130,9 +131,10 @@ local function execute(kit, tool, name, args, timed)
   if type(result) == "table" and result.final ~= nil then
     return "ok", as_text(result.final), as_text(result.final)
   end
-  result = as_text(result)
+  local picture = type(result) == "table" and kit.pictures and result.picture or nil
+  result = as_text(picture and result.text or result)
   if #result > MAX_RESULT_BYTES then result = require "ipw.clip"(result, MAX_RESULT_BYTES) end
-  return "ok", result
+  return "ok", result, nil, picture
 end
 
 --- Calls one tool with arguments (a table, or a model's JSON text). Returns the text, whether the call
@@ -149,15 +151,16 @@ function Kit:invoke(name, args, call_id)
   local _ <close> = setmetatable({}, { __close = function()
     if span then core.finish(span, name, call_id, false, "cancelled", "", false, whole) end
   end })
-  local outcome, text, final
-  if whole then outcome, text, final = core.answer(span) end
+  local outcome, text, final, picture
+  if whole then outcome, text, final, picture = core.answer(span) end
   if not outcome then
-    outcome, text, final = execute(self, self.by_name[name], name, args, whole)
+    outcome, text, final, picture = execute(self, self.by_name[name], name, args, whole)
     text, final = core.clean(text), final and core.clean(final)
   end
-  core.finish(span, name, call_id, outcome == "ok", outcome, text, final ~= nil, whole)
+  core.finish(span, name, call_id, outcome == "ok", outcome, text, final ~= nil, whole, picture)
   span = nil
   if final then self.final = final end
+  if picture and self.pictures then self.pictures[#self.pictures + 1] = picture end
   return text, outcome == "ok", outcome
 end
 

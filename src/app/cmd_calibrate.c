@@ -16,6 +16,7 @@
 #include "energy/calibration.h"
 #include "energy/sources/cpu_model.h"
 #include "io/http_get.h"
+#include "io/http_stream.h"
 #include "telemetry/telemetry.h"
 
 #define SETTLE     5 /* a fifth of a step is not counted: the machine settles */
@@ -181,8 +182,10 @@ static int find_meter(size_t *out, const struct ipw_telemetry *t, struct ipw_err
 static int measure(struct ipw_calibration *c, const struct calibrate_options *o, int *exit_code,
                    struct ipw_err *err)
 {
-    struct ipw_source_options so = {.telemetry = (const char *const *)o->telemetry.items,
-                                    .fetch = {ipw_http_get, ipw_http_get_release}};
+    struct ipw_source_options so = {
+        .telemetry = (const char *const *)o->telemetry.items,
+        .fetch = {ipw_http_get, ipw_http_get_release},
+        .link = {ipw_http_stream_open, ipw_http_stream_read, ipw_http_stream_close}};
     struct ipw_telemetry t;
     size_t channel = 0;
     int rc = ipw_telemetry_open(&t, &so, 50 * IPW_NS_PER_MS, true, err);

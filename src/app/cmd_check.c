@@ -13,16 +13,17 @@ struct check_options {
 
 static int check_kind(const char *kind, struct ipw_err *err)
 {
-    static const char *const kinds[] = {"tool",   "agent",    "dataset", "model",
-                                        "export", "analysis", NULL};
+    static const char *const kinds[] = {"tool",     "agent", "dataset", "model", "export",
+                                        "analysis", "plot",  "section", NULL};
     const char *near;
 
     for (size_t i = 0; kinds[i]; i++)
         if (!kind || strcmp(kind, kinds[i]) == 0) return 0;
     near = ipw_nearest(kind, kinds);
     return ipw_fail(err, IPW_EINVAL,
-                    "--kind: tool, agent, dataset, model, export or analysis, not '%s'%s%s%s", kind,
-                    near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+                    "--kind: tool, agent, dataset, model, export, analysis, plot or section, not "
+                    "'%s'%s%s%s",
+                    kind, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 int ipw_cmd_check(int argc, char **argv)
@@ -38,7 +39,8 @@ int ipw_cmd_check(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "check",
         .usage = "check FILE... [options]",
-        .about = "Load tools, agents, datasets and export formats, and report their mistakes.",
+        .about = "Load tools, agents, datasets, export formats, analyses, plots and sections of\n"
+                 "reports, and report their mistakes.",
         .options = options,
         .more = "For a dataset, the command also checks every task.\n\n"
                 "Exit status: 0 no mistake, 2 wrong usage, 3 mistakes were found.",

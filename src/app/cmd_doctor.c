@@ -19,6 +19,7 @@
 #include "energy/select.h"
 #include "energy/watch.h"
 #include "io/bubblewrap.h"
+#include "io/cgroup.h"
 #include "io/proc.h"
 #include "json/jsonl.h"
 #include "json/write.h"
@@ -114,6 +115,22 @@ static void look_at_sandbox(struct ipw_findings *f, struct ipw_loop *loop)
                          "%s%s", p.ok ? "bubblewrap, but a program can " : "", p.line);
 }
 
+static void look_at_cgroup(struct ipw_findings *f)
+{
+    const char *parent = ipw_cgroup_parent();
+
+    if (parent)
+        ipw_findings_add(f, "tools", "group", IPW_HEALTH_OK, NULL,
+                         "limits the processes of a sandbox together, in %s", parent);
+    else if (geteuid())
+        ipw_findings_add(f, "tools", "group", IPW_HEALTH_OK, NULL,
+                         "none: each process has limits (systemd-run --user --scope makes one)");
+    else
+        ipw_findings_add(f, "tools", "group", IPW_HEALTH_WARN,
+                         "run as another user, or with a writable /sys/fs/cgroup (version 2)",
+                         "none: as root a program can start any number of processes");
+}
+
 static void look_at_programs(struct ipw_findings *f, struct ipw_loop *loop)
 {
     static const char *const python[] = {"python3", "--version", NULL};
@@ -124,6 +141,7 @@ static void look_at_programs(struct ipw_findings *f, struct ipw_loop *loop)
                      p.ok ? NULL : "the tool 'python' needs it: apt-get install python3", "%s",
                      p.line);
     look_at_sandbox(f, loop);
+    if (ipw_bubblewrap_found()) look_at_cgroup(f);
 }
 
 /* ---- this machine ---- */

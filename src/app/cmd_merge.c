@@ -35,6 +35,9 @@ static void print_left(const struct ipw_merge *m)
             ipw_say("%s: %lld of its %lld queries are done", run->name, (long long)run->n_done,
                     (long long)planned);
     }
+    for (int64_t i = 0; i < m->runs.count && m->missing; i++)
+        if (ipw_shard_runs_lacks(&m->runs, i))
+            ipw_say("%lld-of-%lld: is not there", (long long)i, (long long)m->runs.count);
     if (m->missing) ipw_say("%lld queries are missing", (long long)m->missing);
 }
 
@@ -80,8 +83,10 @@ int ipw_cmd_merge(int argc, char **argv)
     static const struct ipw_command command = {
         .name = "merge",
         .usage = "merge NAME.shards [-o NAME] [--partial]",
-        .about = "Merge the shards of a run (run --shard) into one run folder. Energy is computed\n"
-                 "anew: a device that several shards shared is counted once.",
+        .about =
+            "Merge the shards of a run (run --shard) into one run folder. Energy is computed\n"
+            "anew: a device that several shards shared is counted once, and a query is charged\n"
+            "only for devices that its shard read.",
         .options = options,
         .more = "Merging again replaces an earlier merge; the shards are only read.\n"
                 "Exit status: 0 merged, 1 failed, 2 wrong usage, 3 the shards are not of one run,\n"

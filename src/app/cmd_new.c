@@ -1,6 +1,7 @@
 /* new: creates a commented, working file, and its test. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +22,18 @@ struct new_options {
     const char *output;
 };
 
+/* `use`: the command that uses the new file, up to its name; `after`: what follows the name. */
 static const struct kind {
-    const char *name, *folder, *placeholder;
+    const char *name, *folder, *placeholder, *use, *after;
+    bool by_file;
 } kinds[] = {
-    {"tool", "tools", "my_tool"},
-    {"agent", "agents", "my_agent"},
-    {"dataset", "datasets", "my_dataset"},
-    {"export", "exports", "my_export"},
-    {"analysis", "analyses", "my_analysis"},
+    {"tool", "tools", "my_tool", "run agents/tools.lua --tools ", " --dataset gaia", false},
+    {"agent", "agents", "my_agent", "run ", " --dataset gaia", true},
+    {"dataset", "datasets", "my_dataset", "run agents/react.lua --dataset ", "", true},
+    {"export", "exports", "my_export", "export RUN --format ", "", false},
+    {"analysis", "analyses", "my_analysis", "analyze RUN --analysis ", "", false},
+    {"plot", "plots", "my_plot", "plot RUN -o FIG.svg --kind ", "", false},
+    {"section", "sections", "my_section", "report RUN -o report.html --section ", "", false},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -44,8 +49,9 @@ static int find_kind(const struct kind **out, const char *name, struct ipw_err *
     }
     near = ipw_nearest(name, names);
     return ipw_fail(err, IPW_EINVAL,
-                    "new: tool, agent, dataset, export or analysis, not '%.60s'%s%s%s", name,
-                    near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+                    "new: tool, agent, dataset, export, analysis, plot or section, not "
+                    "'%.60s'%s%s%s",
+                    name, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 static int check_name(const char *name, struct ipw_err *err)
@@ -111,19 +117,10 @@ static int make(const struct kind *kind, const char *name, const char *output, s
         if (rc) unlink(file); /* both or none */
     }
     if (!rc) {
-        printf("wrote %s and %s; now\n\n  ipw-agent check %s\n  ipw-agent test %s\n  ", file, test,
+        printf("wrote %s and %s; now\n\n  ipw-agent check %s\n  ipw-agent test %s\n", file, test,
                file, test);
-        if (strcmp(kind->name, "tool") == 0)
-            printf("ipw-agent run agents/tools.lua --tools %s --dataset gaia\n",
-                   output ? file : name);
-        else if (strcmp(kind->name, "export") == 0)
-            printf("ipw-agent export RUN --format %s\n", output ? file : name);
-        else if (strcmp(kind->name, "analysis") == 0)
-            printf("ipw-agent analyze RUN --analysis %s\n", output ? file : name);
-        else if (strcmp(kind->name, "agent") == 0)
-            printf("ipw-agent run %s --dataset gaia\n", file);
-        else
-            printf("ipw-agent run agents/react.lua --dataset %s\n", file);
+        printf("  ipw-agent %s%s%s\n", kind->use, output || kind->by_file ? file : name,
+               kind->after);
     }
     free(file);
     free(test);
@@ -141,7 +138,7 @@ int ipw_cmd_new(int argc, char **argv)
     /* clang-format on */
     static const struct ipw_command command = {
         .name = "new",
-        .usage = "new tool|agent|dataset|export|analysis NAME",
+        .usage = "new tool|agent|dataset|export|analysis|plot|section NAME",
         .about = "Create a commented file that works, and its test.",
         .options = options,
         .more = "Existing files are never overwritten.",

@@ -46,7 +46,7 @@ static const struct ipw_opt options[] = {
 
 static const struct ipw_command command = {
     .name = "profile",
-    .usage = "profile --dataset D --model M [-c N,N | --rate X,X] [-- OPTIONS]",
+    .usage = "profile --dataset D --model M [-c N,N|--rate X,X] [-- OPTIONS]",
     .about = "Profile a server with single-turn requests: latencies with percentiles,\n"
              "throughput, goodput, joules per request and per token; a sweep and its knee.",
     .options = options,

@@ -7,12 +7,16 @@
 #include "app/commands.h"
 #include "app/runs_command.h"
 #include "base/clock.h"
+#include "base/mem.h"
+
+enum { FIXED_ARGS = 4 }; /* of lua/ipw/cli/report.lua; the sections follow them */
 
 #define LUA_CPU_NS (3600 * IPW_NS_PER_S) /* a long run takes long: no endless loop */
 
 struct report_options {
     struct ipw_workbench_options bench;
     const char *output;
+    struct ipw_opt_list sections;
     bool with_content, markdown, ascii;
 };
 
@@ -23,6 +27,8 @@ static const struct ipw_opt options[] = {
     {"with-content", 0, IPW_OPT_FLAG, AT(with_content), NULL, "put prompts, replies and errors on the page"},
     {"markdown", 0, IPW_OPT_FLAG, AT(markdown), NULL, "print markdown, for a pull request"},
     {"ascii", 0, IPW_OPT_FLAG, AT(ascii), NULL, "draw with ASCII characters only"},
+    {"section", 0, IPW_OPT_LIST, AT(sections), "NAME", "add a section of yours, or its .lua file; repeatable"},
+    {"path", 'p', IPW_OPT_LIST, AT(bench.script.paths), "DIR", "search here first for sections"},
     IPW_OPT_END,
 };
 /* clang-format on */
@@ -36,7 +42,8 @@ static const struct ipw_command command = {
             "browser, send it, attach it. Without, the same is printed in the terminal.\n"
             "Of several runs the first is the one that the others are compared with.\n\n"
             "Texts of tasks, replies and tools are left out unless --with-content is given:\n"
-            "look at the page before you share it. docs/report.md explains each part.",
+            "look at the page before you share it. docs/report.md explains each part.\n\n"
+            "A section is a Lua file: ipw-agent new section NAME writes one to start from.",
     .min_args = 1,
     .max_args = -1,
 };
@@ -45,13 +52,17 @@ static int run_report(int64_t *status, struct report_options *o, char **runs, in
                       struct ipw_err *err)
 {
     struct ipw_export_job job = {.runs = runs, .n_runs = n, .output = o->output, .stream = stdout};
-    const char *const args[] = {o->markdown ? "markdown"
-                                : o->output ? "html"
-                                            : "terminal",
-                                o->with_content ? "content" : "", o->ascii ? "ascii" : "",
-                                isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? "colour" : "", NULL};
+    const char **args = ipw_calloc(o->sections.n + FIXED_ARGS + 1, sizeof *args);
+    int rc;
 
-    return ipw_runs_command(status, &o->bench, &job, "ipw.cli.report", args, err);
+    args[0] = o->markdown ? "markdown" : o->output ? "html" : "terminal";
+    args[1] = o->with_content ? "content" : "";
+    args[2] = o->ascii ? "ascii" : "";
+    args[3] = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") ? "colour" : "";
+    for (size_t i = 0; i < o->sections.n; i++) args[FIXED_ARGS + i] = o->sections.items[i];
+    rc = ipw_runs_command(status, &o->bench, &job, "ipw.cli.report", args, err);
+    free(args);
+    return rc;
 }
 
 int ipw_cmd_report(int argc, char **argv)
@@ -65,14 +76,15 @@ int ipw_cmd_report(int argc, char **argv)
     ipw_workbench_defaults(&o.bench);
     o.bench.lua_cpu_ns = LUA_CPU_NS;
     rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
-    if (rc > 0) return IPW_EXIT_OK;
     if (!rc && o.markdown && o.output)
         rc = ipw_fail(&err, IPW_EINVAL,
                       "report: --markdown prints: leave out -o, or redirect its output");
     if (rc) {
         ipw_script_options_release(&o.bench.script);
-        return ipw_exit_with(&err, IPW_EXIT_USAGE);
+        free(o.sections.items);
+        return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
     rc = run_report(&status, &o, args, n, &err);
+    free(o.sections.items);
     return rc ? ipw_exit_with(&err, IPW_EXIT_INPUT) : (int)status;
 }

@@ -85,7 +85,7 @@ const struct ipw_command ipw_run_command = {
     .about = "Run an agent over a dataset; measure tokens, time and energy of each query.",
     .options = options,
     .more = "A sensor of --telemetry is a name that `ipw-agent list sensors` shows,\n"
-            "prometheus=URL, log=FILE or exec=COMMAND. Repeat the option or use commas.\n"
+            "stream=URL, prometheus=URL, log=FILE or exec=COMMAND. Repeat it or use commas.\n"
             "Without --base-url: $OPENAI_BASE_URL, then local ports, then the demo model.\n"
             "Exit status: 0 done, 1 failed, 2 wrong usage, 3 unreadable input,\n"
             "130 interrupted (129 SIGHUP, 143 SIGTERM).",

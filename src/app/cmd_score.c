@@ -346,7 +346,7 @@ static int grade_locked(struct job *j, struct ipw_grading *g, struct ipw_err *er
     rc = ipw_grading_run(g, err);
     closed = ipw_rundir_close(g->dir, rc ? NULL : err);
     if (!rc) rc = closed;
-    if (!rc && g->n_graded) rc = ipw_rebuild_summary(j->run, err);
+    if (!rc && g->n_graded) rc = ipw_rebuild_summary(j->run, NULL, err);
     if (!rc && g->stop_signal) {
         j->code = 128 + g->stop_signal;
         rc = ipw_fail(err, IPW_ECANCELLED, "%s: interrupted; the same command continues", j->run);

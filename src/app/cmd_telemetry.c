@@ -15,9 +15,11 @@
 #include "base/clock.h"
 #include "base/terminal.h"
 #include "io/http_get.h"
+#include "io/http_stream.h"
 #include "json/jsonl.h"
 #include "serve/listener.h"
 #include "telemetry/telemetry.h"
+#include "telemetry/telemetry_stream.h"
 #include "trace/power.h"
 
 #define LOOK_NS   (1250 * IPW_NS_PER_MS) /* the table measures for so long before it prints */
@@ -44,7 +46,7 @@ static const struct ipw_opt options[] = {
     {"watch", 'w', IPW_OPT_FLAG, AT(watch), NULL, "show live readings; q or Ctrl-C stops"},
     {"record", 0, IPW_OPT_STR, AT(record), "FILE", "write every reading, as in power.jsonl"},
     {"read", 0, IPW_OPT_STR, AT(read), "FILE|RUN", "print such a file and stop"},
-    {"listen", 0, IPW_OPT_STR, AT(listen), "[ADDR:]PORT", "serve Prometheus metrics (at 127.0.0.1:9440)"},
+    {"listen", 0, IPW_OPT_STR, AT(listen), "[ADDR:]PORT", "serve /metrics and /stream (at 127.0.0.1:9440)"},
     {"expose", 0, IPW_OPT_FLAG, AT(expose), NULL, "let other machines reach --listen, unprotected"},
     {"allow-host", 0, IPW_OPT_LIST, AT(allow_hosts), "NAME", "with --listen: also accept this Host header"},
     {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print one JSON object"},
@@ -59,7 +61,8 @@ static const struct ipw_command command = {
              "enable sensors that cannot be read. Sensors are detected once, at start.",
     .options = options,
     .more = "A sensor of --telemetry is a name that `ipw-agent list sensors` shows,\n"
-            "prometheus=URL, log=FILE or exec=COMMAND. Repeat the option or use commas.",
+            "stream=URL, prometheus=URL, log=FILE or exec=COMMAND. Repeat the option or use\n"
+            "commas. --listen serves /metrics for Prometheus, and /stream for stream=URL.",
     .max_args = 0,
 };
 
@@ -69,6 +72,7 @@ struct recorder {
     struct ipw_jsonl_appender *file;
     struct ipw_buf text;
     struct ipw_err err;
+    struct ipw_telemetry_stream stream; /* with --listen */
 };
 
 static void flush_rows(struct recorder *r)
@@ -82,6 +86,7 @@ static void record_row(void *ud, const struct ipw_sampler_row *row)
 {
     struct recorder *r = ud;
 
+    ipw_telemetry_stream_row(&r->stream, row);
     if (!r->file) return;
     ipw_power_row_write(&r->text, row);
     if (r->text.len > IPW_MIB) flush_rows(r);
@@ -159,7 +164,7 @@ static int stop_signals(struct ipw_err *err)
 }
 
 static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int signals,
-                 struct recorder *recorder, struct ipw_err *err)
+                 struct recorder *recorder, struct ipw_listener *listener, struct ipw_err *err)
 {
     bool endless = o->watch || o->record || o->listen, keys = o->watch && raw_keys(true);
     int64_t start = ipw_now_ns(), drawn = 0, end = INT64_MAX;
@@ -171,6 +176,7 @@ static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int
         end = start + (t->set.n ? LOOK_NS : 0);
     while (!rc && ipw_now_ns() < end && !step(signals, keys)) {
         ipw_telemetry_take(t);
+        ipw_telemetry_stream_tell(&recorder->stream, listener);
         flush_rows(recorder);
         if (recorder->err.code) rc = recorder->err.code;
         if (!o->watch || ipw_now_ns() - drawn < REDRAW_NS) continue;
@@ -192,9 +198,12 @@ static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int
 
 static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err *err)
 {
-    struct ipw_source_options so = {.telemetry = (const char *const *)o->telemetry.items,
-                                    .gpu = o->gpu,
-                                    .fetch = {ipw_http_get, ipw_http_get_release}};
+    struct ipw_source_options so = {
+        .telemetry = (const char *const *)o->telemetry.items,
+        .gpu = o->gpu,
+        .fetch = {ipw_http_get, ipw_http_get_release},
+        .link = {ipw_http_stream_open, ipw_http_stream_read, ipw_http_stream_close}};
+    struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};
     struct ipw_telemetry t;
     struct ipw_listen_options listen = {
         .where = o->listen,
@@ -202,9 +211,10 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
         .not_exposed = "other machines could read this machine's sensors there; add --expose to "
                        "let them, or listen on 127.0.0.1",
         .allow_hosts = o->allow_hosts.items,
-        .about = "ipw-agent telemetry: see /metrics\n",
-        .pages = {{"/metrics", IPW_LISTEN_METRICS, ipw_telemetry_metrics, &t}}};
-    struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};
+        .about = "ipw-agent telemetry: see /metrics, /stream and /clock\n",
+        .stream = &recorder.stream.offer,
+        .pages = {{"/metrics", IPW_LISTEN_METRICS, ipw_telemetry_metrics, &t},
+                  {"/clock", "application/json", ipw_telemetry_stream_clock, NULL}}};
     struct ipw_listener *listener = NULL;
     int signals = stop_signals(err), rc = signals < 0 ? signals : 0;
 
@@ -217,7 +227,8 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
     if (!rc && o->record) rc = record_open(&recorder, o->record, &t, err);
     if (!rc && o->listen) {
         ipw_telemetry_take(&t);
-        rc = ipw_listener_open(&listener, &listen, err);
+        rc = ipw_telemetry_stream_open(&recorder.stream, &t, err);
+        if (!rc) rc = ipw_listener_open(&listener, &listen, err);
         if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
         if (!rc && ipw_listener_exposed(listener))
             fprintf(stderr,
@@ -229,8 +240,9 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
             fflush(stdout);
         }
     }
-    if (!rc) rc = go_on(&t, o, signals, &recorder, err);
+    if (!rc) rc = go_on(&t, o, signals, &recorder, listener, err);
     ipw_listener_close(listener);
+    ipw_telemetry_stream_close(&recorder.stream);
     if (recorder.file) {
         int closed = ipw_jsonl_append_close(recorder.file, rc ? NULL : err);
         if (!rc) rc = closed;

@@ -176,11 +176,12 @@ static void say_values(struct ipw_buf *what, const char *where, const struct ipw
     ipw_buf_release(&y);
 }
 
-static bool has_part_of_uj(const struct ipw_json *figure, const char *key)
+/* Has the member more digits than a number of so many parts to the unit? */
+static bool is_finer(const struct ipw_json *figure, const char *key, double parts_of_1)
 {
-    double millions = ipw_json_get_num(figure, key) * 1e6;
+    double x = ipw_json_get_num(figure, key) * parts_of_1;
 
-    return fabs(millions - round(millions)) > 1e-3; /* false where there is none */
+    return fabs(x - round(x)) > 1e-3; /* false where there is none */
 }
 
 /* Was the line written by a build before this form of it?  Those wrote members of spans that are
@@ -188,8 +189,8 @@ static bool has_part_of_uj(const struct ipw_json *figure, const char *key)
 static bool is_older(const struct ipw_json *node)
 {
     if (ipw_json_kind(node) == IPW_JSON_OBJ &&
-        (has_part_of_uj(node, "lo") || has_part_of_uj(node, "hi") ||
-         has_part_of_uj(node, "split_fraction") ||
+        (is_finer(node, "lo", 1e6) || is_finer(node, "hi", 1e6) ||
+         is_finer(node, "split_fraction", 1e4) ||
          ipw_json_kind(ipw_json_get(node, "result_bytes")) == IPW_JSON_NULL))
         return true;
     for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
@@ -198,34 +199,51 @@ static bool is_older(const struct ipw_json *node)
     return false;
 }
 
-/* Older builds rounded the joules of every step, and found wider bounds. */
-static const char *const bounds[] = {"lo", "hi", "parts", NULL};
+/* Older builds rounded the joules of every step, found wider bounds, and wrote all digits. */
+static const char *const bounds[] = {"lo", "hi", "parts", "split_fraction", NULL};
 static const struct ipw_json_near older = {.most = 1e-4, .but = bounds};
 /* Builds that knew no parts wrote all else as it is written now. */
 static const char *const parts[] = {"parts", NULL};
 static const struct ipw_json_near before_parts = {.most = 0, .but = parts};
 
+/* The line in this version of the format, as a tree that the caller frees; NULL: it is in it. */
+static struct ipw_json *in_this_version(const struct ipw_query_loaded *was,
+                                        const struct ipw_anchor *clock)
+{
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
+    struct ipw_json *doc = NULL;
+
+    if (was->version == IPW_SCHEMA_VERSION) return NULL;
+    ipw_schema_write_query(&text, &was->trace, &was->details, clock);
+    if (ipw_json_parse(&doc, text.data, text.len, NULL, NULL) < 0) doc = NULL;
+    ipw_buf_release(&text);
+    return doc;
+}
+
 /* False if the line is an older build's and holds the same figures. */
-static bool differs(const struct ipw_json *was, const struct ipw_buf *now, struct ipw_buf *what)
+static bool differs(const struct ipw_query_loaded *loaded, const struct ipw_anchor *clock,
+                    const struct ipw_buf *now, struct ipw_buf *what)
 {
     struct ipw_buf where = IPW_BUF(4096);
-    struct ipw_json_difference d;
-    struct ipw_json *doc;
+    struct ipw_json_difference d = {0};
+    struct ipw_json *doc, *renewed = in_this_version(loaded, clock);
+    const struct ipw_json *was = renewed ? renewed : loaded->doc;
     bool other = true;
 
     if (ipw_json_parse(&doc, now->data, now->len, NULL, NULL) == 0) {
-        if (is_older(was))
+        if (is_older(loaded->doc))
             other = ipw_json_differ_much(&where, &d, was, doc, &older);
         else if (!ipw_json_get(was, "parts"))
             other = ipw_json_differ_much(&where, &d, was, doc, &before_parts);
-        else if (!ipw_json_differ(&where, &d, was, doc))
-            d.a = d.b = NULL;
+        else
+            other = ipw_json_differ(&where, &d, was, doc) || !renewed;
         if (other && what && (d.a || d.b))
             say_values(what, ipw_buf_str(&where), &d);
         else if (other && what)
             ipw_buf_adds(what, "the same values, written otherwise");
         ipw_json_free(doc);
     }
+    ipw_json_free(renewed);
     ipw_buf_release(&where);
     return other;
 }
@@ -245,7 +263,7 @@ static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace 
     } else if (now.len == n && memcmp(now.data, text, n) == 0) {
         *verdict = IPW_CHECK_SAME;
     } else if ((rc = ipw_schema_read_query(&was, text, n, err)) == 0) {
-        *verdict = differs(was.doc, &now, what) ? IPW_CHECK_DIFFERS : IPW_CHECK_NEAR;
+        *verdict = differs(&was, clock, &now, what) ? IPW_CHECK_DIFFERS : IPW_CHECK_NEAR;
         ipw_query_loaded_release(&was);
     }
     ipw_buf_release(&now);

@@ -86,6 +86,7 @@ const char *ipw_code_name(enum ipw_code code)
     case IPW_ENET: return "network";
     case IPW_ETIMEOUT: return "timeout";
     case IPW_ECANCELLED: return "cancelled";
+    case IPW_ECONTEXT: return "context_full";
     case IPW_ELIMIT: return "limit";
     case IPW_ELUA: return "script";
     case IPW_ENOTFOUND: return "not_found";

@@ -23,6 +23,7 @@ enum ipw_code {
     IPW_EPERM = -11,        /* permission denied */
     IPW_EUNSUPPORTED = -12, /* not supported by this machine, server or build */
     IPW_EEXISTS = -13,      /* already exists */
+    IPW_ECONTEXT = -14,     /* a request is longer than the model's context */
 };
 
 struct ipw_err {

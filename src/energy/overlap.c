@@ -30,7 +30,7 @@ static const int orders[IPW_DOMAIN_COUNT][5] = {
 
 static size_t machine_of(const struct ipw_overlap_item *item)
 {
-    return item->channel->remote ? item->index : LOCAL;
+    return item->channel->remote ? item->machine : LOCAL;
 }
 
 static bool is_energy(const struct ipw_overlap_item *item)
@@ -272,6 +272,15 @@ void ipw_overlap_choose(struct ipw_overlap_item *items, size_t n,
     free(c.chosen);
 }
 
+static size_t first_of_machine(const struct ipw_source_set *set, size_t source)
+{
+    const void *machine = set->sources[source]->machine;
+
+    for (size_t i = 0; machine && i < source; i++)
+        if (set->sources[i]->machine == machine) return i;
+    return source;
+}
+
 void ipw_source_set_cover(struct ipw_source_set *set)
 {
     struct ipw_overlap_item *items;
@@ -289,6 +298,7 @@ void ipw_source_set_cover(struct ipw_source_set *set)
             items[at] = (struct ipw_overlap_item){.channel = &set->channels[at],
                                                   .source = s->name,
                                                   .index = i,
+                                                  .machine = first_of_machine(set, i),
                                                   .rejected = set->rejected[at]};
     }
     ipw_overlap_choose(items, at, set->basis, set->basis_remote);

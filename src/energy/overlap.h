@@ -26,6 +26,7 @@ struct ipw_overlap_item {
     struct ipw_channel *channel; /* in_sum: in: the source's proposal; out: the choice */
     const char *source;          /* name of its source */
     size_t index;                /* index of its source */
+    size_t machine;              /* if remote: the first source of its machine */
     bool rejected;               /* found unusable (a frozen counter): ignore it */
 };
 

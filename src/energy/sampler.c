@@ -20,6 +20,11 @@
 #define GAP_NS    (250 * IPW_NS_PER_MS)
 #define FAST_NS   (2 * IPW_NS_PER_MS)
 
+/* Of a source whose readings have their own times: how often it is asked for those that have come,
+ * and how long the last one is waited for. */
+#define ASK_NS  (20 * IPW_NS_PER_MS)
+#define LAST_NS (3 * IPW_NS_PER_S)
+
 /* In the ring alone: no value, because the device is lost. */
 #define LOST_VALUE (IPW_NO_VALUE + 1)
 
@@ -160,6 +165,49 @@ static void wait_for_room(struct worker *w)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* Takes the readings that have come, of a source that tells their times.  Returns what its next()
+ * said last. */
+static int take_stamped(struct worker *w)
+{
+    int64_t newest_ns = w->row[0], t_ns, half_ns;
+    int more = 1;
+
+    atomic_store_explicit(&w->read_ns, now_of(w), memory_order_relaxed);
+    for (size_t i = 0; i < IPW_SAMPLER_ROWS && more > 0; i++) {
+        more = has_room(w, RING_ROWS) ? w->source->next(w->source, w->row + 2, &t_ns, &half_ns)
+                                      : -1; /* only at the end: nobody drains any more */
+        if (more <= 0) break;
+        w->row[0] = t_ns;
+        w->row[1] = half_ns;
+        wait_for_room(w);
+        put_row(w);
+    }
+    if (w->row[0] != newest_ns) tell(w, true);
+    return more;
+}
+
+/* The end of the run lies before the last reading, as with other sources. */
+static void take_last_stamped(struct worker *w)
+{
+    int64_t end_ns = now_of(w), give_up_ns = end_ns + LAST_NS;
+    struct timespec pause = {.tv_nsec = ASK_NS / 2};
+
+    while (take_stamped(w) >= 0 && w->row[0] < end_ns && now_of(w) < give_up_ns)
+        nanosleep(&pause, NULL);
+}
+
+static void take_one(struct worker *w, bool awaited)
+{
+    if (w->source->next) {
+        take_stamped(w);
+        return;
+    }
+    take_reading(w);
+    wait_for_room(w);
+    put_row(w);
+    tell(w, awaited);
+}
+
 static int64_t kick_time(const struct worker *w)
 {
     int64_t apart = atomic_load_explicit(&w->sampler->apart_ns, memory_order_relaxed);
@@ -216,17 +264,15 @@ static void *work(void *arg)
     deadline = ipw_poll_rate_next(&w->pace, now_of(w));
     while (sleep_until(w, deadline, &awaited)) {
         pthread_mutex_lock(&w->reading);
-        take_reading(w);
-        wait_for_room(w);
-        put_row(w);
-        tell(w, awaited);
+        take_one(w, awaited);
         deadline = ipw_poll_rate_next(&w->pace, now_of(w));
         pthread_mutex_unlock(&w->reading);
     }
     pthread_mutex_lock(&w->reading);
-    take_reading(w);
-    put_row(w);
-    tell(w, true);
+    if (w->source->next)
+        take_last_stamped(w);
+    else
+        take_one(w, true);
     pthread_mutex_unlock(&w->reading);
     atomic_store(&w->cpu_ns, ipw_cpu_thread_ns());
     return NULL;
@@ -256,9 +302,12 @@ static int worker_start(struct worker *w, struct ipw_err *err)
 
     ipw_poll_rate_init(&w->pace, w->source, w->sampler->o.interval_ns, w->sampler->o.adapt,
                        now_of(w));
-    take_reading(w);
-    put_row(w);
-    tell(w, true);
+    if (w->source->next) {
+        w->pace.n = 0; /* nothing is to be learned from when it is asked */
+        w->pace.poll_ns = ASK_NS;
+        atomic_store_explicit(&w->poll_ns, w->source->period_ns, memory_order_relaxed);
+    }
+    take_one(w, true);
     rc = pthread_create(&w->thread, NULL, work, w);
     if (rc) return ipw_fail_errno(err, rc, "starting the sampler thread of %s", w->source->name);
     w->started = true;
@@ -285,7 +334,7 @@ static void worker_set(struct worker *w, struct ipw_sampler *s, struct ipw_sourc
     w->row = ipw_calloc(w->stride, sizeof *w->row);
     if (source->lost) w->lost = ipw_calloc(source->n_channels + 1, sizeof *w->lost);
     for (size_t i = 0; i < source->n_channels; i++)
-        w->marked |= is_cpu_counter(&source->channels[i]);
+        w->marked |= !source->next && is_cpu_counter(&source->channels[i]);
     w->deadline_ns = INT64_MIN;
     worker_init(w);
 }

@@ -34,6 +34,7 @@ struct place {
     int64_t (*now)(void);
     const struct ipw_perf_options *perf;
     const struct ipw_page_fetch *fetch;
+    const struct ipw_stream_link *link;
 };
 
 static int open_perf(struct ipw_source **out, const struct place *p, const char *arg,
@@ -142,6 +143,12 @@ static int open_prometheus(struct ipw_source **out, const struct place *p, const
     return ipw_prometheus_open(out, arg, p->fetch, err);
 }
 
+static int open_stream(struct ipw_source **out, const struct place *p, const char *arg,
+                       struct ipw_err *err)
+{
+    return ipw_stream_open(out, arg, p->link, p->fetch, p->now, err);
+}
+
 #define OF_CPU     (1u << IPW_DOMAIN_CPU | 1u << IPW_DOMAIN_DRAM)
 #define OF_GPU     (1u << IPW_DOMAIN_GPU)
 #define OF_MACHINE (1u << IPW_DOMAIN_MACHINE)
@@ -153,12 +160,19 @@ static const struct kind {
                 struct ipw_err *err);
     unsigned domains; /* domains that such a source fills, as bits 1 << domain */
 } kinds[] = {
-    {"perf", open_perf, OF_CPU},           {"rapl", open_rapl, OF_CPU},
-    {"nvml", open_nvml, OF_GPU},           {"amdgpu", open_amdgpu, OF_GPU},
-    {"intel_gpu", open_intel_gpu, OF_GPU}, {"power_meter", open_power_meter, OF_MACHINE},
-    {"ina3221", open_ina3221, OF_MACHINE}, {"hwmon", open_hwmon, OF_MACHINE},
-    {"battery", open_battery, OF_MACHINE}, {"prometheus=", open_prometheus, OF_MACHINE},
-    {"log=", open_log, OF_MACHINE},        {"exec=", open_exec, OF_MACHINE},
+    {"perf", open_perf, OF_CPU},
+    {"rapl", open_rapl, OF_CPU},
+    {"nvml", open_nvml, OF_GPU},
+    {"amdgpu", open_amdgpu, OF_GPU},
+    {"intel_gpu", open_intel_gpu, OF_GPU},
+    {"power_meter", open_power_meter, OF_MACHINE},
+    {"ina3221", open_ina3221, OF_MACHINE},
+    {"hwmon", open_hwmon, OF_MACHINE},
+    {"battery", open_battery, OF_MACHINE},
+    {"stream=", open_stream, OF_MACHINE},
+    {"prometheus=", open_prometheus, OF_MACHINE},
+    {"log=", open_log, OF_MACHINE},
+    {"exec=", open_exec, OF_MACHINE},
     {"meminfo", open_meminfo, 0},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
@@ -218,6 +232,28 @@ static void find_place(struct place *p, const struct ipw_source_options *o)
     p->now = o->now;
     p->perf = o->perf;
     p->fetch = &o->fetch;
+    p->link = &o->link;
+}
+
+/* Adds the source and those that were opened with it; returns the number of their channels. */
+static size_t add_source(struct ipw_source_set *set, struct ipw_source *source,
+                         const struct place *p)
+{
+    size_t n = 0;
+
+    while (source) {
+        struct ipw_source *also = source->also;
+
+        if (set->n == sizeof set->sources / sizeof *set->sources) {
+            source->close(source);
+        } else {
+            if (p->now) source->now = p->now;
+            n += source->n_channels;
+            set->sources[set->n++] = source;
+        }
+        source = also;
+    }
+    return n;
 }
 
 static void open_kind(struct ipw_source_set *set, const struct kind *k, const struct place *p,
@@ -227,6 +263,7 @@ static void open_kind(struct ipw_source_set *set, const struct kind *k, const st
     struct ipw_source *source = NULL;
     struct ipw_err err = {0};
     char note[IPW_NOTE_BYTES];
+    size_t n;
     int rc;
 
     if (set->n == sizeof set->sources / sizeof *set->sources ||
@@ -240,11 +277,10 @@ static void open_kind(struct ipw_source_set *set, const struct kind *k, const st
         snprintf(v->text, sizeof v->text, "%.*s", (int)sizeof v->text - 1, err.text);
         return;
     }
-    if (p->now) source->now = p->now;
-    set->sources[set->n++] = source;
     ipw_source_note(source, note);
-    snprintf(v->text, sizeof v->text, "%zu channel%s%s%.150s", source->n_channels,
-             source->n_channels == 1 ? "" : "s", note[0] ? "; " : "", note);
+    n = add_source(set, source, p);
+    snprintf(v->text, sizeof v->text, "%zu channel%s%s%.150s", n, n == 1 ? "" : "s",
+             note[0] ? "; " : "", note);
 }
 
 static struct ipw_source_verdict *verdict_of(struct ipw_source_set *set, const char *name)

@@ -1,15 +1,16 @@
 /* energy/select.h: which sensors are opened.
  *
  * A selection is a list of words: "auto" (every kind that this machine may have), "none", names of
- * kinds ("rapl", "nvml"), and the kinds with an argument: "prometheus=URL", "log=FILE",
- * "exec=COMMAND".  One value may hold several words with commas between them; a word with an
- * argument takes the rest of its value, including commas.  All ties of sources to the machine are
- * in the options, so that tests can replace hardware. */
+ * kinds ("rapl", "nvml"), and the kinds with an argument: "stream=URL", "prometheus=URL",
+ * "log=FILE", "exec=COMMAND".  One value may hold several words with commas between them; a word
+ * with an argument takes the rest of its value, including commas.  All ties of sources to the
+ * machine are in the options, so that tests can replace hardware. */
 #ifndef IPW_ENERGY_SELECT_H
 #define IPW_ENERGY_SELECT_H
 
 #include "energy/source.h"
 #include "energy/sources/prometheus.h"
+#include "energy/sources/stream.h"
 
 struct ipw_perf_options; /* energy/sources/perf.h */
 
@@ -26,7 +27,9 @@ struct ipw_source_options {
     int64_t (*now)(void);  /* the sources' clock; NULL: ipw_now_ns */
     /* How to open perf's events (the roots are those above); NULL: as sources/perf.h says. */
     const struct ipw_perf_options *perf;
-    struct ipw_page_fetch fetch; /* needed if `telemetry` may name "prometheus=URL" */
+    /* Needed if `telemetry` may name "prometheus=URL", and for "stream=URL" both. */
+    struct ipw_page_fetch fetch;
+    struct ipw_stream_link link;
 };
 
 /* Opens the selected sources.  A missing source is a verdict, not an error (`named` tells that the

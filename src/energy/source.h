@@ -71,6 +71,9 @@ struct ipw_channel {
 
 enum { IPW_NOTE_BYTES = 160 };
 
+/* The unit of the metric that says how far the times of its source's readings may be off. */
+#define IPW_UNIT_CLOCK "clock_us"
+
 /* Stands for "this channel could not be read this time". */
 #define IPW_NO_VALUE INT64_MIN
 
@@ -80,6 +83,13 @@ struct ipw_source {
      * takes the time before and after. */
     void (*read)(struct ipw_source *self, int64_t *values);
     void (*close)(struct ipw_source *self); /* frees the source */
+    /* NULL, or for readings that carry times of their own (sources/stream.h): takes the next one,
+     * and how far its time may be off on either side.  1: there is one, later than those before it;
+     * 0: none has come yet; -1: none is expected now.  It waits for none.  read() then gives the
+     * newest values, for checks before a run. */
+    int (*next)(struct ipw_source *self, int64_t *values, int64_t *t_ns, int64_t *half_ns);
+    struct ipw_source *also; /* another source that was opened with this one; or NULL */
+    const void *machine;     /* sources of one other machine have the same; or NULL */
     const struct ipw_channel *channels;
     size_t n_channels;
     /* n_channels flags, set by read(): true = the device was lost; later readings are from a new

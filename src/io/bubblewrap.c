@@ -45,15 +45,21 @@ static bool makes_sandbox(const char *program)
                                  "true",
                                  NULL};
     posix_spawn_file_actions_t quiet;
+    posix_spawnattr_t apart;
     int status = -1;
     pid_t pid;
 
+    /* bubblewrap leaves its first process inside to us.  In a session of its own it is looked after
+     * like the orphan of a tool (child.c). */
+    posix_spawnattr_init(&apart);
+    posix_spawnattr_setflags(&apart, POSIX_SPAWN_SETSID);
     posix_spawn_file_actions_init(&quiet);
     for (int fd = 0; fd <= 2; fd++)
         posix_spawn_file_actions_addopen(&quiet, fd, "/dev/null", O_RDWR, 0);
-    if (posix_spawn(&pid, program, &quiet, NULL, argv, environ) == 0)
+    if (posix_spawn(&pid, program, &quiet, &apart, argv, environ) == 0)
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     posix_spawn_file_actions_destroy(&quiet);
+    posix_spawnattr_destroy(&apart);
     return status == 0;
 }
 

@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Size of /tmp and of /dev/shm in a sandbox, each. */
+#define IPW_BUBBLEWRAP_TMP_BYTES ((size_t)256 << 20)
+
 /* Is bubblewrap installed? */
 bool ipw_bubblewrap_found(void);
 /* Can it make a sandbox here?  Often not in a container.  The first call starts it (some ms). */

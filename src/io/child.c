@@ -16,6 +16,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "io/bubblewrap.h"
+#include "io/cgroup.h"
 #include "io/proc_priv.h"
 
 /* Children belong to the process, not to a loop: one list, used by the loop's thread only. */
@@ -192,6 +194,7 @@ static void free_reaper(void *ud)
             c = c->next;
         }
     }
+    ipw_cgroup_end_all();
     uv_close((uv_handle_t *)&reaper->uv, free_handle);
 }
 
@@ -349,12 +352,13 @@ static void build_env(struct strings *env, const struct ipw_child_spec *spec, un
     add_string(env, NULL);
 }
 
-static void build_argv(struct strings *argv, const struct ipw_child_spec *spec)
+static void build_argv(struct strings *argv, const struct ipw_child_spec *spec, const char *cgroup)
 {
     add_string(argv, ipw_strdup("ipw-agent"));
     add_string(argv, ipw_strdup("__exec"));
     add_string(argv, ipw_asprintf("parent=%ld", (long)getpid()));
     if (spec->measured) add_string(argv, ipw_strdup(spec->sandbox ? "measured=2" : "measured=1"));
+    if (cgroup) add_string(argv, ipw_asprintf("cgroup=%s", cgroup));
     if (spec->cpu_s > 0) add_string(argv, ipw_asprintf("cpu=%lld", (long long)spec->cpu_s));
     if (spec->memory_bytes) add_string(argv, ipw_asprintf("memory=%zu", spec->memory_bytes));
     if (spec->file_bytes) add_string(argv, ipw_asprintf("file=%zu", spec->file_bytes));
@@ -400,11 +404,19 @@ int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
     struct strings argv = {0}, env = {0};
     int status[2], e, rc;
 
+    child->cgroup = NULL;
+    if (spec->sandbox) { /* what it writes to /tmp is memory, too */
+        rc = ipw_cgroup_make(&child->cgroup, spec->memory_bytes + IPW_BUBBLEWRAP_TMP_BYTES, err);
+        if (rc) return rc;
+    }
     rc = ipw_child_pipe(status, 0, err);
-    if (rc) return rc;
+    if (rc) {
+        ipw_cgroup_end(child->cgroup);
+        return rc;
+    }
     need_reaper(loop);
     child->id = ++last_id;
-    build_argv(&argv, spec);
+    build_argv(&argv, spec, child->cgroup);
     build_env(&env, spec, child->id);
     e = spawn(&child->pid, argv.list, env.list, spec->fds, status[1]);
     free_strings(&argv);
@@ -412,6 +424,7 @@ int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
     close(status[1]);
     if (e) {
         close(status[0]);
+        ipw_cgroup_end(child->cgroup);
         child->pid = 0;
         return ipw_fail_errno(err, e, "cannot start the helper for %s", spec->argv[0]);
     }
@@ -476,6 +489,8 @@ void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end)
         end->term_signal = SIGKILL;
     }
     end->usage = child->usage;
+    ipw_cgroup_end(child->cgroup);
+    child->cgroup = NULL;
     for (struct ipw_child **c = &children; *c; c = &(*c)->next) {
         if (*c != child) continue;
         *c = child->next;

@@ -30,6 +30,8 @@ CURL_FUNCTION(CURLMsg *, curl_multi_info_read, (CURLM * multi, int *left), (mult
 CURL_FUNCTION(CURLMcode, curl_multi_socket_action,
               (CURLM * multi, curl_socket_t socket, int events, int *running),
               (multi, socket, events, running))
+CURL_FUNCTION(CURLMcode, curl_multi_perform, (CURLM * multi, int *running), (multi, running))
+CURL_FUNCTION(CURLcode, curl_easy_pause, (CURL * easy, int what), (easy, what))
 CURL_FUNCTION(const char *, curl_multi_strerror, (CURLMcode code), (code))
 CURL_FUNCTION(struct curl_slist *, curl_slist_append, (struct curl_slist * list, const char *line),
               (list, line))

@@ -1,8 +1,8 @@
 /* The other side of ipw_child_start().  Runs as a new process of this binary, in its own session
  * with default signals (posix_spawn sets both), applies the limits and becomes the program.
  *
- *   ipw-agent __exec [parent=PID] [measured=1|2] [cpu=S] [memory=BYTES] [file=BYTES]
- *                    [files=N] [processes=N] [apart=1] [cwd=DIR]
+ *   ipw-agent __exec [parent=PID] [measured=1|2] [cgroup=DIR] [cpu=S] [memory=BYTES]
+ *                    [file=BYTES] [files=N] [processes=N] [apart=1] [cwd=DIR]
  *                    [sandbox=WORKSPACE [read=PATH]...] [inside=1] -- PROGRAM ARG...
  *
  * With measured= (2: the program is in a sandbox) the process forks: its child becomes the
@@ -31,6 +31,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/bubblewrap.h"
+#include "io/cgroup.h"
 #include "io/proc_priv.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -44,7 +45,6 @@
 #define SANITIZED 0
 #endif
 
-#define SANDBOX_TMP_BYTES (256 * IPW_MIB)
 enum { REST_LOOKS = 2000, REST_PAUSE_US = 500 };
 
 static _Noreturn void give_up(int errnum)
@@ -227,6 +227,12 @@ static void apply(const char *option, struct orders *o)
         o->workspace = value;
         return;
     }
+    if (strncmp(option, "cgroup=", 7) == 0) {
+        int errnum = ipw_cgroup_enter(value);
+
+        if (errnum) give_up(errnum);
+        return;
+    }
     if (strncmp(option, "read=", 5) == 0) {
         IPW_GROW(o->reads, o->cap_reads, o->n_reads + 1);
         o->reads[o->n_reads++] = value;
@@ -306,7 +312,7 @@ int ipw_proc_helper_main(int argc, char **argv)
         struct ipw_bubblewrap sandbox = {.workspace = o.workspace[0] ? o.workspace : NULL,
                                          .reads = o.reads,
                                          .n_reads = o.n_reads,
-                                         .tmp_bytes = SANDBOX_TMP_BYTES};
+                                         .tmp_bytes = IPW_BUBBLEWRAP_TMP_BYTES};
 
         /* Keep it open for the helper inside. */
         if (fcntl(PROC_STATUS_FD, F_SETFD, 0)) give_up(errno);

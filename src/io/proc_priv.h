@@ -47,6 +47,7 @@ struct ipw_child {
     pid_t pid; /* also its process group and session; 0: none */
     unsigned long id;
     int status_fd;
+    char *cgroup;                 /* its control group's folder (cgroup.h), or NULL */
     struct ipw_child_usage usage; /* as far as it is known */
     bool in_sandbox, measured;
     bool exited;                              /* it is a zombie now */

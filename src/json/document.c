@@ -50,13 +50,8 @@ static const struct ipw_json *kept(const struct ipw_json *m, const char *const *
     return m;
 }
 
-void ipw_json_patch(struct ipw_buf *out, const struct ipw_json *object, const char *patch)
-{
-    ipw_json_patch_without(out, object, patch, (const char *const[]){NULL});
-}
-
-void ipw_json_patch_without(struct ipw_buf *out, const struct ipw_json *object, const char *patch,
-                            const char *const *dropped)
+static void apply(struct ipw_buf *out, const struct ipw_json *object, const char *patch,
+                  const char *const *dropped, bool keep_null)
 {
     const struct ipw_json *a = kept(ipw_json_first(object), dropped), *b;
     struct ipw_json *doc;
@@ -69,14 +64,27 @@ void ipw_json_patch_without(struct ipw_buf *out, const struct ipw_json *object, 
         int order = !a ? 1 : !b ? -1 : strcmp(ipw_json_key(a), ipw_json_key(b));
         const struct ipw_json *m = order < 0 ? a : b;
 
-        if (comma) ipw_buf_addc(out, ',');
-        comma = true;
-        ipw_json_escape(out, ipw_json_key(m), strlen(ipw_json_key(m)));
-        ipw_buf_addc(out, ':');
-        ipw_json_print(out, m);
+        if (keep_null || order < 0 || !ipw_json_is_null(m)) {
+            if (comma) ipw_buf_addc(out, ',');
+            comma = true;
+            ipw_json_escape(out, ipw_json_key(m), strlen(ipw_json_key(m)));
+            ipw_buf_addc(out, ':');
+            ipw_json_print(out, m);
+        }
         if (order <= 0) a = kept(ipw_json_next(a), dropped);
         if (order >= 0) b = ipw_json_next(b);
     }
     ipw_buf_addc(out, '}');
     ipw_json_free(doc);
+}
+
+void ipw_json_patch(struct ipw_buf *out, const struct ipw_json *object, const char *patch)
+{
+    apply(out, object, patch, (const char *const[]){NULL}, true);
+}
+
+void ipw_json_merge_patch(struct ipw_buf *out, const struct ipw_json *object, const char *patch,
+                          const char *const *dropped)
+{
+    apply(out, object, patch, dropped, false);
 }

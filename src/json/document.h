@@ -15,8 +15,9 @@ char *ipw_json_text(const struct ipw_json *node);
 /* Appends the object with the members of `patch`, an object that we wrote: they replace members of
  * the same key.  Both have sorted keys, and so has the result. */
 void ipw_json_patch(struct ipw_buf *out, const struct ipw_json *object, const char *patch);
-/* The same without the members of `object` whose keys are in the list (NULL-terminated). */
-void ipw_json_patch_without(struct ipw_buf *out, const struct ipw_json *object, const char *patch,
-                            const char *const *dropped);
+/* The same as RFC 7396 has it: a null in the patch takes the member away.  Besides without the
+ * members of `object` whose keys are in the list (NULL-terminated). */
+void ipw_json_merge_patch(struct ipw_buf *out, const struct ipw_json *object, const char *patch,
+                          const char *const *dropped);
 
 #endif

@@ -220,7 +220,7 @@ static void query_start(struct ipw_feed *f, const struct ipw_event *e)
 {
     struct feed_query *q = add(f, e->query, e->t_ns);
 
-    q->ordinal = ipw_ledger_query_begin(f->ledger, e->t_ns);
+    q->ordinal = ipw_ledger_query_begin_in(f->ledger, (size_t)e->q.scope - 1, e->t_ns);
     enter(f, q, e->t_ns);
 }
 

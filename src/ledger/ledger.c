@@ -36,7 +36,7 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
     struct ledger_line *line = &l->lines[l->n_lines++];
     struct ipw_series *series = series_of(l, &channels[i], i);
 
-    l->summed[i] = true;
+    l->channels[i].summed = true;
     *line = (struct ledger_line){.series = series,
                                  .channel = i,
                                  .baseline_w = NAN,
@@ -67,7 +67,7 @@ static void add_models(struct ipw_ledger *l, const struct ipw_channel *channels,
         /* A model's value is right at every reading.  Its period says how often we ask, not how
          * often it changes, so no time before the newest reading is flat. */
         struct ipw_channel c = channels[i];
-        c.kind = l->channel_kinds[i] = IPW_CHANNEL_COUNTER;
+        c.kind = l->channels[i].kind = IPW_CHANNEL_COUNTER;
         c.period_ns = 1;
         l->model[d][n[d]++] = series_of(l, &c, i);
     }
@@ -83,9 +83,12 @@ struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_c
     l->complete_ns = INT64_MAX;
     l->memo = ipw_calloc(1, sizeof *l->memo);
     l->series = ipw_calloc(n_channels, sizeof(struct ipw_series *));
-    l->summed = ipw_calloc(n_channels, sizeof *l->summed);
-    l->channel_kinds = ipw_calloc(n_channels, sizeof *l->channel_kinds);
-    for (size_t i = 0; i < n_channels; i++) l->channel_kinds[i] = channels[i].kind;
+    l->channels = ipw_calloc(n_channels, sizeof *l->channels);
+    for (size_t i = 0; i < n_channels; i++) {
+        l->channels[i].kind = channels[i].kind;
+        l->channels[i].is_clock =
+            channels[i].kind == IPW_CHANNEL_METRIC && !strcmp(channels[i].unit, IPW_UNIT_CLOCK);
+    }
     l->lines = ipw_calloc(n_channels, sizeof *l->lines);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         l->domains[d] = (struct ledger_domain){.first = l->n_lines, .reason = "no_sensor"};
@@ -112,6 +115,7 @@ void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q)
 void ipw_ledger_free(struct ipw_ledger *l)
 {
     if (!l) return;
+    ipw_ledger_scopes_free(l->scopes);
     for (size_t i = 0; i < l->n_queries; i++) ipw_ledger_free_query(l, l->queries[i]);
     for (size_t i = 0; i < l->n_channels; i++) {
         if (!l->series[i]) continue;
@@ -129,10 +133,9 @@ void ipw_ledger_free(struct ipw_ledger *l)
     free(l->queries);
     free(l->ends);
     free(l->looks);
-    free(l->calls);
+    free(l->calls.all);
     free(l->series);
-    free(l->summed);
-    free(l->channel_kinds);
+    free(l->channels);
     free(l->edges);
     free(l);
 }
@@ -204,7 +207,7 @@ static void push(struct ipw_ledger *l, size_t channel, int64_t t_ns, int64_t val
 {
     struct ipw_series *s = l->series[channel];
 
-    if (l->channel_kinds[channel] == s->channel.kind) ipw_series_push(s, t_ns, value);
+    if (l->channels[channel].kind == s->channel.kind) ipw_series_push(s, t_ns, value);
 }
 
 /* Uses the gauge in a row.  Exactly 0 W means that the device sleeps: no sensor reports 0 W for a
@@ -226,10 +229,26 @@ static void read_gauge(struct ledger_line *line, size_t first, size_t n, int64_t
     }
 }
 
+/* How far the row's time may be off; -1: it does not say. */
+static int64_t clock_of(const struct ipw_ledger *l, size_t first, size_t n, const int64_t *values)
+{
+    for (size_t i = n; i-- > 0;)
+        if (first + i < l->n_channels && l->channels[first + i].is_clock) return values[i];
+    return -1;
+}
+
 void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
                     const int64_t *values)
 {
+    int64_t clock_ns;
+
+    if (l->scopes) {
+        ipw_ledger_scopes_row(l->scopes, first, n, t_ns, values);
+        return;
+    }
+    clock_ns = clock_of(l, first, n, values);
     for (size_t i = 0; i < n && first + i < l->n_channels; i++) {
+        if (l->series[first + i] && clock_ns >= 0) ipw_series_clock(l->series[first + i], clock_ns);
         if (l->series[first + i]) push(l, first + i, t_ns, values[i]);
     }
     for (size_t i = 0; i < l->n_lines && l->has_gauges; i++)
@@ -241,6 +260,7 @@ void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
 
 void ipw_ledger_break(struct ipw_ledger *l, const char *reason)
 {
+    if (l->scopes) ipw_ledger_scopes_break(l->scopes, reason);
     for (size_t i = 0; i < l->n_channels; i++) {
         if (l->series[i]) ipw_series_cut(l->series[i], reason);
     }
@@ -248,6 +268,7 @@ void ipw_ledger_break(struct ipw_ledger *l, const char *reason)
 
 void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
 {
+    if (l->scopes) ipw_ledger_scopes_lose(l->scopes, channel, reason);
     if (channel < l->n_channels && l->series[channel]) ipw_series_lose(l->series[channel], reason);
 }
 
@@ -327,6 +348,7 @@ static int64_t add_edge(struct ipw_ledger *l, int64_t t_ns, int change)
 
 void ipw_ledger_close(struct ipw_ledger *l, int64_t t_ns)
 {
+    if (l->scopes) ipw_ledger_scopes_close(l->scopes, t_ns);
     if (!l->n_edges || t_ns < l->edges[0].t_ns) return;
     cut_at(l, t_ns);
     ipw_ledger_settle_all(l, t_ns);
@@ -341,8 +363,10 @@ struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query)
 
 int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
 {
-    struct ledger_query *q = ipw_calloc(1, sizeof *q);
+    struct ledger_query *q;
 
+    if (l->scopes) return ipw_ledger_query_begin_in(l, SIZE_MAX, t_ns);
+    q = ipw_calloc(1, sizeof *q);
     q->t0_ns = add_edge(l, t_ns, 1);
     q->t1_ns = q->call_ns = INT64_MAX;
     q->slices = ipw_calloc(l->n_lines, sizeof *q->slices);
@@ -384,6 +408,10 @@ void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
 
+    if (l->scopes) {
+        ipw_ledger_scopes_end(l->scopes, query, t_ns);
+        return;
+    }
     if (!q || q->t1_ns != INT64_MAX) {
         IPW_BUG("a query left the ledger that had not entered it");
     }
@@ -423,6 +451,8 @@ void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase,
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
 
+    if (l->scopes)
+        ipw_ledger_scopes_phase(l->scopes, query, &(struct ledger_phase){t0_ns, t1_ns, phase});
     if (!q || t1_ns < t0_ns || phase >= IPW_PHASE_COUNT) return;
     tell_phase(l, q, phase, t0_ns, t1_ns);
     ipw_ledger_note_call(l, q);
@@ -437,6 +467,9 @@ void ipw_ledger_tokens(struct ipw_ledger *l, int64_t query, int64_t t0_ns, int64
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
 
+    if (l->scopes)
+        ipw_ledger_scopes_tokens(l->scopes, query,
+                                 &(struct ledger_tokens){t0_ns, t1_ns, prefilled, decoded});
     if (!q || t1_ns <= t0_ns) return;
     IPW_GROW(q->tokens, q->cap_tokens, q->n_tokens + 1);
     if (q->n_tokens && q->tokens[q->n_tokens - 1].t1_ns > t0_ns) q->tokens_overlap = true;
@@ -511,7 +544,8 @@ int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l)
 
 int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
 {
-    int64_t measured = ipw_ledger_measured_ns(l);
+    int64_t measured =
+        l->scopes ? ipw_ledger_scopes_covered_ns(l->scopes) : ipw_ledger_measured_ns(l);
 
     if (measured == INT64_MAX) return measured;
     return l->complete_ns < measured ? l->complete_ns : measured;
@@ -521,6 +555,7 @@ int64_t ipw_ledger_read_ns(const struct ipw_ledger *l)
 {
     int64_t read = INT64_MAX, given_up = INT64_MAX;
 
+    if (l->scopes) return ipw_ledger_scopes_read_ns(l->scopes);
     for (size_t i = 0; i < l->n_lines; i++) {
         const struct ledger_line *line = &l->lines[i];
         int64_t t = line->series->n ? line->series->last.t_ns : INT64_MIN;

@@ -41,6 +41,30 @@ void ipw_ledger_set_reason(struct ipw_ledger *l, enum ipw_domain domain, const c
 /* One row of readings of channels [first, first + n). */
 void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
                     const int64_t *values);
+/* For queries that used only some of the devices (shards of one machine, merged).  A scope is what
+ * the queries of one shard could see: channels, and the time in which they were read.  Each device
+ * is booked once over the scopes that have it: its energy is shared among their queries in flight
+ * alone, and is idle while none is.  Times in which no scope has a device are not in its totals. */
+struct ipw_ledger_scope {
+    bool *channels; /* for each channel: is it in the scope? */
+    int64_t start_ns, end_ns;
+    const char *clock; /* what its stamps were taken by (a boot id) */
+    /* How far its stamps may be off on the clock of the ledger.  It widens the bounds of devices
+     * that scopes of several clocks have. */
+    int64_t clock_error_ns;
+};
+/* Call it after the rules are set and before the first row; nothing is borrowed.  `channels` as in
+ * ipw_ledger_new(). */
+void ipw_ledger_set_scopes(struct ipw_ledger *l, const struct ipw_channel *channels,
+                           const struct ipw_ledger_scope *scopes, size_t n);
+/* ipw_ledger_query_begin() for a query of a scope; without scopes it is the same. */
+int64_t ipw_ledger_query_begin_in(struct ipw_ledger *l, size_t scope, int64_t t_ns);
+/* Is the device one of those that the query could use? */
+bool ipw_ledger_query_sees(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
+                           size_t device);
+/* ipw_ledger_covered_ns() for the devices of one query. */
+int64_t ipw_ledger_query_covered_ns(const struct ipw_ledger *l, int64_t query);
+
 /* A query started or ended; times must not go back.  The begin returns the query's ordinal (0, 1,
  * ...), which names it in later calls. */
 int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns);
@@ -176,12 +200,13 @@ struct ipw_account {
 };
 struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_ledger_question q);
 
-/* Power of a domain over a window, not shared; false, with all values NAN, if nothing is known. */
-bool ipw_ledger_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                      int64_t t1_ns, struct ipw_power_stats *out);
+/* Power over a window, not shared, of those devices of a domain that the question's query could
+ * use; false, with all values NAN, if nothing is known. */
+bool ipw_ledger_power(const struct ipw_ledger *l, struct ipw_ledger_question q,
+                      struct ipw_power_stats *out);
 /* Only the mean and the peak: they cost less than a median. */
-bool ipw_ledger_mean_power(const struct ipw_ledger *l, enum ipw_domain domain, int64_t t0_ns,
-                           int64_t t1_ns, double *mean_w, double *peak_w);
+bool ipw_ledger_mean_power(const struct ipw_ledger *l, struct ipw_ledger_question q, double *mean_w,
+                           double *peak_w);
 
 /* Drops everything that only matters before `before_ns` (no query in flight started before it).
  * The run's totals stay known. */

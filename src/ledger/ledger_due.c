@@ -355,7 +355,7 @@ struct ledger_reach ipw_ledger_reach(const struct ipw_ledger *l, const struct le
     double part = part_of(l, line, p, i);
 
     if (end > i && l->edges[end].t_ns == t1_ns) end--;
-    ipw_series_bounds(line->series, t0_ns, &below, &above);
+    ipw_ledger_bounds(l, line, t0_ns, &below, &above);
     r.up = part * (double)below;
     r.down = part * (double)above;
     for (;;) {
@@ -375,12 +375,12 @@ struct ledger_reach ipw_ledger_reach(const struct ipw_ledger *l, const struct le
             below = line->marks[i].below;
             above = line->marks[i].above;
         } else {
-            ipw_series_bounds(line->series, l->edges[i].t_ns, &below, &above);
+            ipw_ledger_bounds(l, line, l->edges[i].t_ns, &below, &above);
         }
         add_change(&r.up, &r.down, part - next, below, above);
         part = next;
     }
-    ipw_series_bounds(line->series, t1_ns, &below, &above);
+    ipw_ledger_bounds(l, line, t1_ns, &below, &above);
     r.up += part * (double)above;
     r.down += part * (double)below;
     return r;

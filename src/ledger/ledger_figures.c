@@ -45,9 +45,9 @@ static void add_unknown(struct ipw_figure *sum, const struct ipw_figure *more)
     *sum = f;
 }
 
-/* Adds a device's figure to the sum.  The sum is known if all its figures are; it takes the weakest
- * provenance and the poorest coverage among them.  Whole microjoules are added as such. */
-static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
+/* The sum is known if all its figures are; it takes the weakest provenance and the poorest coverage
+ * among them.  Whole microjoules are added as such. */
+void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
 {
     double split;
 
@@ -89,7 +89,7 @@ struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw
     for (size_t i = 0; i < n; i++) {
         struct ipw_figure f = ipw_series_between(lines[i].series, q->t0_ns, q->t1_ns, slack_ns);
 
-        add_figure(&sum, &f, i == 0);
+        ipw_ledger_add_figure(&sum, &f, i == 0);
     }
     return sum;
 }
@@ -121,6 +121,38 @@ static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q
     if (f->hi_j < f->j) f->hi_j = f->j;
 }
 
+/* The energy that the device may have used within the error of the clock around t. */
+static double clock_uj(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns)
+{
+    int64_t error_ns = l->clock_error_ns;
+    double mean_w, peak_w;
+
+    if (!error_ns ||
+        !ipw_series_power(line->series, t_ns - error_ns, t_ns + error_ns, &mean_w, &peak_w))
+        return 0;
+    return ceil(peak_w * (double)error_ns / 1e3); /* W * ns = nJ */
+}
+
+void ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
+                       int64_t *below_uj, int64_t *above_uj)
+{
+    int64_t more = (int64_t)clock_uj(l, line, t_ns);
+
+    ipw_series_bounds(line->series, t_ns, below_uj, above_uj);
+    *below_uj += more;
+    *above_uj += more;
+}
+
+/* The window may begin and end earlier or later. */
+static void widen_by_clock(const struct ipw_ledger *l, const struct ledger_line *line,
+                           int64_t t0_ns, int64_t t1_ns, struct ipw_figure *f)
+{
+    double j = (clock_uj(l, line, t0_ns) + clock_uj(l, line, t1_ns)) / 1e6;
+
+    f->lo_j = f->lo_j > j ? f->lo_j - j : 0;
+    f->hi_j += j;
+}
+
 static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct ledger_query *q,
                                         const struct ledger_line *line, int64_t t0_ns,
                                         int64_t t1_ns)
@@ -129,6 +161,7 @@ static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct
         ipw_series_between(line->series, t0_ns, t1_ns, IPW_LEDGER_WINDOW_SLACK_NS);
     double whole = f.j;
 
+    if (l->clock_error_ns) widen_by_clock(l, line, t0_ns, t1_ns, &f);
     if (!f.known) return ipw_ledger_estimate(l, q, line, t0_ns, t1_ns, f);
     if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) {
         return unknown("not_covered");
@@ -156,6 +189,7 @@ static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct
 
 void ipw_ledger_remember(const struct ipw_ledger *l, bool on)
 {
+    if (l->scopes) ipw_ledger_scopes_remember(l->scopes, on);
     l->memo->on = on;
     l->memo->round++;
 }
@@ -212,7 +246,7 @@ static struct ipw_figure query_figure(const struct ipw_ledger *l,
     for (size_t i = 0; i < n; i++) {
         struct ipw_figure f = line_window(l, query, &lines[i], q->t0_ns, q->t1_ns);
 
-        add_figure(&sum, &f, i == 0);
+        ipw_ledger_add_figure(&sum, &f, i == 0);
     }
     return by_model(l, q, q->t0_ns, q->t1_ns, sum);
 }
@@ -296,13 +330,14 @@ static struct ipw_figure idle_figure(const struct ipw_ledger *l,
     for (size_t i = 0; i < n; i++) {
         struct ipw_figure f = line_idle(l, &lines[i], q->t0_ns, q->t1_ns);
 
-        add_figure(&sum, &f, i == 0);
+        ipw_ledger_add_figure(&sum, &f, i == 0);
     }
     return sum;
 }
 
 struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledger_question q)
 {
+    if (l->scopes) return ipw_ledger_scopes_figure(l, &q);
     switch (q.what) {
     case IPW_LEDGER_QUERY: break;
     case IPW_LEDGER_LINEAR: return ipw_ledger_by_lines(l, &q);
@@ -383,15 +418,20 @@ void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q
 {
     size_t n_lines;
     const struct ledger_line *lines = ipw_ledger_lines(l, &q, &n_lines);
-    struct ipw_figure *one = n_lines > 1 ? ipw_calloc(n + 1, sizeof *one) : NULL;
+    struct ipw_figure *one;
     const struct ledger_query *query;
     bool found = find_query(l, &q, &query);
 
+    if (l->scopes) {
+        ipw_ledger_scopes_figures(l, &q, t, n, out);
+        return;
+    }
+    one = n_lines > 1 ? ipw_calloc(n + 1, sizeof *one) : NULL;
     for (size_t i = 0; i < n; i++)
         out[i] = unknown(n_lines ? "not_covered" : l->domains[q.domain].reason);
     for (size_t k = 0; k < n_lines && n && found; k++) {
         line_windows(l, query, &lines[k], t, n, k ? one : out);
-        for (size_t i = 0; i < n && k; i++) add_figure(&out[i], &one[i], false);
+        for (size_t i = 0; i < n && k; i++) ipw_ledger_add_figure(&out[i], &one[i], false);
     }
     for (size_t i = 0; i < n; i++) out[i] = by_model(l, &q, t[i], t[i + 1], out[i]);
     free(one);
@@ -406,11 +446,13 @@ static double marginal_of(const struct ledger_line *line, double charged_j, __in
 
 struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_ledger_question q)
 {
-    struct ipw_account a = {.attributed = query_figure(l, &q)};
     const struct ledger_query *query;
     size_t n;
     const struct ledger_line *lines = ipw_ledger_lines(l, &q, &n);
+    struct ipw_account a = {0};
 
+    if (l->scopes) return ipw_ledger_scopes_account(l, &q);
+    a.attributed = query_figure(l, &q);
     if (!a.attributed.known || !find_query(l, &q, &query))
         return (struct ipw_account){a.attributed, .exclusive_j = NAN, .marginal_j = NAN};
     for (size_t i = 0; i < n; i++) {

@@ -371,29 +371,29 @@ static int64_t in_call_since(const struct ledger_query *q)
 void ipw_ledger_note_call(struct ipw_ledger *l, struct ledger_query *q)
 {
     int64_t since_ns = in_call_since(q);
-    size_t i = l->n_calls;
+    size_t i = l->calls.n;
 
     if (l->share != IPW_SHARE_TOKENS || since_ns == q->call_ns) return;
     q->call_ns = since_ns;
     if (since_ns == INT64_MAX) return;
-    if (l->first_call > l->n_calls / 2) {
-        l->n_calls -= l->first_call;
-        memmove(l->calls, l->calls + l->first_call, l->n_calls * sizeof *l->calls);
-        l->first_call = 0;
-        i = l->n_calls;
+    if (l->calls.first > l->calls.n / 2) {
+        l->calls.n -= l->calls.first;
+        memmove(l->calls.all, l->calls.all + l->calls.first, l->calls.n * sizeof *l->calls.all);
+        l->calls.first = 0;
+        i = l->calls.n;
     }
-    IPW_GROW(l->calls, l->cap_calls, l->n_calls + 1);
-    while (i > l->first_call && l->calls[i - 1].t_ns > since_ns) i--;
-    memmove(l->calls + i + 1, l->calls + i, (l->n_calls++ - i) * sizeof *l->calls);
-    l->calls[i] = (struct ledger_look){since_ns, q->ordinal};
+    IPW_GROW(l->calls.all, l->calls.cap, l->calls.n + 1);
+    while (i > l->calls.first && l->calls.all[i - 1].t_ns > since_ns) i--;
+    memmove(l->calls.all + i + 1, l->calls.all + i, (l->calls.n++ - i) * sizeof *l->calls.all);
+    l->calls.all[i] = (struct ledger_look){since_ns, q->ordinal};
 }
 
 void ipw_ledger_find_complete(struct ipw_ledger *l)
 {
     if (l->share != IPW_SHARE_TOKENS) return;
     l->complete_ns = INT64_MAX;
-    for (; l->first_call < l->n_calls; l->first_call++) {
-        const struct ledger_look *call = &l->calls[l->first_call];
+    for (; l->calls.first < l->calls.n; l->calls.first++) {
+        const struct ledger_look *call = &l->calls.all[l->calls.first];
         struct ledger_query *q = ipw_ledger_query(l, call->query);
 
         /* The query has ended, or its call began at another time. */

@@ -21,7 +21,11 @@
  *
  * `share` is the energy, in 2^-32 microjoules, that a query in flight since the beginning would
  * have by equal slices.  A window that names no query gets the difference of `share` between its
- * ends. */
+ * ends.
+ *
+ * Where queries could use different devices (ipw_ledger_set_scopes()), all this is kept apart for
+ * each group of devices that the same scopes have: a group is a ledger of its own, and the ledger
+ * hands on what it is told, and adds up the answers (ledger_scopes.c). */
 #ifndef IPW_LEDGER_LEDGER_PRIV_H
 #define IPW_LEDGER_LEDGER_PRIV_H
 
@@ -161,13 +165,28 @@ struct ledger_memo {
     } answers[LEDGER_ANSWERS];
 };
 
+/* IPW_SHARE_TOKENS: starts of queries' model calls, in order. */
+struct ledger_calls {
+    struct ledger_look *all;
+    size_t n, cap, first; /* calls before `first` have ended */
+};
+
+struct ledger_scopes;
+
+struct ledger_channel {
+    enum ipw_channel_kind kind; /* as the caller gave it */
+    bool summed;
+    bool is_clock; /* it says how far the times of its row may be off */
+};
+
 struct ipw_ledger {
+    struct ledger_scopes *scopes; /* NULL: every query has all devices */
+    int64_t clock_error_ns;       /* of the stamps of queries, against those of readings */
     struct ledger_memo *memo;
     struct ipw_series **series; /* one for each channel; NULL for an unused one */
     /* A model's energy of a domain without a sensor: middle, least, most. */
     struct ipw_series *model[IPW_DOMAIN_COUNT][3];
-    bool *summed;                         /* is the channel in a sum? */
-    enum ipw_channel_kind *channel_kinds; /* as the caller gave them */
+    struct ledger_channel *channels;
     size_t n_channels;
     struct ledger_line *lines; /* in order of domain */
     size_t n_lines;
@@ -188,8 +207,7 @@ struct ipw_ledger {
     size_t n_ends, cap_ends;
     struct ledger_look *looks; /* when a query started or may have changed its kind, in order */
     size_t n_looks, cap_looks;
-    struct ledger_look *calls; /* IPW_SHARE_TOKENS: starts of queries' model calls, in order */
-    size_t n_calls, cap_calls, first_call; /* calls before `first_call` have ended */
+    struct ledger_calls calls;
     struct ipw_phase_line line;
     enum ipw_share share;
     double alpha;
@@ -277,10 +295,41 @@ struct ipw_figure ipw_ledger_by_lines(const struct ipw_ledger *l,
                                       const struct ipw_ledger_question *q);
 struct ipw_figure ipw_ledger_by_samples(const struct ipw_ledger *l,
                                         const struct ipw_ledger_question *q);
+/* Adds a device's figure to the sum. */
+void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first);
 /* Adds a model's estimate to a domain's figure that is unknown and has no estimate. */
 struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domain domain,
                                       int64_t t0_ns, int64_t t1_ns, struct ipw_figure f);
 #define IPW_LEDGER_WINDOW_SLACK_NS 2000000 /* 2 ms */
 bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns);
+/* ipw_series_bounds(), widened by the error of the clock. */
+void ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
+                       int64_t *below_uj, int64_t *above_uj);
+
+/* ledger_scopes.c: the functions of ledger.h for a ledger with scopes. */
+void ipw_ledger_scopes_free(struct ledger_scopes *s);
+void ipw_ledger_scopes_row(struct ledger_scopes *s, size_t first, size_t n, int64_t t_ns,
+                           const int64_t *values);
+void ipw_ledger_scopes_break(struct ledger_scopes *s, const char *reason);
+void ipw_ledger_scopes_lose(struct ledger_scopes *s, size_t channel, const char *reason);
+void ipw_ledger_scopes_close(struct ledger_scopes *s, int64_t t_ns);
+void ipw_ledger_scopes_trim(struct ledger_scopes *s, int64_t before_ns);
+void ipw_ledger_scopes_remember(const struct ledger_scopes *s, bool on);
+void ipw_ledger_scopes_end(struct ledger_scopes *s, int64_t query, int64_t t_ns);
+void ipw_ledger_scopes_phase(struct ledger_scopes *s, int64_t query, const struct ledger_phase *p);
+void ipw_ledger_scopes_tokens(struct ledger_scopes *s, int64_t query,
+                              const struct ledger_tokens *t);
+int64_t ipw_ledger_scopes_covered_ns(const struct ledger_scopes *s);
+int64_t ipw_ledger_scopes_read_ns(const struct ledger_scopes *s);
+struct ipw_figure ipw_ledger_scopes_figure(const struct ipw_ledger *l,
+                                           const struct ipw_ledger_question *q);
+void ipw_ledger_scopes_figures(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
+                               const int64_t *t, size_t n, struct ipw_figure *out);
+struct ipw_account ipw_ledger_scopes_account(const struct ipw_ledger *l,
+                                             const struct ipw_ledger_question *q);
+/* The series of the question's devices; returns their number, at most n_lines of all groups. */
+size_t ipw_ledger_scopes_series(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
+                                const struct ipw_series **out);
+size_t ipw_ledger_scopes_lines(const struct ledger_scopes *s);
 
 #endif

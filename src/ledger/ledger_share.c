@@ -254,7 +254,7 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
         mark = &line->marks[k];
         *mark = k ? step(line, mark[-1], l->edges[k].t_ns, l->edges[k - 1].in_flight)
                   : mark_before_edges(line, l->edges[0].t_ns);
-        ipw_series_bounds(line->series, l->edges[k].t_ns, &mark->below, &mark->above);
+        ipw_ledger_bounds(l, line, l->edges[k].t_ns, &mark->below, &mark->above);
         carry_sums(l, line, k);
         line->settled++;
         if (k) {

@@ -54,7 +54,7 @@ static void trim_series(struct ipw_ledger *l, int64_t before_ns)
         if (t < least) least = t;
     }
     for (size_t i = 0; i < l->n_channels; i++) {
-        if (l->series[i] && !l->summed[i]) ipw_series_trim(l->series[i], least);
+        if (l->series[i] && !l->channels[i].summed) ipw_series_trim(l->series[i], least);
     }
     ipw_phase_line_trim(&l->line, least);
 }
@@ -63,6 +63,7 @@ void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
 {
     size_t drop = ipw_ledger_edge_at(l, before_ns), kinds = ipw_ledger_kinds(l);
 
+    if (l->scopes) ipw_ledger_scopes_trim(l->scopes, before_ns);
     if (drop == SIZE_MAX) return; /* all before the first query; the totals need it */
     trim_series(l, before_ns);
     /* An edge can be dropped only if two later edges have their sums on every device: the effect of

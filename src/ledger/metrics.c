@@ -34,6 +34,7 @@ struct ipw_metrics *ipw_metrics_new(const struct ipw_channel *channels, size_t n
     m->lines = ipw_calloc(n_channels + 1, sizeof *m->lines);
     for (size_t i = 0; i < n_channels; i++) {
         if (channels[i].kind != IPW_CHANNEL_METRIC) continue;
+        if (!strcmp(channels[i].unit, IPW_UNIT_CLOCK)) continue; /* of the readings themselves */
         m->lines[m->n++] = (struct line){.name = ipw_strdup(channels[i].name),
                                          .unit = ipw_strdup(channels[i].unit),
                                          .channel = i};

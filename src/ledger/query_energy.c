@@ -41,25 +41,24 @@ static double outward(double j, double (*to)(double))
     return (fabs(uj - near_uj) <= 1e-9 * fmax(fabs(uj), 1) ? near_uj : to(uj)) / 1e6;
 }
 
-static double to_millionth(double x) { return nearbyint(x * 1e6) / 1e6; }
-
-/* A bound is no more exact than the readings are, and all its digits make a line a fifth longer.
- * Rounded here, a figure is the same in memory and in the file. */
+/* A bound or a share is no more exact than the readings are, and all its digits make a line a fifth
+ * longer.  Rounded here, a figure is the same in memory and in the file. */
 static struct ipw_figure rounded(struct ipw_figure f)
 {
     f.lo_j = outward(f.lo_j, floor);
     f.hi_j = outward(f.hi_j, ceil);
-    f.coverage = to_millionth(f.coverage);
-    f.split_fraction = to_millionth(f.split_fraction);
+    f.coverage = nearbyint(f.coverage * 1e6) / 1e6;
+    f.split_fraction = nearbyint(f.split_fraction * 1e4) / 1e4;
     return f;
 }
 
+/* A domain only: who asks for one device's part in a span can ask the ledger. */
 static void fill_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
                        const struct ipw_ledger *ledger, const struct column *c)
 {
-    for (size_t k = 0; k < turn->n_spans; k++) {
+    for (size_t k = 0; c->device == IPW_LEDGER_ALL && k < turn->n_spans; k++) {
         struct ipw_span *span = &turn->spans[k];
-        struct ipw_figure *f = cell(c, span->energy, span->devices);
+        struct ipw_figure *f = &span->energy[c->ask.domain];
         struct ipw_ledger_question ask = c->ask;
 
         if (!ipw_query_energy_of_model(q, ask.domain) && span->kind <= IPW_SPAN_DECODE) {
@@ -95,16 +94,19 @@ static void fill_column(struct ipw_query_trace *q, const struct ipw_ledger *ledg
     }
 }
 
-static void fill_power(struct ipw_query_trace *q, const struct ipw_ledger *ledger,
+static void fill_power(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query,
                        enum ipw_domain d)
 {
-    ipw_ledger_power(ledger, d, q->start_ns, q->end_ns, &q->power[d]);
+    struct ipw_ledger_question ask = {query, d, .device = IPW_LEDGER_ALL, q->start_ns, q->end_ns};
+
+    ipw_ledger_power(ledger, ask, &q->power[d]);
     q->power_mean_w[d] = q->power[d].avg_w;
     for (size_t i = 0; i < q->n_turns; i++) {
         struct ipw_turn *turn = &q->turns[i];
 
-        ipw_ledger_mean_power(ledger, d, turn->start_ns, turn->end_ns, &turn->power_mean_w[d],
-                              &turn->power_peak_w[d]);
+        ask.t0_ns = turn->start_ns;
+        ask.t1_ns = turn->end_ns;
+        ipw_ledger_mean_power(ledger, ask, &turn->power_mean_w[d], &turn->power_peak_w[d]);
     }
 }
 
@@ -117,7 +119,7 @@ static int by_name(const void *a, const void *b)
     return x->domain != y->domain ? (x->domain > y->domain ? 1 : -1) : strcmp(x->name, y->name);
 }
 
-static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *ledger)
+static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *ledger, int64_t query)
 {
     size_t cap = 0;
 
@@ -125,6 +127,7 @@ static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *led
         size_t n = ipw_ledger_devices(ledger, (enum ipw_domain)d);
 
         for (size_t i = 0; n > 1 && i < n; i++) {
+            if (!ipw_ledger_query_sees(ledger, query, (enum ipw_domain)d, i)) continue;
             IPW_GROW(q->devices, cap, q->n_devices + 1);
             q->devices[q->n_devices++] = (struct ipw_device){
                 ipw_strdup(ipw_ledger_device_name(ledger, (enum ipw_domain)d, i)),
@@ -134,21 +137,12 @@ static void list_devices(struct ipw_query_trace *q, const struct ipw_ledger *led
     if (q->n_devices) qsort(q->devices, q->n_devices, sizeof *q->devices, by_name);
 }
 
-static void add_span_devices(struct ipw_turn *turn, size_t n)
-{
-    for (size_t k = 0; k < turn->n_spans; k++)
-        turn->spans[k].devices = ipw_calloc(n, sizeof *turn->spans[k].devices);
-}
-
 static void add_devices(struct ipw_query_trace *q)
 {
     q->device_energy = ipw_calloc(q->n_devices, sizeof *q->device_energy);
     q->device_before = ipw_calloc(q->n_devices, sizeof *q->device_before);
-    add_span_devices(&q->before, q->n_devices);
-    for (size_t i = 0; i < q->n_turns; i++) {
+    for (size_t i = 0; i < q->n_turns; i++)
         q->turns[i].devices = ipw_calloc(q->n_devices, sizeof *q->turns[i].devices);
-        add_span_devices(&q->turns[i], q->n_devices);
-    }
 }
 
 size_t ipw_query_energy_device(const struct ipw_ledger *ledger, const struct ipw_device *device)
@@ -180,9 +174,9 @@ void ipw_query_energy_fill(struct ipw_query_trace *trace, const struct ipw_ledge
         struct column c = {{query, (enum ipw_domain)d, .device = IPW_LEDGER_ALL}, IPW_LEDGER_ALL};
 
         fill_column(trace, ledger, &c, edges, parts);
-        fill_power(trace, ledger, (enum ipw_domain)d);
+        fill_power(trace, ledger, query, (enum ipw_domain)d);
     }
-    list_devices(trace, ledger);
+    list_devices(trace, ledger, query);
     if (trace->n_devices) add_devices(trace);
     for (size_t k = 0; k < trace->n_devices; k++) {
         const struct ipw_device *device = &trace->devices[k];

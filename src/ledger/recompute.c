@@ -72,7 +72,8 @@ static int finish_covered(struct job *j, struct ipw_err *err)
 
     if (!j->options->share) return 0;
     while (!rc && (index = first_over(j)) != SIZE_MAX &&
-           j->queries[index].end_ns <= ipw_ledger_covered_ns(j->ledger)) {
+           j->queries[index].end_ns <=
+               ipw_ledger_query_covered_ns(j->ledger, ipw_feed_ordinal(j->feed, (int32_t)index))) {
         rc = finish_query(j, index, false, err);
     }
     return rc;
@@ -184,6 +185,8 @@ static int open_segment(struct job *j, const struct ipw_json *run_start, const s
     if (j->options->share) s->rules.share = *j->options->share;
     j->ledger = ipw_ledger_rules_open(&s->rules, j->power.channels, j->power.n_channels);
     j->feed = ipw_feed_new(j->ledger);
+    ipw_ledger_scopes_read(j->ledger, j->power.channels, j->power.n_channels,
+                           ipw_json_get(run_start, "data"));
     ipw_feed_describe(j->feed, j->power.channels, j->power.n_channels, s->rules.lm_remote);
     return 0;
 }
@@ -315,25 +318,11 @@ static int find_ends(struct job *j, const char *path, struct ipw_err *err)
     return rc < 0 ? rc : 0;
 }
 
-/* The ledger looks into the data of few events: into none of a request, a reply or a tool call,
- * which are most of the file. */
-static bool needs_data(const struct ipw_json *doc)
-{
-    const char *event = ipw_json_str(ipw_json_get(doc, "event"), "");
-
-    return !strcmp(event, "run_start") || !strcmp(event, "query_start") || !strcmp(event, "note");
-}
-
 static int take_line(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
-    static const char *const data[] = {"data", NULL};
     struct ipw_json *doc;
-    int rc = ipw_json_parse_without(&doc, line->text, line->n, data, err);
+    int rc = ipw_event_parse(&doc, line->text, line->n, err);
 
-    if (!rc && needs_data(doc)) {
-        ipw_json_free(doc);
-        rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
-    }
     if (rc) return rc;
     rc = take_event(j, doc, err);
     ipw_json_free(doc);

@@ -2,8 +2,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "json/write.h"
 #include "trace/saved_clock.h"
 
@@ -171,4 +173,61 @@ void ipw_ledger_rules_read(struct ipw_ledger_rules *out, const struct ipw_json *
     }
     out->lm_remote = ipw_json_bool(ipw_json_get(data, "lm_remote"), false);
     ipw_share_parse(&out->share, ipw_json_str(ipw_json_get(data, "share"), "equal"), NULL);
+}
+
+/* ---- scopes ---- */
+
+void ipw_ledger_scopes_write(struct ipw_buf *out, const struct ipw_ledger_scope *scopes, size_t n,
+                             const struct ipw_channel *channels, size_t n_channels)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < n; i++) {
+        ipw_jw_obj(&w);
+        ipw_jw_key(&w, "channels");
+        ipw_jw_arr(&w);
+        for (size_t c = 0; c < n_channels; c++)
+            if (scopes[i].channels[c]) ipw_jw_str(&w, channels[c].name);
+        ipw_jw_arr_end(&w);
+        ipw_jw_kstr(&w, "clock", scopes[i].clock);
+        ipw_jw_kint(&w, "clock_error_ns", scopes[i].clock_error_ns);
+        ipw_jw_kint(&w, "end_ns", scopes[i].end_ns);
+        ipw_jw_kint(&w, "start_ns", scopes[i].start_ns);
+        ipw_jw_obj_end(&w);
+    }
+    ipw_jw_arr_end(&w);
+}
+
+static bool *read_channels(const struct ipw_json *names, const struct ipw_channel *channels,
+                           size_t n_channels)
+{
+    bool *has = ipw_calloc(n_channels + 1, sizeof *has);
+
+    for (const struct ipw_json *name = ipw_json_first(names); name; name = ipw_json_next(name))
+        for (size_t c = 0; c < n_channels; c++)
+            has[c] |= !strcmp(ipw_json_str(name, ""), channels[c].name);
+    return has;
+}
+
+void ipw_ledger_scopes_read(struct ipw_ledger *ledger, const struct ipw_channel *channels,
+                            size_t n_channels, const struct ipw_json *data)
+{
+    const struct ipw_json *list = ipw_json_get(data, "scopes");
+    size_t n = 0;
+    struct ipw_ledger_scope *scopes;
+
+    if (!ipw_json_count(list)) return;
+    scopes = ipw_calloc(ipw_json_count(list), sizeof *scopes);
+    for (const struct ipw_json *s = ipw_json_first(list); s; s = ipw_json_next(s))
+        scopes[n++] = (struct ipw_ledger_scope){
+            .channels = read_channels(ipw_json_get(s, "channels"), channels, n_channels),
+            .start_ns = ipw_json_int(ipw_json_get(s, "start_ns"), 0),
+            .end_ns = ipw_json_int(ipw_json_get(s, "end_ns"), 0),
+            .clock = ipw_json_str(ipw_json_get(s, "clock"), ""),
+            .clock_error_ns = ipw_json_int(ipw_json_get(s, "clock_error_ns"), 0)};
+    ipw_ledger_set_scopes(ledger, channels, scopes, n);
+    for (size_t i = 0; i < n; i++) free(scopes[i].channels);
+    free(scopes);
 }

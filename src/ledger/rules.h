@@ -34,6 +34,13 @@ int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err);
  * domain with a remote channel in its sum. */
 struct ipw_ledger *ipw_ledger_rules_open(struct ipw_ledger_rules *rules,
                                          struct ipw_channel *channels, size_t n_channels);
+/* For the ledger of a merged run: passes the scopes of the run_start, if it has any.  After
+ * ipw_ledger_rules_open(), with the same channels. */
+void ipw_ledger_scopes_read(struct ipw_ledger *ledger, const struct ipw_channel *channels,
+                            size_t n_channels, const struct ipw_json *data);
+/* Appends a JSON array. */
+void ipw_ledger_scopes_write(struct ipw_buf *out, const struct ipw_ledger_scope *scopes, size_t n,
+                             const struct ipw_channel *channels, size_t n_channels);
 /* Passes the idle power to the ledger. */
 void ipw_ledger_rules_baseline(const struct ipw_ledger_rules *rules, struct ipw_ledger *ledger);
 /* Copies the ledger's reasons for domains without a channel in their sum. */

@@ -126,7 +126,8 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
                                       .raw = value,
                                       .chain = s->last.chain + 1,
                                       .reads = s->last.reads + 1,
-                                      .early_ns = narrow(age_ns(s))};
+                                      .early_ns = narrow(age_ns(s) + s->clock_ns),
+                                      .late_ns = narrow(s->clock_ns)};
     int64_t from_ns;
 
     /* A counter that fell silent is known up to its last change. */
@@ -192,6 +193,7 @@ static void push_repeat(struct ipw_series *s, struct ipw_series_sample *reading)
         reading->t_ns - s->pace.last_change_ns > 2 * s->channel.period_ns)
         s->pace.repeated = true;
     as_old_as_its_sample(s, reading);
+    reading->late_ns = narrow(s->clock_ns);
     s->last = *reading;
 }
 
@@ -216,6 +218,8 @@ static void publish(const struct ipw_series *s, struct ipw_series_sample *sample
     }
     /* The first new value after a silence may have been published a period ago. */
     if (after_silence && sample->early_ns < age_ns(s)) sample->early_ns = narrow(age_ns(s));
+    sample->early_ns = narrow(sample->early_ns + s->clock_ns);
+    sample->late_ns = narrow(sample->late_ns + s->clock_ns);
 }
 
 /* Learns the period from a change; true if the counter had stood still for longer than that. */
@@ -255,7 +259,7 @@ static void correct_first(struct ipw_series *s)
     struct ipw_series_sample *x = s->head.n ? s->head.samples : s->samples + s->first;
 
     if (s->pace.changes != 1 || x->chain != s->last.chain) return;
-    if (x->early_ns < age_ns(s)) x->early_ns = narrow(age_ns(s));
+    if (x->early_ns < age_ns(s) + s->clock_ns) x->early_ns = narrow(age_ns(s) + s->clock_ns);
 }
 
 static void push_change(struct ipw_series *s, const struct ipw_series_sample *reading)
@@ -271,6 +275,7 @@ static void push_change(struct ipw_series *s, const struct ipw_series_sample *re
     s->pace.before_change_ns = s->last.t_ns;
     s->last = *reading;
     as_old_as_its_sample(s, &s->last);
+    s->last.late_ns = narrow(s->clock_ns);
     s->pace.last_change_ns = reading->t_ns;
     s->pace.changes++;
     s->pace.repeated = s->asleep = false;
@@ -281,7 +286,7 @@ void ipw_series_sleep(struct ipw_series *s)
     if (s->channel.kind != IPW_CHANNEL_COUNTER || !s->n) return;
     s->asleep = true;
     if (s->last.t_ns <= s->samples[s->n - 1].t_ns) return;
-    s->last.early_ns = 0;
+    s->last.early_ns = narrow(s->clock_ns);
     s->last.slept = true;
     ipw_series_add(s, &s->last);
     s->pace.last_change_ns = s->pace.before_change_ns = s->last.t_ns;
@@ -357,8 +362,11 @@ void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value)
     s->failing_since_ns = INT64_MIN;
     s->lost = false;
     if (s->n == 0) {
-        struct ipw_series_sample zero = {
-            .t_ns = t_ns, .raw = value, .reads = 1, .early_ns = narrow(age_ns(s))};
+        struct ipw_series_sample zero = {.t_ns = t_ns,
+                                         .raw = value,
+                                         .reads = 1,
+                                         .early_ns = narrow(age_ns(s) + s->clock_ns),
+                                         .late_ns = narrow(s->clock_ns)};
         ipw_series_add(s, &zero);
         s->last = zero;
         s->pace.last_change_ns = s->pace.before_change_ns = t_ns;
@@ -372,6 +380,12 @@ void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value)
     } else {
         ipw_series_push_gauge(s, t_ns, value);
     }
+}
+
+void ipw_series_clock(struct ipw_series *s, int64_t half_ns)
+{
+    s->clock_ns = half_ns;
+    if (half_ns > s->most_clock_ns) s->most_clock_ns = half_ns;
 }
 
 void ipw_series_cut(struct ipw_series *s, const char *reason)

@@ -115,6 +115,9 @@ struct ipw_series {
     struct ipw_series_pace pace;
     int64_t failing_since_ns; /* first failed read since `last`; INT64_MIN: none */
     int64_t last_failed_ns;
+    /* How far the times of readings may be off, on either side: of those that come, and the most so
+     * far (sources/stream.h). */
+    int64_t clock_ns, most_clock_ns;
     int64_t doubt_ns;     /* how much older its values may be than they look (ledger/lag.h) */
     uint32_t gauge_chain; /* of a replaced counter: chains from here on belong to a gauge */
     uint32_t most_w;      /* channel.max_w, or more if more was seen */
@@ -133,6 +136,8 @@ void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel);
 void ipw_series_release(struct ipw_series *s);
 /* Times must increase (others are refused); IPW_NO_VALUE is counted and skipped. */
 void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value);
+/* How far the times of the readings that follow may be off. */
+void ipw_series_clock(struct ipw_series *s, int64_t half_ns);
 /* Drops samples that only matter before `before_ns`; keeps one at or before it. */
 void ipw_series_trim(struct ipw_series *s, int64_t before_ns);
 /* Keeps instants up to `until_ns` answerable regardless of trimming.  For the start of a run, from

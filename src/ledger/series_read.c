@@ -319,7 +319,7 @@ static void span_of_gauge(const struct ipw_series *s, const struct place *p0,
                           const struct place *p1, struct ipw_figure *f)
 {
     int64_t step = ipw_series_gauge_step_ns(s), window = s->channel.window_ns;
-    int64_t half = (window > 0 ? window : step) / 2 + step * 5 / 4;
+    int64_t half = (window > 0 ? window : step) / 2 + step * 5 / 4 + s->most_clock_ns;
     double seen = window > 0 && window < step ? (double)window / (double)step : 1;
     double length = (double)(p1->t_ns - p0->t_ns) / 1e9, most_w = (double)ipw_series_most_w(s);
     double still = still_s(s, p0->t_ns, p1->t_ns), unseen, blur;

@@ -123,6 +123,8 @@ const struct ipw_chat_reply *ipw_chat_fold_so_far(const struct ipw_chat_fold *fo
 int ipw_chat_fold_end(struct ipw_chat_fold *fold, struct ipw_chat_reply *out, struct ipw_err *err);
 void ipw_chat_reply_release(struct ipw_chat_reply *reply);
 
+/* Whether an error of this type or text says that the request is longer than the context. */
+bool ipw_chat_error_is_context(const char *type, const char *text);
 /* Reads an error body of a known form into one line ("model 'x' not found").  Of an unknown form it
  * takes up to 500 bytes.  `type` receives the error's type or code, or "". */
 void ipw_chat_error_text(char *text, size_t text_size, char *type, size_t type_size,

@@ -101,6 +101,27 @@ static bool read_detail(struct ipw_chat_error *out, const struct ipw_json *detai
     return true;
 }
 
+bool ipw_chat_error_is_context(const char *type, const char *text)
+{
+    static const char *const types[] = {"context_length_exceeded", "exceed_context_size_error"};
+    static const char *const texts[] = {
+        "maximum context length",  /* vLLM, OpenAI */
+        "available context size",  /* llama.cpp */
+        "exceeds the context",     /* Ollama, LM Studio */
+        "longer than the model's", /* SGLang */
+        "context window",          /* LiteLLM and others */
+        "prompt is too long",      /* Anthropic's compatible API */
+        "input length and `max_tokens` exceed",
+        "input is longer than the context",
+    };
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(type, types[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcasestr(text, texts[i])) return true;
+    return false;
+}
+
 bool ipw_chat_error_read(struct ipw_chat_error *out, const struct ipw_json *root)
 {
     const struct ipw_json *error = ipw_json_get(root, "error");

@@ -194,6 +194,7 @@ static enum ipw_code code_of(enum ipw_lm_outcome outcome)
     case IPW_LM_TIMEOUT: return IPW_ETIMEOUT;
     case IPW_LM_HTTP_ERROR:
     case IPW_LM_SERVER_ERROR: return IPW_EHTTP;
+    case IPW_LM_CONTEXT_FULL: return IPW_ECONTEXT;
     case IPW_LM_BAD_REPLY: return IPW_EPARSE;
     case IPW_LM_TOO_LARGE: return IPW_ELIMIT;
     case IPW_LM_CANCELLED: return IPW_ECANCELLED;
@@ -209,7 +210,7 @@ static void call_over(struct ipw_llm_call *call, const struct ipw_lm_facts *fact
 
     if (!ok) {
         ipw_fail(&err, code_of(facts->outcome), "%s", facts->error ? facts->error : "failed");
-        if (err.code == IPW_EHTTP) err.detail = facts->status;
+        if (err.code == IPW_EHTTP || err.code == IPW_ECONTEXT) err.detail = facts->status;
     }
     call->busy++;
     call->on.on_done(call->on.ud, err.code, ok ? reply : NULL, ok ? NULL : &err,

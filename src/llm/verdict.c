@@ -88,6 +88,19 @@ static bool asks_for_other_options(const char *body, size_t n)
     return memmem(body, n, "stream_options", 14) || memmem(body, n, "include_usage", 13);
 }
 
+/* The statuses with which servers refuse a request as too long. */
+static bool status_of_context(int status)
+{
+    return status == 400 || status == 413 || status == 422 || status == 500;
+}
+
+static void judge_context(struct ipw_llm_verdict *out)
+{
+    out->outcome = IPW_LM_CONTEXT_FULL;
+    out->err.code = IPW_ECONTEXT;
+    out->retryable = false; /* the same request would be refused again */
+}
+
 static void judge_status(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e)
 {
     char text[400], type[64];
@@ -117,6 +130,7 @@ static void judge_status(struct ipw_llm_verdict *out, const struct ipw_llm_evide
     else
         tell(out, e, IPW_EHTTP, NULL, "HTTP %d%s%s", e->status, colon, text);
     out->err.detail = e->status;
+    if (status_of_context(e->status) && ipw_chat_error_is_context(type, text)) judge_context(out);
 }
 
 bool ipw_llm_is_loading(const struct ipw_llm_evidence *e)
@@ -140,6 +154,7 @@ static void judge_error_inside(struct ipw_llm_verdict *out, const struct ipw_llm
     tell(out, e, IPW_EHTTP, NULL, "the server reports: %s",
          *r->error ? r->error : "an error without a message");
     out->err.detail = r->error_code;
+    if (!e->token_seen && ipw_chat_error_is_context(type, r->error)) judge_context(out);
 }
 
 static void judge_not_the_api(struct ipw_llm_verdict *out, const struct ipw_llm_evidence *e)

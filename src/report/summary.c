@@ -357,6 +357,7 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     for (size_t i = 0; i < q->n_turns; i++) {
         if (q->turns[i].attempts > 1) s->retries += q->turns[i].attempts - 1;
         count_provenance(s, q->turns[i].energy);
+        s->trimmed += q->turns[i].context_trimmed_bytes > 0;
         add_call(s, &q->turns[i]);
     }
     count_provenance(s, q->energy_before);
@@ -391,8 +392,11 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
 
 void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
 {
-    *t = (struct ipw_totals){
-        .queries = s->n, .retries = s->retries, .malformed = s->malformed, .accuracy = NAN};
+    *t = (struct ipw_totals){.queries = s->n,
+                             .retries = s->retries,
+                             .malformed = s->malformed,
+                             .trimmed = s->trimmed,
+                             .accuracy = NAN};
     sum_start(&t->input_tokens);
     sum_start(&t->output_tokens);
     sum_start(&t->total_tokens);

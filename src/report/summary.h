@@ -116,7 +116,7 @@ struct ipw_summary {
     size_t n_outcomes, cap_outcomes;
     struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];
     struct ipw_judge_sums judge;
-    int64_t retries, malformed;
+    int64_t retries, malformed, trimmed; /* trimmed: turns whose context was shortened */
     /* Joules of turns (and of the time before them) by provenance. */
     double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT];
     char reason[IPW_DOMAIN_COUNT][48];      /* of the first query without an energy value, or "" */
@@ -184,13 +184,13 @@ struct ipw_summary_run {
                               .wall_s = NAN,                                                       \
                               .planned = -1})
 
-/* For a part of the rows the sums of struct ipw_summary_sums are unknown; retries and malformed
- * replies are always those of the whole. */
+/* For a part of the rows the sums of struct ipw_summary_sums are unknown; retries, malformed
+ * replies and shortened contexts are always those of the whole. */
 struct ipw_totals {
     size_t queries, completed, resolved, unresolved, unscorable, unscored, failed, timed_out;
     size_t interrupted; /* stopped with the run; the others without an answer have failed */
     size_t turns, tools;
-    int64_t retries, malformed;
+    int64_t retries, malformed, trimmed;
     struct ipw_sum input_tokens, output_tokens, total_tokens, cost_usd;
     struct ipw_sum energy[IPW_DOMAIN_COUNT];
     struct ipw_sum estimated[IPW_DOMAIN_COUNT]; /* with estimates for unknown values */

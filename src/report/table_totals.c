@@ -221,6 +221,10 @@ static void put_calls(struct ipw_table_block *b)
         ipw_table_dot(b);
         plural(b, (double)b->t.malformed, "malformed reply", "malformed replies");
     }
+    if (b->t.trimmed) {
+        ipw_table_dot(b);
+        plural(b, (double)b->t.trimmed, "shortened context", "shortened contexts");
+    }
     ipw_table_line(b, "calls");
 }
 

@@ -306,6 +306,7 @@ static void put_totals(struct ipw_jw *w, const struct ipw_totals *t,
     ipw_jw_obj(w);
     ipw_jw_knum(w, "accuracy", t->accuracy);
     ipw_jw_kint(w, "completed", (int64_t)t->completed);
+    if (t->trimmed) ipw_jw_kint(w, "context_trimmed_turns", t->trimmed);
     put_sum(w, "cost_usd", &t->cost_usd, true);
     put_sum(w, "cpu_energy_joules", &t->energy[IPW_DOMAIN_CPU], true);
     put_sum(w, "dram_energy_joules", &t->energy[IPW_DOMAIN_DRAM], true);

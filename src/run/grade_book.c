@@ -152,10 +152,10 @@ static int apply(const struct settling *s, const struct ipw_grade_place *place,
     if (rc > 0) rc = ipw_json_parse(&doc, line.text, line.n, NULL, err);
     if (rc) return rc;
     patch = ipw_json_text(ipw_json_get(doc, "patch"));
-    ipw_json_patch_without(out, trace, patch,
-                           ipw_json_int(ipw_json_get(doc, "grader"), 0) == IPW_GRADER_JUDGE
-                               ? of_judge
-                               : (const char *const[]){NULL});
+    ipw_json_merge_patch(out, trace, patch,
+                         ipw_json_int(ipw_json_get(doc, "grader"), 0) == IPW_GRADER_JUDGE
+                             ? of_judge
+                             : (const char *const[]){NULL});
     ipw_json_free(doc);
     free(patch);
     return 0;

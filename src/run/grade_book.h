@@ -28,7 +28,7 @@ int ipw_grade_book_open(struct ipw_grade_book *book, struct ipw_rundir *dir, str
 /* Whether an earlier process found this verdict. */
 bool ipw_grade_book_has(const struct ipw_grade_book *book, const char *id, int epoch,
                         enum ipw_grader grader);
-/* `patch`: a JSON object with sorted keys of the trace. */
+/* `patch`: a JSON object with sorted keys of the trace; null: it has none. */
 int ipw_grade_book_add(struct ipw_grade_book *book, const char *id, int epoch,
                        enum ipw_grader grader, const char *patch, struct ipw_err *err);
 /* Puts the verdicts into traces.jsonl, unless there are none. */

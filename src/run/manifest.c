@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "energy/hardware.h"
+#include "io/cgroup.h"
 #include "json/write.h"
 #include "run/conceal.h"
 #include "run/segment.h"
@@ -42,6 +43,14 @@ static void put_sub_model(struct ipw_jw *w, const struct ipw_sub_model_options *
     ipw_jw_kstr(w, "model", o->model);
     ipw_jw_kstr(w, "url", o->url);
     ipw_jw_obj_end(w);
+}
+
+/* What stands between a tool's program and the machine; NULL: no program is started. */
+static const char *wall_of(const struct ipw_host_grants *grants)
+{
+    if (!grants->may_start) return NULL;
+    if (!grants->sandbox) return "none";
+    return ipw_cgroup_parent() ? "bubblewrap+cgroup" : "bubblewrap";
 }
 
 void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
@@ -98,7 +107,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_pacing_write(w, &o->data.pacing);
     ipw_jw_kstr(w, "sample", o->data.sample);
     ipw_run_grants(&grants, o);
-    ipw_jw_kstr(w, "sandbox", !grants.may_start ? NULL : grants.sandbox ? "bubblewrap" : "none");
+    ipw_jw_kstr(w, "sandbox", wall_of(&grants));
     ipw_jw_key(w, "scripts");
     ipw_scripts_write(w, m->scripts);
     ipw_jw_kstr(w, "search", o->script.search ? o->script.search->name : NULL);
@@ -109,6 +118,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "selection_sha256", m->selection_sha256);
     put_shard(w, &o->data.shard, &m->origin->whole);
     ipw_jw_kstr(w, "share", ipw_share_name(m->sensors->rules.share));
+    ipw_jw_kstr(w, "speech", o->script.speech ? o->script.speech->name : NULL);
     ipw_jw_key(w, "sub_model");
     put_sub_model(w, &o->server.sub);
     ipw_jw_kstr(w, "sync", ipw_sync_name(m->sync));

@@ -203,6 +203,7 @@ static void fill_host(struct ipw_query *q)
         .loop = g->loop,
         .name = id_of(q),
         .start_ns = q->start_ns,
+        .trace = g->trace,
         .workload = q->sinks.seat.workload,
         .model = {.llm = g->llm,
                   .name = g->model,
@@ -222,6 +223,7 @@ static void fill_host(struct ipw_query *q)
                .first_token = first_token,
                .ud = q},
     };
+    q->host.trace.query = q->sinks.query;
 }
 
 struct ipw_query *ipw_query_new(const struct ipw_query_ground *g, size_t index,

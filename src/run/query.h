@@ -22,6 +22,7 @@ struct ipw_query_ground {
     const char *sub_model;
     const struct ipw_agent_options *agent;
     struct ipw_host_grants grants; /* of every query */
+    struct ipw_host_trace trace;   /* but for the query's number */
     const struct ipw_agent_info *info;
     const struct ipw_agent_config *config;
     struct ipw_dataset *cases;

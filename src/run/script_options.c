@@ -20,6 +20,9 @@ const struct ipw_opt ipw_script_option_rows[] = {
     {"web-via-proxy", 0, IPW_OPT_FLAG, AT(web_via_proxy), NULL, "let tools use the environment's proxy"},
     {"", 0, IPW_OPT_BLOCK, AT(mcp), NULL, NULL, .rows = ipw_mcp_option_rows},
     {"search", 0, IPW_OPT_STR, AT(search_said), "ENGINE|DIR", "engine of web_search: searxng, brave, tavily, serper"},
+    {"speech-url", 0, IPW_OPT_STR, AT(speech_url), "URL", "server that writes down sound files for read_file"},
+    {"speech-model", 0, IPW_OPT_STR, AT(speech_model), "NAME", "its model (default: whisper-1)"},
+    {"speech-key-env", 0, IPW_OPT_STR, AT(speech_key_env), "VAR", "variable with its key (default: no key)", .holds = IPW_HOLDS_KEY_NAME},
     {"read", 0, IPW_OPT_LIST, AT(read), "DIR", "let programs and ipw.sqlite read this folder"},
     {"workspace-size", 0, IPW_OPT_BYTES, AT(workspace_bytes), "SIZE", "bytes in a query's workspace (default: 256M)", 1024, INT64_C(1) << 50},
     {"workspace-files", 0, IPW_OPT_INT, AT(workspace_files), "N", "files and folders in a workspace (default: 10000)", 1, 1000000000},
@@ -56,6 +59,7 @@ void ipw_script_grants(struct ipw_host_grants *out, const struct ipw_script_opti
                                     .no_proc = no_programs(o)};
     out->may_start = !out->no_proc;
     if (o->search && (o->search->folder || !o->no_web)) out->search = o->search;
+    if (!o->no_web) out->speech = o->speech;
     if (!o->servers) return;
     out->servers = o->servers->list;
     out->n_servers = o->servers->n;
@@ -78,6 +82,10 @@ int ipw_script_options_servers(struct ipw_script_options *o, struct ipw_err *err
     int rc = ipw_mcp_servers_new(&o->servers, &o->mcp, err);
 
     if (!rc) rc = ipw_search_engine_new(&o->search, o->search_said, err);
+    if (!rc)
+        rc = ipw_speech_server_new(&o->speech, o->speech_url, o->speech_model, o->speech_key_env,
+                                   err);
+    if (!rc && o->speech) add(&o->web_allow, o->speech->host);
     if (!rc && o->search && o->search->host) add(&o->web_allow, o->search->host);
     if (!rc && o->search && o->search->folder) add(&o->read, o->search->folder);
     for (size_t i = 0; !rc && o->servers && i < o->servers->n; i++) {
@@ -110,5 +118,6 @@ void ipw_script_options_release(struct ipw_script_options *o)
     free(o->mcp.files.items);
     ipw_mcp_servers_free(o->servers);
     ipw_search_engine_free(o->search);
+    ipw_search_engine_free(o->speech);
     *o = (struct ipw_script_options){0};
 }

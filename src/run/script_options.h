@@ -21,6 +21,8 @@ struct ipw_script_options {
     struct ipw_opt_list web_allow, read;
     const char *search_said;        /* --search */
     struct ipw_host_server *search; /* see ipw_script_options_servers() */
+    const char *speech_url, *speech_model, *speech_key_env;
+    struct ipw_host_server *speech; /* likewise */
     struct ipw_mcp_options mcp;
     struct ipw_mcp_servers *servers; /* see ipw_script_options_servers() */
     size_t workspace_bytes;          /* 0: IPW_WORKSPACE_BYTES */
@@ -38,8 +40,8 @@ struct ipw_quota ipw_script_quota(const struct ipw_script_options *o);
  * caller's.  The lists stay the options' own. */
 void ipw_script_grants(struct ipw_host_grants *out, const struct ipw_script_options *o);
 void ipw_script_options_apply(const struct ipw_script_options *o);
-/* Reads the MCP servers and the search engine that the options or the environment name, and allows
- * web requests to their hosts.  A command
+/* Reads the MCP servers, the search engine and the server for sound that the options or the
+ * environment name, and allows web requests to their hosts.  A command
  * that has --tools or opens tools calls it after its command line was read. */
 int ipw_script_options_servers(struct ipw_script_options *o, struct ipw_err *err);
 /* The web settings of ipw.http; NULL with --no-web. */

@@ -19,29 +19,30 @@ static const struct engine {
 };
 enum { N_ENGINES = sizeof engines / sizeof *engines };
 
-static int take_url(struct ipw_host_server *s, const char *url, struct ipw_err *err)
+static int take_url(struct ipw_host_server *s, const char *option, const char *url,
+                    struct ipw_err *err)
 {
     const char *host = strstr(url, "://");
     size_t n = host ? strcspn(host + 3, "/?#") : 0;
 
     if (!n || strncmp(url, "http", 4) || memchr(host + 3, '@', n))
-        return ipw_fail(err, IPW_EINVAL, "--search: '%.200s' is no address of a search engine",
-                        url);
+        return ipw_fail(err, IPW_EINVAL, "%s: '%.200s' is no address of a server", option, url);
     s->url = ipw_strdup(url);
     s->host = ipw_asprintf("%.*s", (int)n, host + 3);
     return 0;
 }
 
-/* SearXNG's address is that of its start page. */
-static int take_start_page(struct ipw_host_server *s, const char *url, struct ipw_err *err)
+/* The server's address is that of its start page or its base URL. */
+static int take_start_page(struct ipw_host_server *s, const char *option, const char *url,
+                           const char *below, struct ipw_err *err)
 {
     size_t n = strlen(url);
     char *whole;
     int rc;
 
     while (n && url[n - 1] == '/') n--;
-    whole = ipw_asprintf("%.*s/search", (int)n, url);
-    rc = take_url(s, whole, err);
+    whole = ipw_asprintf("%.*s%s", (int)n, url, below);
+    rc = take_url(s, option, whole, err);
     free(whole);
     return rc;
 }
@@ -56,7 +57,7 @@ static int take_engine(struct ipw_host_server *s, const struct engine *e, const 
         if (!url) url = value;
         if (!url || !*url)
             return ipw_fail(err, IPW_EINVAL, "--search %s: %s is not set", e->name, e->variable);
-        return take_start_page(s, url, err);
+        return take_start_page(s, "--search", url, "/search", err);
     }
     if (!value || !*value)
         return ipw_fail(err, IPW_EINVAL, "--search %s: %s is not set", e->name, e->variable);
@@ -64,7 +65,7 @@ static int take_engine(struct ipw_host_server *s, const struct engine *e, const 
     s->headers = ipw_calloc(3, sizeof *s->headers);
     s->headers[0] = ipw_strdup(e->header);
     s->headers[1] = ipw_asprintf("%s%s", e->prefix, value);
-    return take_url(s, url ? url : e->url, err);
+    return take_url(s, "--search", url ? url : e->url, err);
 }
 
 static int take_named(struct ipw_host_server *s, const char *said, struct ipw_err *err)
@@ -100,6 +101,37 @@ int ipw_search_engine_new(struct ipw_host_server **out, const char *said, struct
         if (value && *value) rc = take_engine(s, &engines[i], NULL, err);
     }
     if (rc || !s->name)
+        ipw_search_engine_free(s);
+    else
+        *out = s;
+    return rc;
+}
+
+int ipw_speech_server_new(struct ipw_host_server **out, const char *url, const char *model,
+                          const char *key_env, struct ipw_err *err)
+{
+    const char *key = key_env ? ipw_keyring_env(key_env) : NULL, *below = "/audio/transcriptions";
+    struct ipw_host_server *s;
+    int rc;
+
+    *out = NULL;
+    if (!url && (model || key_env))
+        return ipw_fail(err, IPW_EINVAL, "--speech-%s: name the server with --speech-url",
+                        model ? "model" : "key-env");
+    if (key_env && !key)
+        return ipw_fail(err, IPW_EINVAL, "--speech-key-env %s: that variable is not set", key_env);
+    if (!url) return 0;
+    s = ipw_calloc(1, sizeof *s);
+    s->name = ipw_strdup(model ? model : "whisper-1");
+    if (key) {
+        ipw_secret_add(key);
+        s->headers = ipw_calloc(3, sizeof *s->headers);
+        s->headers[0] = ipw_strdup("Authorization");
+        s->headers[1] = ipw_asprintf("Bearer %s", key);
+    }
+    if (strstr(url, below)) below = "";
+    rc = take_start_page(s, "--speech-url", url, below, err);
+    if (rc)
         ipw_search_engine_free(s);
     else
         *out = s;

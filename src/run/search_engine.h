@@ -1,7 +1,8 @@
-/* run/search_engine.h: the search engine of the tool web_search (--search, or the environment).
+/* run/search_engine.h: the servers that built-in tools ask.
  *
- * Owns its address and key; scripts know its name only (script/host.h, lib_http.c).  A command line
- * reads it once, after its options. */
+ * The search engine of web_search (--search, or the environment), and the server that turns sound
+ * into text (--speech-url).  Owns their addresses and keys; scripts know their names only
+ * (script/host.h, lib_http.c).  A command line reads them once, after its options. */
 #ifndef IPW_RUN_SEARCH_ENGINE_H
 #define IPW_RUN_SEARCH_ENGINE_H
 
@@ -11,6 +12,10 @@
 /* The engine that `said` names: "NAME", "NAME=URL", or the path of a folder, which has a slash.
  * NULL: the first one whose variable is set; *out is NULL if there is none. */
 int ipw_search_engine_new(struct ipw_host_server **out, const char *said, struct ipw_err *err);
-void ipw_search_engine_free(struct ipw_host_server *engine); /* NULL is fine */
+/* A server with OpenAI's /v1/audio/transcriptions; its name is the model's.  NULL without `url`.
+ * `key_env`: the variable with its key, or NULL. */
+int ipw_speech_server_new(struct ipw_host_server **out, const char *url, const char *model,
+                          const char *key_env, struct ipw_err *err);
+void ipw_search_engine_free(struct ipw_host_server *server); /* of both; NULL is fine */
 
 #endif

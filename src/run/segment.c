@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <unistd.h>
 
 /* What the domains drew while the session went on; NULL: it is not over. */
@@ -62,13 +63,29 @@ static bool read_boot_id(char *out, size_t size)
     return got && out[0];
 }
 
+/* How far the wall clock may be off, as the kernel has it from its time service; -1: unknown. */
+static int64_t clock_error_ns(void)
+{
+    struct timex t = {0};
+    int state = adjtimex(&t);
+
+    return state < 0 || state == TIME_ERROR || (t.status & STA_UNSYNC)
+               ? -1
+               : (int64_t)t.maxerror * IPW_NS_PER_US;
+}
+
 void ipw_segment_put_host(struct ipw_jw *w)
 {
+    int64_t error_ns = clock_error_ns();
     char name[256] = "", boot[64];
 
     ipw_jw_key(w, "host");
     ipw_jw_obj(w);
     ipw_jw_kstr(w, "boot_id", read_boot_id(boot, sizeof boot) ? boot : NULL);
+    if (error_ns >= 0)
+        ipw_jw_kint(w, "clock_error_ns", error_ns);
+    else
+        ipw_jw_knull(w, "clock_error_ns");
     ipw_jw_kstr(w, "name", gethostname(name, sizeof name - 1) ? NULL : name);
     ipw_jw_obj_end(w);
 }

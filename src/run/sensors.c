@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "energy/select.h"
 #include "io/http_get.h"
+#include "io/http_stream.h"
 #include "json/write.h"
 #include "run/sensors_priv.h"
 
@@ -35,9 +36,11 @@ void ipw_sensors_selection(struct ipw_buf *out, const struct ipw_sensor_options 
 
 static int open_set(struct ipw_sensors *s, struct ipw_err *err)
 {
-    struct ipw_source_options so = {.telemetry = (const char *const *)s->o->telemetry.items,
-                                    .gpu = s->o->gpu,
-                                    .fetch = {ipw_http_get, ipw_http_get_release}};
+    struct ipw_source_options so = {
+        .telemetry = (const char *const *)s->o->telemetry.items,
+        .gpu = s->o->gpu,
+        .fetch = {ipw_http_get, ipw_http_get_release},
+        .link = {ipw_http_stream_open, ipw_http_stream_read, ipw_http_stream_close}};
     int rc = ipw_source_set_open_with(&s->sources, &so, err);
 
     for (size_t i = 0; rc == 0 && i < s->sources.n_verdicts; i++) {

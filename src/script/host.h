@@ -109,7 +109,15 @@ struct ipw_host_grants {
     const struct ipw_host_server *servers;
     size_t n_servers;
     const struct ipw_host_server *search; /* the engine of web_search; NULL: there is none */
+    const struct ipw_host_server *speech; /* turns sound into text; NULL: there is none */
     bool leave_out; /* a tool that needs what is not granted is left out; else opening it fails */
+};
+
+/* What makes the ids of this query in a trace (lua/ipw/trace_id.lua). */
+struct ipw_host_trace {
+    const char *folder; /* of the run; NULL: there is none */
+    int64_t wall_ns;    /* when the run began */
+    int session, query; /* their numbers in the run */
 };
 
 /* Callbacks to the application.  Each can be NULL, except `emit` of a recorded query. */
@@ -140,6 +148,7 @@ struct ipw_host {
     const struct ipw_host_worker *worker; /* in a worker process: the calls to the core; or NULL */
     const char *name; /* of the query, for messages; must outlive the program's states; or NULL */
     int64_t start_ns; /* ipw.now() counts from here */
+    struct ipw_host_trace trace;
     struct ipw_host_model model;
     struct ipw_host_grants grants;
     struct ipw_host_callbacks on;

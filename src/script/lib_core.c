@@ -75,6 +75,21 @@ static int now_value(lua_State *L)
 /* now(): seconds since the query began, by the monotonic clock. [0, +1, e] */
 static int run_now(lua_State *L) { return ipw_recorded_effect_call(L, "now", now_value); }
 
+/* trace(): the run's folder, when it began (ns since 1970), the numbers of session and query, the
+ * query's id; nothing outside of a run. [0, +(0|5), m] */
+static int run_trace(lua_State *L)
+{
+    const struct ipw_host *host = ipw_vm_host(L);
+
+    if (!host || !host->trace.folder) return 0;
+    lua_pushstring(L, host->trace.folder);
+    lua_pushinteger(L, host->trace.wall_ns);
+    lua_pushinteger(L, host->trace.session);
+    lua_pushinteger(L, host->trace.query);
+    lua_pushstring(L, host->name);
+    return 5;
+}
+
 /* log(text): a line on stderr under --verbose. [-1, 0, e] */
 static int run_log(lua_State *L)
 {
@@ -82,7 +97,7 @@ static int run_log(lua_State *L)
     return 0;
 }
 
-/* note(name, json): writes the script's own event. [-2, 0, e] */
+/* note(name, json, bytes or nil): writes the script's own event. [-3, 0, e] */
 static int run_note(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
@@ -92,6 +107,7 @@ static int run_note(lua_State *L)
     event.tool.name = name;
     if (ipw_task_in_tool(ipw_vm_of(L))) event.span = ipw_host_next_span(host, true);
     event.payload = luaL_optlstring(L, 2, NULL, &event.payload_len);
+    event.tool.result_bytes = luaL_optinteger(L, 3, 0);
     if (host->on.emit) host->on.emit(host->on.ud, &event);
     return 0;
 }
@@ -228,8 +244,9 @@ static int run_map(lua_State *L)
 
 int ipw_lib_core(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"sleep", run_sleep}, {"now", run_now}, {"log", run_log},
-                                         {"note", run_note},   {"map", run_map}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"sleep", run_sleep}, {"now", run_now},     {"log", run_log}, {"note", run_note},
+        {"map", run_map},     {"trace", run_trace}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

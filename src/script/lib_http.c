@@ -377,7 +377,8 @@ static size_t push_headers(lua_State *L, struct ipw_http_header **out)
     return n;
 }
 
-/* The server that the field `server` names: a number of --mcp, or "search"; NULL without it. */
+/* The server that the field `server` names: a number of --mcp, "search" or "speech"; NULL without
+ * it. */
 static const struct ipw_host_server *find_server(lua_State *L)
 {
     const struct ipw_host *host = ipw_vm_host(L);
@@ -388,11 +389,13 @@ static const struct ipw_host_server *find_server(lua_State *L)
     number = lua_tointeger(L, -1);
     if (host && type == LUA_TSTRING && strcmp(lua_tostring(L, -1), "search") == 0)
         s = host->grants.search;
+    else if (host && type == LUA_TSTRING && strcmp(lua_tostring(L, -1), "speech") == 0)
+        s = host->grants.speech;
     else if (host && number >= 1 && (size_t)number <= host->grants.n_servers)
         s = &host->grants.servers[number - 1];
     lua_pop(L, 1);
     if (type != LUA_TNIL && (!s || !s->url))
-        luaL_error(L, "http: server: this run has no such server (--mcp, --search)");
+        luaL_error(L, "http: server: this run has no such server (--mcp, --search, --speech-url)");
     return type == LUA_TNIL ? NULL : s;
 }
 
@@ -503,10 +506,22 @@ static int http_search(lua_State *L)
     return 2;
 }
 
+/* speech(): the model of --speech-url, or nil. [0, +1, m] */
+static int http_speech(lua_State *L)
+{
+    const struct ipw_host *host = ipw_vm_host(L);
+
+    lua_pushstring(L, host && host->grants.speech ? host->grants.speech->name : NULL);
+    return 1;
+}
+
 int ipw_lib_http(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"request", http_request}, {"escape", http_escape}, {"search", http_search}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"request", http_request},
+                                         {"escape", http_escape},
+                                         {"search", http_search},
+                                         {"speech", http_speech},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -112,20 +112,20 @@ static int text_printable(lua_State *L)
     return 1;
 }
 
-/* inflate(bytes, most, checksum): the unpacked bytes, at most that many, of that CRC-32; or nil and
- * a reason. [-3, +(1|2), e] */
+/* inflate(bytes, most, checksum): the unpacked bytes, at most that many, of that CRC-32 (nil: any);
+ * or nil and a reason. [-3, +(1|2), e] */
 static int text_inflate(lua_State *L)
 {
     size_t n;
     const char *bytes = luaL_checklstring(L, 1, &n);
-    lua_Integer most = luaL_checkinteger(L, 2), checksum = luaL_checkinteger(L, 3);
+    lua_Integer most = luaL_checkinteger(L, 2), checksum = luaL_optinteger(L, 3, -1);
     struct ipw_buf *out = push_buf(L);
     struct ipw_err err;
 
     luaL_argcheck(L, most >= 0 && most <= MAX_TEXT_BYTES, 2, "64 MiB at most");
     ipw_buf_init(out, (size_t)most);
     if (ipw_inflate(out, bytes, n, &err)) return ipw_value_push_failure(L, err.text);
-    if (ipw_inflate_checksum(ipw_buf_str(out), out->len) != (lua_Unsigned)checksum)
+    if (checksum >= 0 && ipw_inflate_checksum(ipw_buf_str(out), out->len) != (lua_Unsigned)checksum)
         return ipw_value_push_failure(L, "the unpacked bytes are not those that were packed");
     lua_pushlstring(L, ipw_buf_str(out), out->len);
     ipw_buf_release(out);

@@ -115,7 +115,7 @@ static const char *one_line(struct ipw_buf *out, const char *text)
 struct answer_op {
     struct ipw_op op;
     struct ipw_host *host;
-    char *outcome, *content;
+    char *outcome, *content, *picture;
     size_t n;
     bool final;
 };
@@ -131,6 +131,7 @@ static void answered(void *ud, const struct ipw_event_line *line)
         op->n = ipw_json_str_len(content);
         op->content = ipw_memdup(ipw_json_str(content, ""), op->n);
         op->final = ipw_json_bool(ipw_json_get(line->data, "final"), false);
+        op->picture = ipw_strdup(ipw_json_get_str(line->data, "picture"));
     }
     ipw_op_done(&op->op);
 }
@@ -148,6 +149,7 @@ static void answer_release(struct ipw_op *base)
 
     free(op->outcome);
     free(op->content);
+    free(op->picture);
 }
 
 static int answer_finish(lua_State *L, struct ipw_op *base)
@@ -161,11 +163,12 @@ static int answer_finish(lua_State *L, struct ipw_op *base)
         lua_pushvalue(L, -1);
     else
         lua_pushnil(L);
-    return 3;
+    lua_pushstring(L, op->picture);
+    return 4;
 }
 
-/* answer(span): outcome, text and final answer of a saved run; nothing if this is not a replay.
- * [-1, +(0|3), e] */
+/* answer(span): outcome, text, final answer and picture of a saved run; nothing if this is not a
+ * replay. [-1, +(0|4), e] */
 static int tool_answer(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -180,8 +183,8 @@ static int tool_answer(lua_State *L)
     return ipw_op_await(L);
 }
 
-/* finish(span, name, call_id, ok, outcome, content, final, whole): the span of the tool call around
- * it, or 0. [-8, +1, e] */
+/* finish(span, name, call_id, ok, outcome, content, final, whole, picture or nil): `picture` is a
+ * file that the model is shown with the result. [-9, 0, e] */
 static int tool_finish(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
@@ -190,7 +193,7 @@ static int tool_finish(lua_State *L)
     bool ok = lua_toboolean(L, 4);
     const char *outcome = luaL_checkstring(L, 5);
     size_t n;
-    const char *content = luaL_checklstring(L, 6, &n);
+    const char *content = luaL_checklstring(L, 6, &n), *picture = luaL_optstring(L, 9, NULL);
     struct ipw_event event = {.kind = IPW_EV_TOOL_END, .t_ns = ipw_now_ns(), .span = (int32_t)span};
     struct ipw_buf data = IPW_BUF(MAX_RECORD_BYTES), why = IPW_BUF(IPW_KIB);
     struct ipw_jw w;
@@ -201,6 +204,7 @@ static int tool_finish(lua_State *L)
     ipw_jw_key(&w, "content");
     ipw_jw_strn(&w, content, n);
     if (lua_toboolean(L, 7)) ipw_jw_kbool(&w, "final", true);
+    if (picture) ipw_jw_kstr(&w, "picture", picture);
     ipw_jw_obj_end(&w);
     if (lua_toboolean(L, 8)) ipw_task_enter_tool(ipw_vm_of(L), -1);
     event.tool = (struct ipw_tool_facts){

@@ -2,8 +2,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "serve/connections.h"
@@ -18,6 +21,20 @@
 
 enum { MAX_PAGE_BYTES = 4 * 1024 * 1024, CONNECTION_BYTES = 32 * 1024 };
 enum { CONNECTIONS_MAX = 64, CLOSING_MAX = 64, IDLE_S = 10 };
+#define BEAT_NS                                                                                    \
+    (2 * IPW_NS_PER_S) /* a line without text, so that a client that went away is noticed */
+enum { STREAMS_MAX = 16, PIECE_BYTES = 16 * 1024, PENDING_BYTES = 1024 * 1024 };
+
+struct stream { /* a connection that reads the stream */
+    struct ipw_listener *listener;
+    struct MHD_Connection *connection;
+    struct ipw_line_reader reader;
+    struct ipw_buf pending; /* lines of which a part was sent */
+    size_t sent;
+    int64_t sent_ns;
+    bool suspended; /* it waits for lines */
+    struct stream *next;
+};
 
 struct ipw_listener {
     const struct ipw_listen_options *options;
@@ -25,6 +42,9 @@ struct ipw_listener {
     struct ipw_visitor_rules visitors;
     struct ipw_connections connections;
     char own_name[256], url[160];
+    pthread_mutex_t lock;   /* over the next two, and `suspended` of each stream */
+    struct stream *streams; /* they belong to their answers */
+    bool closing;
 };
 
 static enum MHD_Result reply(struct MHD_Connection *c, unsigned status, const char *type,
@@ -66,6 +86,127 @@ static void completed(void *cls, struct MHD_Connection *c, void **state,
     ipw_connections_idle(&l->connections, c);
 }
 
+/* ---- the stream ---- */
+
+static void fill(struct stream *s)
+{
+    struct ipw_buf lines = IPW_BUF(PENDING_BYTES);
+    uint64_t first, lost;
+
+    ipw_buf_clear(&s->pending);
+    s->sent = 0;
+    lost = ipw_line_reader_take(&s->reader, s->listener->options->stream->lines, &lines,
+                                PIECE_BYTES, &first);
+    if (lost)
+        ipw_buf_addf(&s->pending, "{\"dropped\":%" PRIu64 ",\"seq\":%" PRIu64 "}\n", lost, first);
+    ipw_buf_add(&s->pending, ipw_buf_str(&lines), lines.len);
+    ipw_buf_release(&lines);
+    if (!s->pending.len && ipw_now_ns() - s->sent_ns > BEAT_NS) ipw_buf_addc(&s->pending, '\n');
+}
+
+static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
+{
+    struct stream *s = cls;
+    size_t n;
+
+    (void)pos;
+    pthread_mutex_lock(&s->listener->lock);
+    if (s->sent == s->pending.len) fill(s);
+    n = s->pending.len - s->sent < max ? s->pending.len - s->sent : max;
+    if (!n && !s->listener->closing) {
+        s->suspended = true;
+        MHD_suspend_connection(s->connection);
+    }
+    pthread_mutex_unlock(&s->listener->lock);
+    if (!n) return s->listener->closing ? MHD_CONTENT_READER_END_OF_STREAM : 0;
+    memcpy(to, s->pending.data + s->sent, n);
+    s->sent += n;
+    s->sent_ns = ipw_now_ns();
+    return (ssize_t)n;
+}
+
+static void free_stream(void *cls)
+{
+    struct stream *s = cls, **at = &s->listener->streams;
+
+    pthread_mutex_lock(&s->listener->lock);
+    while (*at != s) at = &(*at)->next;
+    *at = s->next;
+    pthread_mutex_unlock(&s->listener->lock);
+    ipw_buf_release(&s->pending);
+    free(s);
+}
+
+static void wake_streams(struct ipw_listener *l, bool closing)
+{
+    pthread_mutex_lock(&l->lock);
+    l->closing |= closing;
+    for (struct stream *s = l->streams; s; s = s->next) {
+        if (!s->suspended) continue;
+        s->suspended = false;
+        MHD_resume_connection(s->connection);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+void ipw_listener_wake(struct ipw_listener *l) { wake_streams(l, false); }
+
+/* Where the reader begins: after the line that it had last, or at the end. */
+static void place_reader(struct stream *s)
+{
+    const struct ipw_listen_stream *stream = s->listener->options->stream;
+    const char *after = MHD_lookup_connection_value(s->connection, MHD_GET_ARGUMENT_KIND, "after");
+    const char *instance =
+        MHD_lookup_connection_value(s->connection, MHD_GET_ARGUMENT_KIND, "instance");
+    int64_t seq;
+
+    ipw_line_reader_end(&s->reader, stream->lines);
+    if (after && instance && !strcmp(instance, stream->instance) &&
+        !ipw_parse_int(&seq, after, 0, INT64_MAX, NULL))
+        ipw_line_reader_after(&s->reader, stream->lines, (uint64_t)seq);
+}
+
+static bool is_full(struct ipw_listener *l)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&l->lock);
+    for (const struct stream *s = l->streams; s; s = s->next) n++;
+    pthread_mutex_unlock(&l->lock);
+    return n >= STREAMS_MAX;
+}
+
+static enum MHD_Result reply_stream(struct ipw_listener *l, struct MHD_Connection *c)
+{
+    struct MHD_Response *r;
+    enum MHD_Result done;
+    struct stream *s;
+
+    if (is_full(l)) return reply_text(c, MHD_HTTP_SERVICE_UNAVAILABLE, "too many readers\n");
+    s = ipw_calloc(1, sizeof *s);
+    s->listener = l;
+    s->connection = c;
+    ipw_buf_init(&s->pending, 2 * PENDING_BYTES);
+    ipw_buf_adds(&s->pending, l->options->stream->hello);
+    place_reader(s);
+    r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE_BYTES, read_stream, s,
+                                          free_stream);
+    if (!r) {
+        ipw_buf_release(&s->pending);
+        free(s);
+        return MHD_NO;
+    }
+    pthread_mutex_lock(&l->lock);
+    s->next = l->streams;
+    l->streams = s;
+    pthread_mutex_unlock(&l->lock);
+    MHD_add_response_header(r, "Content-Type", "application/x-ndjson");
+    MHD_add_response_header(r, "Cache-Control", "no-store");
+    done = MHD_queue_response(c, MHD_HTTP_OK, r);
+    MHD_destroy_response(r); /* frees the stream, now or with the connection */
+    return done;
+}
+
 static const struct ipw_listen_page *page_at(const struct ipw_listener *l, const char *path)
 {
     for (int i = 0; i < IPW_LISTEN_PAGES && l->options->pages[i].path; i++)
@@ -91,6 +232,7 @@ static enum MHD_Result answer(void *cls, struct MHD_Connection *c, const char *u
     if (strcmp(method, "GET") && strcmp(method, "HEAD"))
         return reply_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET only\n");
     if (!asked && !strcmp(url, "/")) return reply_text(c, MHD_HTTP_OK, l->options->about);
+    if (!asked && l->options->stream && !strcmp(url, "/stream")) return reply_stream(l, c);
     if (!asked) return reply_text(c, MHD_HTTP_NOT_FOUND, "no\n");
     asked->write(&page, asked->ud);
     done = page.failed ? reply_text(c, MHD_HTTP_INTERNAL_SERVER_ERROR, "too large\n")
@@ -131,8 +273,8 @@ static struct MHD_Daemon *start(struct ipw_listener *l, struct sockaddr_in *at)
     pthread_sigmask(SIG_BLOCK, &all, &before);
     errno = 0;
     daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer, l, MHD_OPTION_SOCK_ADDR,
-        (struct sockaddr *)at, MHD_OPTION_NOTIFY_COMPLETED, completed, l,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, answer, l,
+        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)at, MHD_OPTION_NOTIFY_COMPLETED, completed, l,
         MHD_OPTION_NOTIFY_CONNECTION, ipw_connections_notify, &l->connections,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_LIMIT,
@@ -157,6 +299,7 @@ int ipw_listener_open(struct ipw_listener **out, const struct ipw_listen_options
         return ipw_fail(err, IPW_EINVAL, "--listen %s: %s", where, options->not_exposed);
     l = ipw_calloc(1, sizeof *l);
     l->options = options;
+    pthread_mutex_init(&l->lock, NULL);
     l->connections.most = CONNECTIONS_MAX;
     l->visitors.names = options->allow_hosts;
     l->visitors.exposed = !is_loopback(&at);
@@ -165,6 +308,7 @@ int ipw_listener_open(struct ipw_listener **out, const struct ipw_listen_options
     if (!l->daemon) {
         int errnum = errno;
 
+        pthread_mutex_destroy(&l->lock);
         free(l);
         return ipw_fail_errno(err, errnum ? errnum : EIO, "--listen %s", where);
     }
@@ -183,6 +327,8 @@ bool ipw_listener_exposed(const struct ipw_listener *l) { return l->visitors.exp
 void ipw_listener_close(struct ipw_listener *l)
 {
     if (!l) return;
+    wake_streams(l, true); /* a suspended connection cannot be stopped */
     MHD_stop_daemon(l->daemon);
+    pthread_mutex_destroy(&l->lock);
     free(l);
 }

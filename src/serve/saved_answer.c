@@ -153,6 +153,7 @@ static void answer_failure(struct ipw_serve_answer *answer, struct ipw_serve_sav
 
     switch (f->outcome) {
     case IPW_LM_HTTP_ERROR:
+    case IPW_LM_CONTEXT_FULL:
         outcome->status = f->status >= 400 ? f->status : 500;
         ipw_serve_answer_error(answer, outcome->status, said ? said : "failed");
         answer->parts[0].after_ns = ipw_serve_timed_close(timed);

@@ -56,7 +56,7 @@ int ipw_telemetry_open(struct ipw_telemetry *t, const struct ipw_source_options 
     }
     t->selftest = ipw_selftest_new(&t->set);
     for (size_t i = 0; i < t->set.n; i++)
-        if (t->set.sources[i]->period_ns <= FAST_NS) look_closely(t, i);
+        if (!t->set.sources[i]->next && t->set.sources[i]->period_ns <= FAST_NS) look_closely(t, i);
     t->start_ns = ipw_now_ns();
     return t->set.n ? ipw_sampler_start(&t->sampler, &t->set, &so, err) : 0;
 }

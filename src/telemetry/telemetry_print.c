@@ -36,9 +36,10 @@ static void metric_words(const struct ipw_live *l, char *out, size_t size)
         snprintf(out, size, "%.2f GiB", x / (1024.0 * 1024.0 * 1024.0));
     else
         snprintf(out, size, "%.4g %s", x,
-                 !strcmp(l->channel.unit, "pct")       ? "%"
-                 : !strcmp(l->channel.unit, "celsius") ? "°C"
-                                                       : l->channel.unit);
+                 !strcmp(l->channel.unit, "pct")            ? "%"
+                 : !strcmp(l->channel.unit, "celsius")      ? "°C"
+                 : !strcmp(l->channel.unit, IPW_UNIT_CLOCK) ? "µs"
+                                                            : l->channel.unit);
 }
 
 /* As long as the longest channel's name, if the other columns leave so much room.  One of them is

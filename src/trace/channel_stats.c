@@ -41,8 +41,7 @@ double ipw_channel_stats_mbu(const struct ipw_query_trace *q, double *max_pct)
     return s.avg;
 }
 
-/* ---- writing: an unknown value is null; a group without any known value is null as a whole
- * ---- */
+/* ---- writing: an unknown value is absent, and a group without any known value ---- */
 
 #define STATISTIC(member) HELD(#member, N, 0, struct ipw_metric_stats, member)
 /* clang-format off */
@@ -60,11 +59,9 @@ static void put_stats(struct ipw_jw *w, const char *key, struct ipw_metric_stats
     const struct ipw_metric_stats in_unit = {s.avg / unit, s.max / unit, s.median / unit,
                                              s.min / unit};
 
+    if (isnan(s.avg)) return;
     ipw_jw_key(w, key);
-    if (isnan(s.avg))
-        ipw_jw_null(w);
-    else
-        ipw_spec_write(w, ipw_spec_statistic, (const void *const[]){&in_unit});
+    ipw_spec_write(w, ipw_spec_statistic, (const void *const[]){&in_unit});
 }
 
 /* Averages over the query.  A device's utilisation does not tell how many operations it did, so
@@ -72,13 +69,13 @@ static void put_stats(struct ipw_jw *w, const char *key, struct ipw_metric_stats
 struct utilization {
     double busy, mbu, mbu_share, used_gb, total_gb;
 };
-#define OF_USE(key, member) HELD(key, NZ, 0, struct utilization, member)
+#define OF_USE(key, member) HELD(key, NU, 0, struct utilization, member)
 
 /* clang-format off */
 static const struct ipw_spec derived[] = {
-    KEY("arithmetic_intensity", NZ),
+    KEY("arithmetic_intensity", NU),
     OF_USE("mbu", mbu_share),
-    KEY("mfu", NZ),
+    KEY("mfu", NU),
     END,
 };
 static const struct ipw_spec gpu_utilization[] = {
@@ -86,7 +83,7 @@ static const struct ipw_spec gpu_utilization[] = {
     OF_USE("memory_bandwidth_utilization_pct", mbu),
     OF_USE("memory_total_gb", total_gb),
     OF_USE("memory_used_gb", used_gb),
-    KEY("tensor_core_utilization_pct", NZ),
+    KEY("tensor_core_utilization_pct", NU),
     END,
 };
 /* clang-format on */
@@ -115,17 +112,15 @@ void ipw_channel_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *
                             .total_gb = ipw_channel_stats_metric(q, "/mem_total", true).avg / GIB};
 
     u.mbu_share = u.mbu / 100;
+    if (isnan(u.busy) && isnan(u.mbu) && isnan(u.used_gb) && isnan(u.total_gb)) return;
     ipw_jw_key(w, s->key);
-    if (isnan(u.busy) && isnan(u.mbu) && isnan(u.used_gb) && isnan(u.total_gb))
-        ipw_jw_null(w);
-    else
-        ipw_spec_write(w, ipw_spec_utilization, (const void *const[]){&u});
+    ipw_spec_write(w, ipw_spec_utilization, (const void *const[]){&u});
 }
 
 /* clang-format off */
 const struct ipw_spec ipw_spec_memory[] = {
-    OF("cpu_mb", OZ, ipw_spec_statistic),
-    OF("gpu_mb", OZ, ipw_spec_statistic),
+    OF("cpu_mb", OU, ipw_spec_statistic),
+    OF("gpu_mb", OU, ipw_spec_statistic),
     END,
 };
 /* clang-format on */
@@ -135,11 +130,8 @@ void ipw_channel_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, co
     struct ipw_metric_stats gpu = ipw_channel_stats_metric(of[0], "/mem_used", true);
     struct ipw_metric_stats cpu = ipw_channel_stats_metric(of[0], "ram/used", true);
 
+    if (isnan(gpu.avg) && isnan(cpu.avg)) return;
     ipw_jw_key(w, s->key);
-    if (isnan(gpu.avg) && isnan(cpu.avg)) {
-        ipw_jw_null(w);
-        return;
-    }
     ipw_jw_obj(w);
     put_stats(w, "cpu_mb", cpu, MIB);
     put_stats(w, "gpu_mb", gpu, MIB);
@@ -151,11 +143,8 @@ static void put_watts(struct ipw_jw *w, const struct ipw_spec *s, const void *co
     const struct ipw_power_stats *p = &((const struct ipw_query_trace *)of[0])->power[s->at];
     struct ipw_metric_stats watts = {p->avg_w, p->max_w, p->median_w, p->min_w};
 
+    if (isnan(p->avg_w)) return;
     ipw_jw_key(w, s->key);
-    if (isnan(p->avg_w)) {
-        ipw_jw_null(w);
-        return;
-    }
     ipw_jw_obj(w);
     put_stats(w, "per_query_watts", watts, 1);
     put_stats(w, "total_watts", watts, 1); /* written twice, as upstream does */
@@ -164,7 +153,7 @@ static void put_watts(struct ipw_jw *w, const struct ipw_spec *s, const void *co
 
 static const struct ipw_spec watts[] = {OF("per_query_watts", O, ipw_spec_statistic),
                                         OF("total_watts", O, ipw_spec_statistic), END};
-const struct ipw_spec ipw_spec_power[] = {DOMAINS(OZ | OPT, put_watts, watts), END};
+const struct ipw_spec ipw_spec_power[] = {DOMAINS(OU, put_watts, watts), END};
 
 void ipw_channel_stats_put_power(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
@@ -172,11 +161,9 @@ void ipw_channel_stats_put_power(struct ipw_jw *w, const struct ipw_spec *s, con
     bool any = false;
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) any |= !isnan(q->power[d].avg_w);
+    if (!any) return;
     ipw_jw_key(w, s->key);
-    if (any)
-        ipw_spec_write(w, ipw_spec_power, of);
-    else
-        ipw_jw_null(w);
+    ipw_spec_write(w, ipw_spec_power, of);
 }
 
 void ipw_channel_stats_put_temperature(struct ipw_jw *w, const struct ipw_spec *s,

@@ -26,6 +26,7 @@ static const char *const outcome_names[IPW_LM_OUTCOMES + 1] = {
     [IPW_LM_RESET] = "reset",
     [IPW_LM_CUT] = "cut",
     [IPW_LM_HTTP_ERROR] = "http_error",
+    [IPW_LM_CONTEXT_FULL] = "context_full",
     [IPW_LM_SERVER_ERROR] = "server_error",
     [IPW_LM_BAD_REPLY] = "bad_reply",
     [IPW_LM_TOO_LARGE] = "too_large",
@@ -104,9 +105,11 @@ static const char *const own_kinds[] = {"event", "http", NULL};
 static const struct ipw_spec run_start[] = {
     DATA, EVENT, QUERY, ROWS, HELD("segment", C, 0, struct ipw_event, segment), SPAN, T_NS, END};
 static const struct ipw_spec run_end[] = {DATA, EVENT, QUERY, ROWS, SPAN, T_NS, END};
-static const struct ipw_spec note[] = {DATA, EVENT, TOOL(name, T | OPT), QUERY, ROWS, SPAN, T_NS, END};
+static const struct ipw_spec note[] = {
+    DATA, EVENT, TOOL(name, T | OPT), QUERY, TOOL(result_bytes, C | OPT), ROWS, SPAN, T_NS, END};
 static const struct ipw_spec query_start[] = {
-    DATA, EVENT, ASKED(id, T), QUERY, ROWS, ASKED(scheduled_ns, C | OPT), SPAN, T_NS, END};
+    DATA, EVENT, ASKED(id, T), QUERY, ROWS, ASKED(scheduled_ns, C | OPT), ASKED(scope, C | OPT), SPAN,
+    T_NS, END};
 static const struct ipw_spec query_end[] = {
     ASKED(completed, B), DATA, ASKED(error, TZ), EVENT, ASKED(id, T), ASKED(outcome, T), QUERY, ROWS,
     SPAN, T_NS, END};
@@ -237,6 +240,25 @@ static int need_outcome(enum ipw_lm_outcome *outcome, const struct ipw_json *lin
     if (o < 0) return ipw_fail(err, IPW_EPARSE, "outcome: unknown value \"%.60s\"", name);
     *outcome = (enum ipw_lm_outcome)o;
     return 0;
+}
+
+static bool needs_data(const struct ipw_json *line)
+{
+    const char *event = ipw_json_str(ipw_json_get(line, "event"), "");
+
+    return !strcmp(event, kind_names[IPW_EV_RUN_START]) ||
+           !strcmp(event, kind_names[IPW_EV_QUERY_START]) ||
+           !strcmp(event, kind_names[IPW_EV_NOTE]);
+}
+
+int ipw_event_parse(struct ipw_json **line, const char *text, size_t n, struct ipw_err *err)
+{
+    static const char *const data[] = {"data", NULL};
+    int rc = ipw_json_parse_without(line, text, n, data, err);
+
+    if (rc || !needs_data(*line)) return rc;
+    ipw_json_free(*line);
+    return ipw_json_parse(line, text, n, NULL, err);
 }
 
 int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ipw_err *err)

@@ -44,6 +44,7 @@ enum ipw_lm_outcome {
     IPW_LM_RESET,        /* the connection broke before the first token */
     IPW_LM_CUT,          /* it broke after the first token, or the stream ended without a finish */
     IPW_LM_HTTP_ERROR,   /* a status other than 2xx */
+    IPW_LM_CONTEXT_FULL, /* the server says that the request is longer than the context */
     IPW_LM_SERVER_ERROR, /* an error object inside a 200 */
     IPW_LM_BAD_REPLY,    /* not the protocol: not JSON, or no choices */
     IPW_LM_TOO_LARGE,
@@ -119,8 +120,9 @@ struct ipw_tool_facts {   /* for tools and spans */
 /* "rusage": as they ended; "proc": in /proc, of processes that stay; "unknown"; NULL */
 extern const char *const ipw_child_provenance_words[];
 
-struct ipw_query_facts { /* START: id, scheduled_ns; END: the rest and id */
+struct ipw_query_facts { /* START: id, scheduled_ns, scope; END: the rest and id */
     const char *id;
+    int64_t scope; /* in a merged run: the place of its scope in the run_start, from 1; 0: none */
     const char
         *outcome;      /* "answered", "max_turns", "error", "timeout", "cancelled", "interrupted" */
     bool completed;    /* the agent returned an answer */
@@ -148,6 +150,9 @@ struct ipw_event {
 /* Appends the event as one line with sorted keys and a newline.  Its keys: "attempt", "data"
  * (payload), "event", "query", "span", "t_ns", and the facts of its kind under their own names. */
 void ipw_event_write(struct ipw_buf *out, const struct ipw_event *event);
+/* The document of such a line, for a reader that follows a run: the data of run_start, query_start
+ * and note are in it.  Those of a request, a reply or a tool call, most of the file, are null. */
+int ipw_event_parse(struct ipw_json **line, const char *text, size_t n, struct ipw_err *err);
 /* Reads such a line.  Strings point into `line`, which must outlive the event.  The payload is not
  * set; use ipw_json_get(line, "data").  Absent facts are unknown. */
 int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ipw_err *err);

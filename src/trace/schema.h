@@ -71,7 +71,7 @@ struct ipw_query_loaded {
     const char *started_at;      /* as written, or NULL */
     const char *line; /* the line itself, n bytes; only within ipw_rundir_each_query()'s callback */
     size_t line_n;
-    bool ours; /* our own line; false: upstream's, whose joules count as "estimated" */
+    int version; /* schema_version; 0: upstream's line, whose joules count as "estimated" */
 };
 /* On failure *out needs no release, and the message names the field at fault. */
 int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,

@@ -22,10 +22,10 @@ static const struct ipw_spec figure[] = {
     OF("devices", O | EACH | OPT, figure),
     KEY("estimate", O | OPT),
     KEY("hi", N | OPT),
-    KEY("joules", NZ),
+    KEY("joules", NU),
     KEY("lo", N | OPT),
-    KEY("mean_w", NZ | OPT),
-    KEY("peak_w", NZ | OPT),
+    KEY("mean_w", NU),
+    KEY("peak_w", NU),
     WORD("provenance", T | OPT, ipw_provenance_words),
     KEY("reason", T | OPT),
     KEY("samples", C | OPT),
@@ -39,12 +39,10 @@ static bool bounded(const struct ipw_figure *f)
     return (f->known || f->estimated) && (f->lo_j != 0 || f->hi_j != 0);
 }
 
-static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struct figures *beside,
-                       enum ipw_domain d);
+static void put_device(struct ipw_jw *w, const struct ipw_figure *f, const struct ipw_figure *sum);
 
 static void put_devices(struct ipw_jw *w, const struct figures *of, enum ipw_domain d)
 {
-    static const struct figures nothing = {0};
     bool any = false;
 
     for (size_t i = 0; of->devices && i < of->q->n_devices; i++) {
@@ -57,7 +55,7 @@ static void put_devices(struct ipw_jw *w, const struct figures *of, enum ipw_dom
         }
         any = true;
         ipw_jw_key_any(w, device->name, strlen(device->name));
-        put_figure(w, &of->devices[i], &nothing, d);
+        put_device(w, &of->devices[i], &of->energy[d]);
     }
     if (any) ipw_jw_obj_end(w);
 }
@@ -67,14 +65,8 @@ static void put_known(struct ipw_jw *w, const char *key, const double *watts, en
     if (watts && isfinite(watts[d])) ipw_jw_knum(w, key, watts[d]);
 }
 
-/* Leaves out a member with its default value (no coverage, no samples, no reason), so that the many
- * unknown values of a machine without sensors stay short. */
-static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struct figures *beside,
-                       enum ipw_domain d)
+static void put_joules(struct ipw_jw *w, const struct ipw_figure *f)
 {
-    ipw_jw_obj(w);
-    if (f->known || f->coverage != 0) ipw_jw_knum(w, "coverage", f->coverage);
-    put_devices(w, beside, d);
     if (f->estimated) {
         ipw_jw_key(w, "estimate");
         ipw_jw_obj(w);
@@ -83,32 +75,60 @@ static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struc
         ipw_jw_obj_end(w);
     }
     if (bounded(f)) ipw_jw_knum(w, "hi", f->hi_j);
-    ipw_jw_knum(w, "joules", f->known ? f->j : NAN);
+    if (f->known) ipw_jw_knum(w, "joules", f->j);
     if (bounded(f)) ipw_jw_knum(w, "lo", f->lo_j);
-    put_known(w, "mean_w", beside->mean_w, d);
-    put_known(w, "peak_w", beside->peak_w, d);
-    if (f->known || f->provenance != IPW_PROV_NONE) {
+}
+
+static bool same_reason(const struct ipw_figure *a, const struct ipw_figure *b)
+{
+    return a->reason == b->reason || (a->reason && b->reason && !strcmp(a->reason, b->reason));
+}
+
+/* What an absent member of a figure means: a known value covers all of its window, and has no
+ * readings and no split. */
+static struct ipw_figure usual(const struct ipw_figure *f)
+{
+    return (struct ipw_figure){.coverage = f->known ? 1 : 0};
+}
+
+/* Writes a figure without the members that are as in `like`.  `beside` NULL: it is a device. */
+static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struct ipw_figure *like,
+                       const struct figures *beside, enum ipw_domain d)
+{
+    ipw_jw_obj(w);
+    if (f->coverage != like->coverage) ipw_jw_knum(w, "coverage", f->coverage);
+    if (beside) put_devices(w, beside, d);
+    put_joules(w, f);
+    if (beside) put_known(w, "mean_w", beside->mean_w, d);
+    if (beside) put_known(w, "peak_w", beside->peak_w, d);
+    if (f->provenance != like->provenance)
         ipw_jw_kstr(w, "provenance", ipw_provenance_name(f->provenance));
-    }
-    if (f->reason) ipw_jw_kstr(w, "reason", f->reason);
-    if (f->known || f->samples != 0) ipw_jw_kint(w, "samples", f->samples);
-    if (beside->sources && beside->sources[d])
+    if (f->reason && !same_reason(f, like)) ipw_jw_kstr(w, "reason", f->reason);
+    if (f->samples != like->samples) ipw_jw_kint(w, "samples", f->samples);
+    if (beside && beside->sources && beside->sources[d])
         ipw_jw_kraw(w, "sources", beside->sources[d], strlen(beside->sources[d]));
-    if (f->known && f->split_fraction != 0) ipw_jw_knum(w, "split_fraction", f->split_fraction);
+    if (f->split_fraction != like->split_fraction)
+        ipw_jw_knum(w, "split_fraction", f->split_fraction);
     ipw_jw_obj_end(w);
+}
+
+static void put_device(struct ipw_jw *w, const struct ipw_figure *f, const struct ipw_figure *sum)
+{
+    put_figure(w, f, sum, NULL, 0);
 }
 
 static void put_domain(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct figures *figures = of[0];
+    const struct ipw_figure *f = &figures->energy[s->at], like = usual(f);
 
     ipw_jw_key(w, s->key);
-    put_figure(w, &figures->energy[s->at], figures, (enum ipw_domain)s->at);
+    put_figure(w, f, &like, figures, (enum ipw_domain)s->at);
 }
 
 const struct ipw_spec ipw_spec_energy[] = {DOMAINS(O, put_domain, figure), END};
 
-/* Is nothing known of the span in this domain but what the query's own figure says already? */
+/* Is nothing known of a part in this domain but what the query's own figure says already? */
 static bool told_by_query(const struct ipw_query_trace *q, const struct ipw_figure *f,
                           enum ipw_domain d)
 {
@@ -118,11 +138,10 @@ static bool told_by_query(const struct ipw_query_trace *q, const struct ipw_figu
         if (q->devices[i].domain == d) return false;
     }
     return !f->known && !of->known && !f->estimated && f->coverage == 0 && f->samples == 0 &&
-           f->provenance == IPW_PROV_NONE && f->reason && of->reason &&
-           !strcmp(f->reason, of->reason);
+           f->provenance == IPW_PROV_NONE && f->reason && same_reason(f, of);
 }
 
-static void put_span_domain(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+static void put_part_domain(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct figures *figures = of[0];
 
@@ -130,27 +149,7 @@ static void put_span_domain(struct ipw_jw *w, const struct ipw_spec *s, const vo
         put_domain(w, s, of);
 }
 
-const struct ipw_spec ipw_spec_span_energy[] = {DOMAINS(O | OPT, put_span_domain, figure), END};
-
-void ipw_schema_put_span_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
-                                const struct ipw_span *span)
-{
-    const struct figures figures = {q, span->energy, span->devices, NULL, NULL, NULL};
-
-    ipw_jw_key(w, key);
-    ipw_spec_write(w, ipw_spec_span_energy, (const void *const[]){&figures});
-}
-
-void ipw_schema_read_span_energy(struct ipw_span *span, const struct ipw_query_trace *q,
-                                 const struct ipw_json *energy)
-{
-    ipw_schema_read_energy(span->energy, NULL, NULL, energy);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (!ipw_json_get(energy, ipw_domain_name((enum ipw_domain)d)) && !q->energy[d].known)
-            span->energy[d].reason = q->energy[d].reason;
-    }
-    span->devices = ipw_schema_read_devices(q, energy);
-}
+const struct ipw_spec ipw_spec_part_energy[] = {DOMAINS(O | OPT, put_part_domain, figure), END};
 
 void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
                            const struct ipw_figure *energy, const struct ipw_figure *devices,
@@ -159,7 +158,7 @@ void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_q
     const struct figures figures = {q, energy, devices, mean_w, peak_w, NULL};
 
     ipw_jw_key(w, key);
-    ipw_spec_write(w, ipw_spec_energy, (const void *const[]){&figures});
+    ipw_spec_write(w, ipw_spec_part_energy, (const void *const[]){&figures});
 }
 
 void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
@@ -209,9 +208,9 @@ void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_
 static const struct ipw_spec device_account[] = {
     ATTRIBUTED,
     ACCOUNT(exclusive_j, N),
-    ACCOUNT(idle_tax_j, NZ),
-    ACCOUNT(marginal_j, NZ),
-    ACCOUNT(waste_j, NZ),
+    ACCOUNT(idle_tax_j, NU),
+    ACCOUNT(marginal_j, NU),
+    ACCOUNT(waste_j, NU),
     END,
 };
 
@@ -229,12 +228,10 @@ static void put_device_accounts(struct ipw_jw *w, const struct ipw_spec *s, cons
             ipw_jw_obj(w);
         }
         any = true;
+        if (!q->device_energy[i].known) continue;
         ipw_jw_key_any(w, q->devices[i].name, strlen(q->devices[i].name));
-        if (q->device_energy[i].known)
-            ipw_spec_write(w, device_account,
-                           (const void *const[]){&q->device_account[i], &q->device_energy[i]});
-        else
-            ipw_jw_null(w);
+        ipw_spec_write(w, device_account,
+                       (const void *const[]){&q->device_account[i], &q->device_energy[i]});
     }
     if (any) ipw_jw_obj_end(w);
 }
@@ -243,9 +240,9 @@ static const struct ipw_spec account[] = {
     ATTRIBUTED,
     PUT_OF("devices", O | EACH | OPT, put_device_accounts, device_account),
     ACCOUNT(exclusive_j, N),
-    ACCOUNT(idle_tax_j, NZ),
-    ACCOUNT(marginal_j, NZ),
-    ACCOUNT(waste_j, NZ),
+    ACCOUNT(idle_tax_j, NU),
+    ACCOUNT(marginal_j, NU),
+    ACCOUNT(waste_j, NU),
     END,
 };
 
@@ -254,14 +251,12 @@ static void put_account(struct ipw_jw *w, const struct ipw_spec *s, const void *
     const struct ipw_query_trace *q = of[0];
     enum ipw_domain d = (enum ipw_domain)s->at;
 
+    if (!q->energy[d].known) return;
     ipw_jw_key(w, s->key);
-    if (q->energy[d].known)
-        ipw_spec_write(w, account, (const void *const[]){&q->account[d], &q->energy[d], q, &d});
-    else
-        ipw_jw_null(w);
+    ipw_spec_write(w, account, (const void *const[]){&q->account[d], &q->energy[d], q, &d});
 }
 
-const struct ipw_spec ipw_spec_accounts[] = {DOMAINS(OZ | OPT, put_account, account), END};
+const struct ipw_spec ipw_spec_accounts[] = {DOMAINS(OU, put_account, account), END};
 
 #define METRIC(member, kinds) HELD(#member, kinds, 0, struct ipw_metric, member)
 const struct ipw_spec ipw_spec_metric[] = {
@@ -297,34 +292,39 @@ static enum ipw_provenance provenance_of(const char *name)
     return IPW_PROV_NONE;
 }
 
-static struct ipw_figure read_figure(const struct ipw_json *f)
+/* What is absent is as in `like`; NULL: as usual. */
+static struct ipw_figure read_figure(const struct ipw_json *f, const struct ipw_figure *like)
 {
     const struct ipw_json *estimate = ipw_json_get(f, "estimate");
+    const char *provenance = ipw_json_get_str(f, "provenance");
     double j = ipw_json_get_num(f, "joules");
+    struct ipw_figure own = usual(&(struct ipw_figure){.known = !isnan(j)});
 
+    if (!like) like = &own;
     return (struct ipw_figure){
         .estimated = estimate != NULL,
         .estimate_j = ipw_json_num(ipw_json_get(estimate, "joules"), 0),
         .estimate_by = ipw_json_str(ipw_json_get(estimate, "by"), NULL),
         .known = !isnan(j),
         .j = isnan(j) ? 0 : j,
-        .provenance = provenance_of(ipw_json_str(ipw_json_get(f, "provenance"), NULL)),
-        .coverage = ipw_json_num(ipw_json_get(f, "coverage"), 0),
-        .samples = ipw_json_int(ipw_json_get(f, "samples"), 0),
-        .reason = ipw_json_str(ipw_json_get(f, "reason"), NULL),
+        .provenance = provenance ? provenance_of(provenance) : like->provenance,
+        .coverage = ipw_json_num(ipw_json_get(f, "coverage"), like->coverage),
+        .samples = ipw_json_int(ipw_json_get(f, "samples"), like->samples),
+        .reason = ipw_json_str(ipw_json_get(f, "reason"), isnan(j) ? like->reason : NULL),
         .lo_j = ipw_json_num(ipw_json_get(f, "lo"), 0),
         .hi_j = ipw_json_num(ipw_json_get(f, "hi"), 0),
-        .split_fraction = ipw_json_num(ipw_json_get(f, "split_fraction"), 0),
+        .split_fraction = ipw_json_num(ipw_json_get(f, "split_fraction"), like->split_fraction),
     };
 }
 
 void ipw_schema_read_energy(struct ipw_figure *energy, double *mean_w, double *peak_w,
-                            const struct ipw_json *object)
+                            const struct ipw_query_trace *q, const struct ipw_json *object)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_json *f = ipw_json_get(object, ipw_domain_name((enum ipw_domain)d));
 
-        energy[d] = read_figure(f);
+        energy[d] = read_figure(f, NULL);
+        if (!f && q && !q->energy[d].known) energy[d].reason = q->energy[d].reason;
         if (mean_w) mean_w[d] = ipw_json_get_num(f, "mean_w");
         if (peak_w) peak_w[d] = ipw_json_get_num(f, "peak_w");
     }
@@ -350,15 +350,18 @@ void ipw_schema_read_device_table(struct ipw_query_trace *q, const struct ipw_js
     }
 }
 
-struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_trace *q,
-                                           const struct ipw_json *energy)
+struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_loaded *l,
+                                           const struct ipw_json *object,
+                                           const struct ipw_figure *energy)
 {
+    const struct ipw_query_trace *q = &l->trace;
     struct ipw_figure *figures = q->n_devices ? ipw_calloc(q->n_devices, sizeof *figures) : NULL;
 
     for (size_t i = 0; i < q->n_devices; i++) {
         const struct ipw_device *device = &q->devices[i];
 
-        figures[i] = read_figure(ipw_json_get(devices_of(energy, device->domain), device->name));
+        figures[i] = read_figure(ipw_json_get(devices_of(object, device->domain), device->name),
+                                 l->version > 1 ? &energy[device->domain] : NULL);
     }
     return figures;
 }

@@ -7,15 +7,15 @@
 #include "trace/schema_priv.h"
 #include "trace/spec_rows.h"
 
-/* Joules of each domain, known or null; `of`: an array of IPW_DOMAIN_COUNT. */
+/* Known joules of each domain; `of`: an array of IPW_DOMAIN_COUNT. */
 static void put_joules(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const double *j = of[0];
 
-    ipw_jw_knum(w, s->key, j[s->at]);
+    if (isfinite(j[s->at])) ipw_jw_knum(w, s->key, j[s->at]);
 }
 
-static const struct ipw_spec joules[] = {DOMAINS(NZ, put_joules, NULL), END};
+static const struct ipw_spec joules[] = {DOMAINS(NU, put_joules, NULL), END};
 
 static void put_part_joules(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {

@@ -28,16 +28,15 @@ struct ipw_made_query {
 /* Domain to energy value; domain to account or null; one channel's metric. */
 extern const struct ipw_spec ipw_spec_energy[], ipw_spec_accounts[], ipw_spec_metric[];
 extern const struct ipw_spec ipw_spec_part[];
-/* The same of a span: a domain is absent where only the query's own reason is known. */
-extern const struct ipw_spec ipw_spec_span_energy[];
+/* The same of a part of the query: a domain is absent if the query tells its reason. */
+extern const struct ipw_spec ipw_spec_part_energy[];
 extern const struct ipw_spec ipw_spec_turn[], ipw_spec_span[];
 
-/* `devices` (energy values of q->devices), `mean_w` and `peak_w` may be NULL. */
+/* Of a part of the query.  `devices` (energy values of q->devices), `mean_w` and `peak_w` may be
+ * NULL. */
 void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
                            const struct ipw_figure *energy, const struct ipw_figure *devices,
                            const double *mean_w, const double *peak_w);
-void ipw_schema_put_span_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
-                                const struct ipw_span *span);
 /* Rows of the query's table; of[0] is the trace.  "energy": with mean_w and sources. */
 void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
 void ipw_schema_put_parts(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
@@ -48,18 +47,17 @@ void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_spec *s,
 
 /* The JSON text of an object or array, owned by the caller; NULL if empty or absent. */
 char *ipw_schema_text(const struct ipw_json *node);
-/* `mean_w` and `peak_w` may be NULL. */
+/* `mean_w` and `peak_w` may be NULL.  `q`: the trace whose part it is, and whose own energy was
+ * read before; NULL: it is the query's own. */
 void ipw_schema_read_energy(struct ipw_figure *energy, double *mean_w, double *peak_w,
-                            const struct ipw_json *object);
-/* Figures and devices of a span; the query's own energy has been read. */
-void ipw_schema_read_span_energy(struct ipw_span *span, const struct ipw_query_trace *q,
-                                 const struct ipw_json *energy);
+                            const struct ipw_query_trace *q, const struct ipw_json *object);
 /* Reads the trace's devices from its query's energy. */
 void ipw_schema_read_device_table(struct ipw_query_trace *q, const struct ipw_json *energy);
-/* Reads the devices' values in an energy object, owned by the caller; NULL: the trace has no
- * devices. */
-struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_trace *q,
-                                           const struct ipw_json *energy);
+/* Reads the devices' values in an energy object, of which `energy` was read; owned by the caller;
+ * NULL: the trace has no devices. */
+struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_loaded *l,
+                                           const struct ipw_json *object,
+                                           const struct ipw_figure *energy);
 void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_json *line);
 void ipw_schema_read_parts(struct ipw_query_trace *q, const struct ipw_json *line);
 /* Reads accounts, metrics and sources of our own lines; absent values are unknown. */

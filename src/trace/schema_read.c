@@ -54,9 +54,10 @@ static struct ipw_span *add_span(struct ipw_turn *turn)
     return &turn->spans[turn->n_spans++];
 }
 
-static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
+static int read_span(const struct ipw_query_loaded *l, struct ipw_turn *turn,
                      const struct ipw_json *node, const char *where, struct ipw_err *err)
 {
+    const struct ipw_query_trace *q = &l->trace;
     struct ipw_span *span = add_span(turn);
     struct ipw_made_span made;
     double start_s, end_s;
@@ -72,7 +73,7 @@ static int read_span(const struct ipw_query_trace *q, struct ipw_turn *turn,
     span->start_ns = after(q->start_ns, start_s);
     span->end_ns = after(q->start_ns, end_s);
     ipw_spec_read(node, ipw_spec_span, (void *const[]){NULL, span, &made});
-    ipw_schema_read_span_energy(span, q, ipw_json_get(node, "energy"));
+    ipw_schema_read_energy(span->energy, NULL, NULL, q, ipw_json_get(node, "energy"));
     return 0;
 }
 
@@ -123,7 +124,7 @@ static void foreign_turn(struct ipw_turn *turn, const struct ipw_json *node, int
     foreign_tools(turn, node);
 }
 
-static int read_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
+static int read_spans(const struct ipw_query_loaded *l, struct ipw_turn *turn,
                       const struct ipw_json *spans, const char *where, struct ipw_err *err)
 {
     size_t k = 0;
@@ -132,15 +133,16 @@ static int read_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
         char path[64];
 
         snprintf(path, sizeof path, "%s[%zu]", where, k);
-        if (read_span(q, turn, s, path, err) < 0) return IPW_EPARSE;
+        if (read_span(l, turn, s, path, err) < 0) return IPW_EPARSE;
     }
     return 0;
 }
 
-static int own_turn(const struct ipw_query_trace *q, struct ipw_turn *turn,
+static int own_turn(const struct ipw_query_loaded *l, struct ipw_turn *turn,
                     const struct ipw_json *node, const char *where, struct ipw_err *err)
 {
-    const struct ipw_json *spans;
+    const struct ipw_query_trace *q = &l->trace;
+    const struct ipw_json *spans, *energy = ipw_json_get(node, "energy");
     double start_s, end_s;
     char path[48];
 
@@ -151,11 +153,10 @@ static int own_turn(const struct ipw_query_trace *q, struct ipw_turn *turn,
     }
     turn->start_ns = after(q->start_ns, start_s);
     turn->end_ns = after(q->start_ns, end_s);
-    ipw_schema_read_energy(turn->energy, turn->power_mean_w, turn->power_peak_w,
-                           ipw_json_get(node, "energy"));
-    turn->devices = ipw_schema_read_devices(q, ipw_json_get(node, "energy"));
+    ipw_schema_read_energy(turn->energy, turn->power_mean_w, turn->power_peak_w, q, energy);
+    turn->devices = ipw_schema_read_devices(l, energy, turn->energy);
     snprintf(path, sizeof path, "%s.spans", where);
-    return read_spans(q, turn, spans, path, err);
+    return read_spans(l, turn, spans, path, err);
 }
 
 static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, struct ipw_err *err)
@@ -176,7 +177,7 @@ static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, st
     if (!ipw_json_get(node, "input_tokens")) turn->input_tokens = 0;
     if (!ipw_json_get(node, "output_tokens")) turn->output_tokens = 0;
     if (isnan(turn->retry_wait_s)) turn->retry_wait_s = 0;
-    if (l->ours) return own_turn(q, turn, node, where, err);
+    if (l->version) return own_turn(l, turn, node, where, err);
     foreign_turn(turn, node, q->n_turns > 1 ? turn[-1].end_ns : q->start_ns);
     return 0;
 }
@@ -280,6 +281,8 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     struct ipw_made_query made;
     struct ipw_judgement judge = IPW_JUDGEMENT_NONE;
     const struct ipw_json *doc = l->doc, *turns = ipw_json_get(doc, "turns");
+    const struct ipw_json *energy = ipw_json_get(doc, "energy");
+    const struct ipw_json *before = ipw_json_get(doc, "energy_before");
     int64_t version = ipw_json_int(ipw_json_get(doc, "schema_version"), 0);
     const char *id;
 
@@ -292,7 +295,7 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
                         (long long)version, IPW_SCHEMA_VERSION);
     }
     if (ipw_json_need_str(&id, doc, "query_id", "", err) < 0) return IPW_EPARSE;
-    l->ours = version > 0;
+    l->version = (int)version;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         q->account[d] = (struct ipw_query_account){NAN, NAN, NAN, NAN};
         q->power[d] = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
@@ -301,40 +304,39 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     ipw_spec_read(doc, ipw_spec_trace, (void *const[]){q, &l->details, &made, &judge});
     keep_judgement(l, &judge);
     q->id = ipw_strdup(id);
-    if (l->ours && (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
-                    ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
-                    (whole && ipw_json_need_arr(&turns, doc, "turns", "", err) < 0))) {
+    if (l->version && (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
+                       ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
+                       (whole && ipw_json_need_arr(&turns, doc, "turns", "", err) < 0))) {
         return IPW_EPARSE;
     }
-    if (l->ours) {
-        ipw_schema_read_device_table(q, ipw_json_get(doc, "energy"));
+    if (l->version) {
+        ipw_schema_read_device_table(q, energy);
     } else {
         q->start_ns = 0;
         q->end_ns = after(0, ipw_json_num(ipw_json_get(doc, "total_wall_clock_s"), 0));
     }
     q->start_ns = ipw_spec_instant(q->start_ns);
     q->end_ns = ipw_spec_instant(q->end_ns);
-    if (l->ours)
-        ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, ipw_json_get(doc, "energy"));
+    if (l->version) ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, NULL, energy);
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
         if (read_turn(l, t, err) < 0) return IPW_EPARSE;
     }
     sum_tokens(q);
     read_details(l, &made);
-    if (!l->ours) {
+    if (l->version == 0) {
         foreign_query(l);
         return 0;
     }
     q->index = (int32_t)ipw_json_int(ipw_json_get(doc, "query_index"), -1);
     if (!q->outcome) q->outcome = ipw_strdup("unknown");
-    ipw_schema_read_energy(q->energy_before, NULL, NULL, ipw_json_get(doc, "energy_before"));
-    q->device_energy = ipw_schema_read_devices(q, ipw_json_get(doc, "energy"));
-    q->device_before = ipw_schema_read_devices(q, ipw_json_get(doc, "energy_before"));
+    ipw_schema_read_energy(q->energy_before, NULL, NULL, q, before);
+    q->device_energy = ipw_schema_read_devices(l, energy, q->energy);
+    q->device_before = ipw_schema_read_devices(l, before, q->energy_before);
     ipw_schema_read_remote_domains(q, doc);
     ipw_schema_read_account(q, doc);
     ipw_schema_read_parts(q, doc);
     ipw_channel_stats_read_power(q, doc);
-    return read_spans(q, &q->before, ipw_json_get(doc, "spans_before"), "spans_before", err);
+    return read_spans(l, &q->before, ipw_json_get(doc, "spans_before"), "spans_before", err);
 }
 
 int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,

@@ -36,7 +36,9 @@ static void put_member(struct ipw_jw *w, const struct ipw_spec *s, const void *a
     const struct ipw_figure *figure = at;
 
     switch ((enum ipw_spec_hold)s->hold) {
-    case IPW_HOLD_NOTHING: ipw_jw_knull(w, s->key); break;
+    case IPW_HOLD_NOTHING:
+        if (!(s->kind & IPW_SPEC_OPTIONAL)) ipw_jw_knull(w, s->key);
+        break;
     case IPW_HOLD_INT: put_int(w, s, *(const int *)at, *(const int *)at > 0); break;
     case IPW_HOLD_INT64:
         put_int(w, s, *(const int64_t *)at, int64_known(s, *(const int64_t *)at));
@@ -53,7 +55,10 @@ static void put_member(struct ipw_jw *w, const struct ipw_spec *s, const void *a
     case IPW_HOLD_TEXT: put_text(w, s, *(const char *const *)at); break;
     case IPW_HOLD_OWN: put_text(w, s, *(char *const *)at); break;
     case IPW_HOLD_WORD: ipw_jw_kstr(w, s->key, s->words[*(const unsigned *)at]); break;
-    case IPW_HOLD_FIGURE: ipw_jw_knum(w, s->key, figure->known ? figure->j : NAN); break;
+    case IPW_HOLD_FIGURE:
+        if (figure->known || !(s->kind & IPW_SPEC_OPTIONAL))
+            ipw_jw_knum(w, s->key, figure->known ? figure->j : NAN);
+        break;
     }
 }
 

@@ -213,8 +213,8 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
         ipw_ns_to_s(whole(query, "end_ns") - ipw_json_int(ipw_json_get(query, "start_ns"), 0));
     int64_t index = 0;
 
-    if (whole(query, "schema_version") != IPW_SCHEMA_VERSION)
-        return ipw_fail(err, IPW_EPARSE, "schema_version: %lld; this program knows %d",
+    if (!ipw_spec_knows(whole(query, "schema_version")))
+        return ipw_fail(err, IPW_EPARSE, "schema_version: %lld; this program knows 1 to %d",
                         (long long)whole(query, "schema_version"), IPW_SCHEMA_VERSION);
     if (check_energy(ipw_json_get(query, "energy"), "energy", err) < 0 ||
         check_energy(before, "energy_before", err) < 0 ||

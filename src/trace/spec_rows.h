@@ -9,22 +9,29 @@
 #include "trace/figure.h"
 #include "trace/spec.h"
 
-/* Kinds of value; Z: or null, OPT: or absent. */
+/* Kinds of value; Z: or null, OPT: or absent, U: absent if unknown (null in version 1). */
 enum {
+    U = IPW_SPEC_NULL | IPW_SPEC_OPTIONAL,
     T = IPW_SPEC_TEXT,
     TZ = IPW_SPEC_TEXT | IPW_SPEC_NULL,
+    TU = IPW_SPEC_TEXT | U,
     I = IPW_SPEC_INT,
     C = IPW_SPEC_INT | IPW_SPEC_COUNT,
     CZ = IPW_SPEC_INT | IPW_SPEC_COUNT | IPW_SPEC_NULL,
+    CU = IPW_SPEC_INT | IPW_SPEC_COUNT | U,
     IZ = IPW_SPEC_INT | IPW_SPEC_NULL,
     N = IPW_SPEC_NUM,
     NZ = IPW_SPEC_NUM | IPW_SPEC_NULL,
+    NU = IPW_SPEC_NUM | U,
     S = IPW_SPEC_NUM | IPW_SPEC_COUNT, /* seconds */
     SZ = IPW_SPEC_NUM | IPW_SPEC_COUNT | IPW_SPEC_NULL,
+    SU = IPW_SPEC_NUM | IPW_SPEC_COUNT | U,
     B = IPW_SPEC_BOOL,
     BZ = IPW_SPEC_BOOL | IPW_SPEC_NULL,
+    BU = IPW_SPEC_BOOL | U,
     O = IPW_SPEC_OBJ,
     OZ = IPW_SPEC_OBJ | IPW_SPEC_NULL,
+    OU = IPW_SPEC_OBJ | U,
     A = IPW_SPEC_ARR,
     Z = IPW_SPEC_NULL,
     OPT = IPW_SPEC_OPTIONAL,

@@ -131,6 +131,7 @@ static const struct ipw_spec run[] = {
 static const struct ipw_spec totals[] = {
     KEY("accuracy", NZ),
     KEY("completed", C),
+    KEY("context_trimmed_turns", C | OPT),
     KEY("cost_usd", NZ),
     KEY("cpu_energy_joules", NZ),
     KEY("dram_energy_joules", NZ),

@@ -16,6 +16,7 @@ struct ipw_turn_builder {
     bool ended;         /* query_end was seen; later events do not belong to the query */
     bool retry_pending; /* the last attempt failed and announced another */
     int64_t last_ns;
+    int64_t trimmed_bytes; /* left out of the request that comes next */
 };
 
 struct ipw_turn_builder *ipw_turn_builder_new(void)
@@ -76,7 +77,9 @@ static struct ipw_turn *open_turn(struct ipw_turn_builder *b, int64_t t_ns)
                   .server_prefill_s = NAN,
                   .server_decode_s = NAN},
         .cost_usd = NAN,
+        .context_trimmed_bytes = b->trimmed_bytes,
     };
+    b->trimmed_bytes = 0;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         turn->power_mean_w[d] = NAN;
         turn->power_peak_w[d] = NAN;
@@ -187,6 +190,10 @@ static void take_tokens(struct ipw_turn *turn, const struct ipw_lm_facts *f)
     }
     if (ok || turn->cached_tokens < 0) turn->cached_tokens = f->cached_tokens;
     if (ok || turn->reasoning_tokens < 0) turn->reasoning_tokens = f->reasoning_tokens;
+    if (f->outcome != IPW_LM_CONTEXT_FULL) return;
+    /* Known to be 0: the server refused the request without an inference. */
+    if (turn->input_tokens < 0) turn->input_tokens = 0;
+    if (turn->output_tokens < 0) turn->output_tokens = 0;
 }
 
 /* Adds an attempt's known cost, also of a failed attempt.  A failed attempt of unknown cost changes
@@ -350,6 +357,12 @@ static void end_own(struct ipw_turn_builder *b, const struct ipw_event *e)
     end_span(span ? span : start_own(b, e), e);
 }
 
+static void take_note(struct ipw_turn_builder *b, const struct ipw_event *e)
+{
+    if (!strcmp(e->tool.name, "malformed")) last_turn(b)->malformed = true;
+    if (!strcmp(e->tool.name, "context_trimmed")) b->trimmed_bytes = e->tool.result_bytes;
+}
+
 static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
 {
     struct ipw_query_trace *q = &b->trace;
@@ -361,6 +374,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
         b->any = true;
     }
     if (!b->ended && e->t_ns > b->last_ns) b->last_ns = e->t_ns;
+    if (b->ended && e->kind != IPW_EV_QUERY_START) return;
     switch (e->kind) {
     case IPW_EV_QUERY_START:
         set_text(&q->id, e->q.id);
@@ -368,26 +382,13 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
         q->scheduled_ns = e->q.scheduled_ns;
         q->index = e->query;
         break;
-    case IPW_EV_LM_START:
-        if (!b->ended) start_lm(b, e);
-        break;
-    case IPW_EV_LM_END:
-        if (!b->ended) end_lm(b, e);
-        break;
-    case IPW_EV_TOOL_START:
-        if (!b->ended) start_tool(b, e)->argument_bytes = e->tool.argument_bytes;
-        break;
-    case IPW_EV_TOOL_END:
-        if (!b->ended) end_tool(b, e);
-        break;
-    case IPW_EV_SPAN_START:
-        if (!b->ended) start_own(b, e);
-        break;
-    case IPW_EV_SPAN_END:
-        if (!b->ended) end_own(b, e);
-        break;
+    case IPW_EV_LM_START: start_lm(b, e); break;
+    case IPW_EV_LM_END: end_lm(b, e); break;
+    case IPW_EV_TOOL_START: start_tool(b, e)->argument_bytes = e->tool.argument_bytes; break;
+    case IPW_EV_TOOL_END: end_tool(b, e); break;
+    case IPW_EV_SPAN_START: start_own(b, e); break;
+    case IPW_EV_SPAN_END: end_own(b, e); break;
     case IPW_EV_QUERY_END:
-        if (b->ended) break;
         b->ended = true;
         q->end_ns = e->t_ns;
         if (!q->id) set_text(&q->id, e->q.id);
@@ -396,9 +397,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
         q->completed = e->q.completed;
         break;
     case IPW_EV_NOTE:
-        if (!b->ended && q->n_turns && e->tool.name && !strcmp(e->tool.name, "malformed")) {
-            last_turn(b)->malformed = true;
-        }
+        if (q->n_turns && e->tool.name) take_note(b, e);
         break;
     default: break; /* not of a query */
     }

@@ -53,7 +53,6 @@ struct ipw_span {
     char *child_provenance;
     struct ipw_figure
         *energy; /* IPW_DOMAIN_COUNT values for the span's window; overlapping spans count twice */
-    struct ipw_figure *devices; /* the same for each of the trace's devices; NULL: no devices */
 };
 
 /* One of several devices of a domain.  If a domain has one device, the domain's value is the
@@ -83,7 +82,7 @@ struct ipw_turn {
     struct ipw_span *spans;
     size_t n_spans, cap_spans;
     struct ipw_figure *energy;  /* IPW_DOMAIN_COUNT values for the whole turn */
-    struct ipw_figure *devices; /* as for a span */
+    struct ipw_figure *devices; /* one for each of the trace's devices; NULL: no devices */
     double power_mean_w[IPW_DOMAIN_COUNT], power_peak_w[IPW_DOMAIN_COUNT]; /* NAN: unknown */
     struct ipw_turn_times times;
     double retry_wait_s; /* between its attempts, plus held_ns; neither inference nor agent time */
@@ -91,6 +90,7 @@ struct ipw_turn {
     char *endpoint;      /* the base URL that answered, or NULL */
     double cost_usd;     /* sum over its attempts; NAN: unknown */
     bool malformed;      /* the agent could not use the reply */
+    int64_t context_trimmed_bytes; /* left out of its request, so that it fits the context */
 };
 
 /* Readings during a query of a sensor other than a counter (utilisation, memory, temperature). */

@@ -23,7 +23,6 @@ static void release_spans(struct ipw_turn *turn)
         free(turn->spans[k].outcome);
         free(turn->spans[k].error);
         free(turn->spans[k].child_provenance);
-        free(turn->spans[k].devices);
         free(turn->spans[k].energy);
     }
     free(turn->spans);

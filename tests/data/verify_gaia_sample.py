@@ -7,7 +7,12 @@ import json
 import math
 import pathlib
 import re
+import struct
+import subprocess
 import sys
+import xml.etree.ElementTree as xml
+import zipfile
+import zlib
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "datasets" / "gaia-sample"
 
@@ -47,6 +52,80 @@ def ferry():
     both = 2 * single * 85
     assert both % 100 == 0
     return number(both / 100 / 100, 2)
+
+
+def xml_of(name, part):
+    """The XML of a part of an office file, without namespaces."""
+    text = zipfile.ZipFile(FOLDER / name).read(part).decode()
+    return xml.fromstring(re.sub(r'(</?|\s)\w+:(?=\w)', r"\1", re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)))
+
+
+def texts(node, tag):
+    return ["".join(t.text or "" for t in p.iter("t")) for p in node.iter(tag)]
+
+
+def quarry():
+    strings = texts(xml_of("solar.xlsx", "xl/sharedStrings.xml"), "si")
+    for row in xml_of("solar.xlsx", "xl/worksheets/sheet2.xml").iter("row"):
+        values = [c.find("v").text for c in row.iter("c")]
+        if strings[int(values[0])] == "Quarry":
+            return str(sum(int(v) for v in values[1:]))
+    return None
+
+
+def boathouse():
+    rows = [texts(row, "tc") for row in xml_of("minutes.docx", "word/document.xml").iter("tr")]
+    return dict(rows_with(rows, "New boathouse"))["Against"]
+
+
+def rows_with(rows, name):
+    return zip(rows[0], next(row for row in rows if row[0] == name))
+
+
+def frost():
+    found = []
+    for n in range(1, 5):
+        for line in texts(xml_of("harvest.pptx", f"ppt/slides/slide{n}.xml"), "p"):
+            found += [(n, t) for t in re.findall(r"frost.*: (\d+) tonnes", line)]
+    assert len(found) == 1
+    return "%d, %s" % found[0]
+
+
+def rain():
+    sums = []
+    with zipfile.ZipFile(FOLDER / "rain.zip") as z:
+        for name in z.namelist():
+            rows = csv.DictReader(z.read(name).decode().splitlines())
+            sums.append((round(sum(float(r["rain_mm"]) for r in rows), 1), name[:-4]))
+    mm, name = only(sorted(sums, reverse=True))
+    return f"{name}, {mm}"
+
+
+def tallest_bar():
+    """The colour that begins highest, of those that fill an area.  gnuplot filters no row of a palette."""
+    data, at, parts = (FOLDER / "catch.png").read_bytes(), 8, {}
+    while at < len(data):
+        n, kind = struct.unpack(">I4s", data[at:at + 8])
+        parts[kind] = parts.get(kind, b"") + data[at + 8:at + 8 + n]
+        at += 12 + n
+    width, height = struct.unpack(">II", parts[b"IHDR"][:8])
+    raw = zlib.decompress(parts[b"IDAT"])
+    rows = [raw[y * (width + 1):(y + 1) * (width + 1)] for y in range(height)]
+    assert all(row[0] == 0 for row in rows)
+    best = None
+    for i in set(b"".join(row[1:] for row in rows)):
+        r, g, b = parts[b"PLTE"][3 * i:3 * i + 3]
+        if max(r, g, b) - min(r, g, b) > 100 and sum(row[1:].count(i) for row in rows) > 500:
+            top = min(y for y, row in enumerate(rows) if i in row[1:])
+            best = min(best or (height, ""), (top, "green" if g == max(r, g, b) else "another"))
+    return best[1]
+
+
+def filter_days():
+    shown = subprocess.run(["pdftotext", FOLDER / "pump_leaflet.pdf", "-"], capture_output=True, check=True)
+    hours = int(re.search(r"P40: \D*(\d+) hours", shown.stdout.decode()).group(1))
+    assert hours % 8 == 0
+    return str(hours // 8)
 
 
 def answers():
@@ -112,12 +191,19 @@ def answers():
         "ferry": ferry(),
         "A1": number(a1, 1),
         "loans": f"{reader}, {number(cents / 100, 2)}",
+        "quarry": quarry(),
+        "boathouse": boathouse(),
+        "bar": tallest_bar(),
+        "filter": filter_days(),
+        "frost": frost(),
+        "rain": rain(),
     }
 
 
 # In the order of metadata.jsonl.
 ORDER = ["server", "B2", "schooner", "below", "train", "digits", "B1", "north", "ship", "cat",
-         "primes", "ration", "rank", "ferry", "A1", "loans"]
+         "primes", "ration", "rank", "ferry", "A1", "loans", "quarry", "boathouse", "bar",
+         "filter", "frost", "rain"]
 COLUMNS = ["task_id", "Question", "Level", "Final answer", "file_name", "file_path",
            "Annotator Metadata"]
 

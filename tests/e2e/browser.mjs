@@ -82,11 +82,12 @@ export async function open({ chromium }) {
         for (let k = 1; k <= 4; k++) await mouse("mouseMoved", x0 + (x1 - x0) * k / 4, y0 + (y1 - y0) * k / 4);
         await mouse("mouseReleased", x1, y1);
       },
-      // Of the whole page, or of one element; `above` pixels before it and `tall` in all, if given.
-      async picture(path, selector = "html", { above = 0, tall = 0 } = {}) {
+      // Of the whole page, or of one element with so many pixels around it; `tall`: no more than that.
+      async picture(path, selector = "html", { around = 0, tall = Infinity } = {}) {
         const box = await this.eval(`(r => [r.left + scrollX, r.top + scrollY, r.width, r.height])(document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect())`);
         const { data } = await ask("Page.captureScreenshot", { captureBeyondViewport: true,
-          clip: { x: box[0], y: box[1] - above, width: box[2], height: tall || box[3] + above, scale: 1 } });
+          clip: { x: Math.max(0, box[0] - around), y: Math.max(0, box[1] - around), width: box[2] + 2 * around,
+            height: Math.min(tall, box[3] + 2 * around), scale: 1 } });
         writeFileSync(path, Buffer.from(data, "base64"));
       },
       close: () => send("Target.closeTarget", { targetId }),

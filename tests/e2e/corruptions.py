@@ -122,7 +122,7 @@ table = [
     ("a wrong type", edit(T, 0, put("query_text", 7)), "traces.jsonl:1: query_text: expected text, found an integer"),
     ("null where none may be", edit(T, 0, put("num_turns", None)), "num_turns: expected an integer, found null"),
     ("a count below zero", edit(T, 0, put("turns", 0, "attempts", -1)), "turns[0].attempts: is negative"),
-    ("a missing key in a turn", edit(T, 0, drop("turns", 0, "ttft_s")), "turns[0].ttft_s: missing"),
+    ("a missing key in a turn", edit(T, 0, drop("turns", 0, "agent_s")), "turns[0].agent_s: missing"),
     ("a key twice", text(T, 0, lambda line: ['{"accounts":{},' + line[1:]]), "accounts: occurs twice"),
     ("keys out of order", text(T, 0, lambda line: ['{"zzz":1,' + line[1:]]), "keys are not in order"),
     ("a later version", edit(T, 0, put("schema_version", 9)), "schema_version: 9; this program knows 1"),

@@ -14,6 +14,8 @@ import re
 import sqlite3
 import sys
 
+import trace_lines
+
 DOMAINS = ("cpu", "dram", "gpu", "machine")
 
 
@@ -21,13 +23,13 @@ def lines(path):
     with open(path, encoding="utf-8", newline="\n") as f:
         text = f.read()
     assert text == "" or text.endswith("\n"), "no newline at the end"
-    return [json.loads(line) for line in text.split("\n")[:-1]]
+    return [trace_lines.loads(line) for line in text.split("\n")[:-1]]
 
 
 def traces(run):
     path = run if os.path.isfile(run) else run + "/traces.jsonl"
     with open(path, encoding="utf-8") as f:
-        return [json.loads(line) for line in f.read().split("\n")[:-1]]  # a torn last line is none
+        return [trace_lines.loads(line) for line in f.read().split("\n")[:-1]]  # a torn last line is none
 
 
 def add(sums, domain, joules):
@@ -448,7 +450,7 @@ def read_hf(path, runs):
                "avg_gpu_power_watts": "query_gpu_power_avg_watts", "avg_cpu_power_watts": "query_cpu_power_avg_watts",
                "energy_per_token_joules": "energy_per_output_token_joules"}
     for row, q in zip(rows, queries):
-        trace = json.loads(row.pop("trace_json"))
+        trace = trace_lines.loads(row.pop("trace_json"))
         assert trace["query_id"] == q["query_id"] and trace["energy"] == q["energy"]
         assert json.loads(row.pop("score_metadata_json")) == trace["score_metadata"]
         for key, value in row.items():

@@ -16,6 +16,7 @@
 #   json FILE EXPR                  prints a Python expression of `d`: the document, or for .jsonl
 #                                   the list of its lines;  assert_json FILE EXPR: it must be true
 #   damaged RUN...                  these folders need not pass `validate` at the end
+#   beside FUNCTION; await_beside   functions that mostly wait, at the same time: each in $WORK/FUNCTION
 #   end_test                        last line of each test: nothing may be left over, and every
 #                                   run below $WORK passes `validate`
 #
@@ -37,6 +38,8 @@ STEP=start
 mkdir "$WORK/home" "$WORK/datasets-none"
 export HOME="$WORK/home" XDG_CONFIG_HOME="$WORK/home/config" XDG_DATA_HOME="$WORK/home/data"
 export XDG_CACHE_HOME="$WORK/home/cache" HF_HOME="$WORK/home/hf" LC_ALL=C.UTF-8 NO_COLOR=1
+# For trace_lines.py, which reads lines of traces.jsonl.
+export PYTHONPATH="$IPW_SOURCE_DIR/tests/e2e" PYTHONDONTWRITEBYTECODE=1
 # Sensors of this machine do not matter unless a test says so.
 export IPW_SYSFS_ROOT="$WORK/no-sys" IPW_POWERCAP_ROOT="$WORK/no-powercap"
 export IPW_NVML_LIBRARY="$WORK/no-nvml.so"
@@ -99,6 +102,29 @@ step() { STEP=$*; }
 DAMAGED=' '
 damaged() {
     for run in "$@"; do DAMAGED="$DAMAGED$WORK/$run "; done
+}
+
+# beside FUNCTION: runs it with a folder and fakes of its own.  await_beside: waits for all, and fails if one failed.
+BESIDE=
+beside() {
+    mkdir "$WORK/$1" || fail "mkdir"
+    (
+        function=$1 WORK=$WORK/$1 FAKES='' DAMAGED=' '
+        trap stop_all EXIT
+        trap 'exit 143' TERM
+        cd "$WORK" || exit 1
+        "$function"
+        echo "$DAMAGED" >"$WORK/damaged"
+    ) >"$WORK/$1.said" 2>&1 &
+    BESIDE="$BESIDE $1:$!"
+    FAKES="$FAKES $!"
+}
+await_beside() {
+    for one in $BESIDE; do
+        wait "${one#*:}" || fail "$(cat "$WORK/${one%:*}.said")"
+        DAMAGED="$DAMAGED$(cat "$WORK/${one%:*}/damaged") "
+    done
+    BESIDE=
 }
 
 # start_fake ARGS...: log in $FAKE_LOG (requests), port in BASE_URL.
@@ -228,10 +254,12 @@ offers() { match_err "(is|did you mean) '?$1'? ?(meant)?\?"; }
 
 json() {
     python3 - "$1" "$2" <<'PY'
-import json, math, sys
+import json, math, os, sys
+import trace_lines
 path, expr = sys.argv[1:3]
+read = json.loads if os.path.basename(path) in ("events.jsonl", "power.jsonl") else trace_lines.loads
 with open(path, encoding="utf-8") as f:
-    d = [json.loads(line) for line in f] if path.endswith(".jsonl") else json.load(f)
+    d = [read(line) for line in f] if path.endswith(".jsonl") else json.load(f)
 value = eval(expr, {"d": d, "math": math, "json": json})
 print(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 PY

@@ -1,5 +1,6 @@
 -- MCP servers that do wrong (tests/fake/mcp.py bad WAY): each ends the call that it spoils, and no more.
--- The servers are given in the order of `ways`, which e2e/test_mcp_faults.sh puts before this file.
+-- The servers are given in the order of `ways`, which e2e/test_mcp_faults.sh puts before this file, as it does
+-- `part`: which third of the tests is run.
 local fs = require "ipw.fs"
 local tools = require "ipw.tools"
 local json = require "ipw.json"
@@ -31,7 +32,7 @@ local function call(way, pattern, outcome, then_good)
   end }
 end
 
-return {
+local all = {
   refused("old", "it speaks revision 1999%-01%-01"),
   refused("result_is_text", "an answer without a result"),
   refused("pages_for_ever", "more than 64 pages"),
@@ -119,3 +120,9 @@ return {
     test.raises(function() tools.open { "mcp:x" } end, "is named mcp:1")
   end },
 }
+
+local mine = {}
+for i, one in ipairs(all) do
+  if i % 3 == part - 1 then mine[#mine + 1] = one end
+end
+return mine

@@ -1,4 +1,5 @@
 # Analyses of saved runs: for people, as JSON, as files; one of the user's own.
+# Beside others: it holds no joules against watts and seconds.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
@@ -19,13 +20,13 @@ step "as JSON, the numbers are those of the run"
 expect_exit 0 agent analyze one --json --analysis regression --analysis accuracy
 cp out one.json
 python3 - <<'PY' || fail "by the numbers of the run"
-import json, statistics
+import json, statistics, trace_lines
 d = json.load(open("one.json"))
 (run,) = d["runs"]
 assert set(run["analyses"]) == {"regression", "accuracy"} and run["basis"] == "cpu+dram" and run["model"] == "fake-model"
 r = run["analyses"]["regression"]
 assert set(r) == {"input_tokens_vs_ttft", "total_tokens_vs_energy", "total_tokens_vs_latency", "total_tokens_vs_power", "total_tokens_vs_power_log"}
-queries = [json.loads(l) for l in open("one/traces.jsonl")]
+queries = [trace_lines.loads(l) for l in open("one/traces.jsonl")]
 turns = [t for q in queries for t in q["turns"]]
 assert abs(r["input_tokens_vs_ttft"]["avg_y"] - statistics.mean(t["ttft_s"] for t in turns)) < 1e-9
 x, y = [t["input_tokens"] for t in turns], [t["ttft_s"] for t in turns]

@@ -1,4 +1,5 @@
 # Two runs beside each other: a run and its workload replay on a slower server, paired turn by turn.
+# No sanitizer: it is about Lua; e2e.workload and e2e.analyze run the C below it.
 . "$(dirname "$0")/lib.sh"
 
 step "the machine draws 80 W"
@@ -16,13 +17,13 @@ cp out pairs.json
 assert_json pairs.json 'd["queries"] == 5 and d["turns"] == 15 and len(d["pairs"]) == 5 and d["only_in_a"] == d["only_in_b"] == 0'
 assert_json pairs.json 'all(len(p["turns"]) == 3 and all(t["a"]["joules"] is not None and t["b"]["lo"] - 1e-6 <= t["b"]["joules"] <= t["b"]["hi"] + 1e-6 for t in p["turns"]) for p in d["pairs"])'
 python3 - <<'PY' || fail "by the numbers of the two runs"
-import json, math
+import json, math, trace_lines
 d = json.load(open("pairs.json"))
 def turns(run):
     def figure(e):
         both = [e["cpu"], e["dram"]]
         return {"joules": sum(f["joules"] for f in both), "lo": sum(f["lo"] for f in both), "hi": sum(f["hi"] for f in both)}
-    return {q["query_id"]: [(figure(t["energy"]), t) for t in q["turns"]] for q in map(json.loads, open(run + "/traces.jsonl"))}
+    return {q["query_id"]: [(figure(t["energy"]), t) for t in q["turns"]] for q in map(trace_lines.loads, open(run + "/traces.jsonl"))}
 near = lambda x, y: abs(x - y) <= 1e-9 * max(1, abs(x), abs(y))
 a, b = turns("record"), turns("slow")
 assert a.keys() == b.keys() == {p["query_id"] for p in d["pairs"]}

@@ -1,4 +1,5 @@
 # The demo model has no answers in it: other numbers in questions and attachments, other answers.
+# No sanitizer: the demo model is Lua; e2e.serve_replay and unit.serve.server run the C that serves it.
 . "$(dirname "$0")/lib.sh"
 
 cp -r "$IPW_SOURCE_DIR/datasets/gaia-sample" sample || fail "no sample"
@@ -13,7 +14,8 @@ def edit(name, *pairs):
     open(path, "w", encoding="utf-8").write(text)
 
 edit("metadata.jsonl", ("412 watts", "460 watts"), ("power of 200", "power of 100"),
-     ("below 5000", "below 100"), ("0.25 euros", "0.50 euros"))
+     ("below 5000", "below 100"), ("0.25 euros", "0.50 euros"), ("site Quarry", "site Mill"),
+     ("New boathouse", "Higher fee"), ("8 hours each day", "10 hours each day"), ("loss to frost", "loss to wasps"))
 edit("power_log.csv", ("10:30,B2,1858", "10:30,B2,1958"), ("10:00,B1,794", "10:00,B1,914"),
      ("10:00,A1,1349", "10:00,A1,1469"))
 edit("ship_log.txt", ('schooner "Amaryllis"', 'schooner "Beatrix"'), ("NW force 5", "NW force 7"),
@@ -21,6 +23,16 @@ edit("ship_log.txt", ('schooner "Amaryllis"', 'schooner "Beatrix"'), ("NW force 
 edit("inventory.json", ('"quantity": 36,', '"quantity": 136,'))
 edit("timetable.csv", ("RE 326,14:12,15:04,Harbour,1,Mon-Fri", "RE 326,14:12,15:04,Harbour,1,daily"))
 edit("expenses.csv", ("Second Shelf,93.75", "Second Shelf,993.75"))
+import zipfile
+packed = zipfile.ZipFile("sample/rain.zip")
+tables = {name: packed.read(name).decode() for name in packed.namelist()}
+with zipfile.ZipFile("sample/rain.zip", "w") as z:
+    for name, text in tables.items():
+        z.writestr(name, text.replace("2026-05-04,3.2", "2026-05-04,13.2"))
+png = open("sample/catch.png", "rb").read()  # green and red change places in the palette
+red, green = bytes.fromhex("d02020"), bytes.fromhex("209020")
+assert png.count(red) == png.count(green) == 1
+open("sample/catch.png", "wb").write(png.replace(red, b"RED").replace(green, red).replace(b"RED", green))
 text = open("sample/observatory.json").read()
 open("sample/observatory.json", "w").write(text.replace('"Osprey"', '"Petrel"'))
 PY
@@ -49,6 +61,12 @@ f5f79f2b|6
 0e8ff184|Petrel, Merle, Gannet
 cd2b5157|1230.6
 47de636c|R-151, 15.00
+8c1f5be0|19306
+1b7d4c52|22
+e94a02d7|red
+57c0e3ab|64
+c26b9f14|4, 2
+3fd8a65e|harbour, 42.2
 ROWS
 done
 end_test

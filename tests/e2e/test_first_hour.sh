@@ -25,16 +25,16 @@ assert_json tools/traces.jsonl 'd[0]["is_resolved"] is True'
 
 step "GAIA that is not there: the sample, which is called so everywhere, and that is said once"
 expect_exit 0 agent run react --dataset gaia --limit 1 --model demo --telemetry none
-once err "gaia-sample, 16 tasks of our own"
+once err "gaia-sample, 22 tasks of our own"
 check_out "react · demo · gaia-sample"
-assert_lacks out "16 tasks of our own"
+assert_lacks out "22 tasks of our own"
 set -- runs/*
 case $1 in runs/react_demo_gaia-sample_*) ;; *) fail "the folder is called $1" ;; esac
 assert_json "$1/summary.json" 'd["run"]["dataset"] == "gaia-sample" and "GAIA was not found" in d["note"]'
 assert_json "$1/manifest.json" 'd["config"]["dataset"] == "gaia-sample" and d["config"]["dataset_source"] == "builtin:datasets/gaia-sample/metadata.jsonl"'
 expect_exit 0 agent run react --dataset gaia --limit 1 --model demo --telemetry none -q -o quiet
 check_out "react · demo · gaia-sample"
-assert_lacks out "16 tasks of our own"
+assert_lacks out "22 tasks of our own"
 check_out "answered by the demo model"
 assert_eq "$(cat err)" ""
 step "the sample by its name says nothing of GAIA; a run of it is scored by it"
@@ -170,10 +170,10 @@ expect_exit 0 agent compare one two --json
 cp out pair.json
 assert_json pair.json 'd["settings"] == {"a": {"agent": "single", "concurrency": 1, "dataset": "rows", "model": "fake-model"}, "b": {"agent": "tools", "concurrency": 2, "dataset": "rows", "model": "fake-model"}, "differ": ["agent", "concurrency"]}'
 python3 - <<'PY' || fail "joules by tokens"
-import json
+import json, trace_lines
 m = json.load(open("pair.json"))["metrics"]
 for side, run in ("a", "one"), ("b", "two"):
-    queries = [json.loads(l) for l in open(run + "/traces.jsonl")]
+    queries = [trace_lines.loads(l) for l in open(run + "/traces.jsonl")]
     def mean(tokens): return sum(q["energy"]["machine"]["joules"] / tokens(q) for q in queries) / len(queries)
     assert abs(m["joules_per_output_token"][side] / mean(lambda q: q["total_output_tokens"]) - 1) < 1e-9
     assert abs(m["joules_per_token"][side] / mean(lambda q: q["total_tokens"]) - 1) < 1e-9
@@ -193,10 +193,10 @@ for by in energy time tokens; do
     expect_exit 0 agent replay dear --sort $by --limit 5
     cp out sorted
     python3 - $by <<'PY' || fail "$by"
-import json, re, sys
+import json, re, sys, trace_lines
 cost = {"energy": lambda q: q["energy"]["machine"]["joules"], "time": lambda q: q["end_ns"] - q["start_ns"],
         "tokens": lambda q: q["total_tokens"]}[sys.argv[1]]
-queries = [json.loads(l) for l in open("dear/traces.jsonl")]
+queries = [trace_lines.loads(l) for l in open("dear/traces.jsonl")]
 want = [q["query_id"][:30] for q in sorted(queries, key=lambda q: -cost(q))][:5]
 got = [i[:30] for i in re.findall(r"^ ([0-9a-f]{8}-[0-9a-f-]+)", open("sorted", encoding="utf-8").read(), re.M)]
 assert got == want, (got, want)

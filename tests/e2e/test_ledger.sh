@@ -61,9 +61,9 @@ expect_exit 0 agent ledger shame --json --method window --method linear --method
 cp out methods.json
 # The window method sees what lies between readings inside an inference, and nothing of the tools.
 cat >window.py <<'EOF'
-import json
+import json, trace_lines
 q = json.load(open("methods.json"))["queries"][0]
-turns = json.loads(open("shame/traces.jsonl").readline())["turns"]
+turns = trace_lines.loads(open("shame/traces.jsonl").readline())["turns"]
 seconds = sum(s["end_s"] - s["start_s"] for t in turns for s in t["spans"] if s["kind"] == "lm")
 window, linear, whole = q["methods"]["window"]["gpu"], q["methods"]["linear"]["gpu"], q["energy"]["gpu"]
 assert window <= 300 * (seconds + 6 * 0.021), (window, seconds)

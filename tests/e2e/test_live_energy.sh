@@ -35,10 +35,10 @@ return {
 }
 LUA
 cat >seen.py <<'PY'
-import json, sys
+import json, sys, trace_lines
 run, share = sys.argv[1:]
 events = [json.loads(line) for line in open(run + "/events.jsonl")]
-traces = {q["query_index"]: q for q in map(json.loads, open(run + "/traces.jsonl"))}
+traces = {q["query_index"]: q for q in map(trace_lines.loads, open(run + "/traces.jsonl"))}
 crowd = len(traces) > 1
 estimated = 0
 for index, query in traces.items():

@@ -50,6 +50,7 @@ for line in sys.stdin:
     elif m["method"] == "tools/list":
         r = {"tools": [{"name": "show", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]}
     elif m["method"] == "tools/call":
+        open("traceparents", "a").write(m["params"]["_meta"]["traceparent"] + "\n")
         r = {"content": [{"type": "text", "text": " ".join(sorted(os.environ)) + " %d" % len(os.environ["NOTES_KEY"])}]}
     else:
         r = None
@@ -81,6 +82,16 @@ assert_matches_text() { echo "$1" | grep -q "$2" || fail "no $2 in $1"; }
 assert_matches_text "$shown" 'HOME IPW_TOOL_ID IPW_WORKSPACE .*NOTES_KEY PATH 17'
 ! echo "$shown" | grep -q 'OTHER_TOKEN\|OPENAI' || fail "a key of ours reached the server: $shown"
 ! grep -rq 'canary-' run || fail "a key is in the run: $(grep -rl canary- run)"
+
+step "a server is told its caller: the query's span in an export of the run"
+expect_exit 0 agent export run --format otlp --output trace.jsonl
+python3 - trace.jsonl traceparents <<'PY' || fail "not the ids of the export: $(cat traceparents)"
+import json, sys
+spans = [s for line in open(sys.argv[1]) for r in json.loads(line)["resourceSpans"] for q in r["scopeSpans"] for s in q["spans"]]
+agents = ["00-%s-%s-01" % (s["traceId"], s["spanId"]) for s in spans if s["name"].startswith("invoke_agent")]
+told = open(sys.argv[2]).read().split()
+assert told and len(agents) == 2 and set(told) <= set(agents), (told, agents)
+PY
 
 step "the replay asks no server"
 rm servers.json

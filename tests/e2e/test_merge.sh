@@ -15,13 +15,13 @@ GO="agent run tools --dataset rows.jsonl --base-url $BASE_URL --model fake-model
 # same_books A B: the balance of each domain to a microjoule, and each query's joules to FRACTION.
 same_books() {
     python3 - "$1" "$2" "$3" <<'PY' || fail "$1 and $2: other books"
-import json, sys
+import json, sys, trace_lines
 a, b = (json.load(open(r + "/summary.json"))["ledger"] for r in sys.argv[1:3])
 for d in ("cpu", "dram", "gpu"):
     for k in ("total_j", "idle_j", "queries_j", "warmup_j", "wasted_j"):
         assert abs(a[d][k] - b[d][k]) <= 1e-6, (d, k, a[d][k], b[d][k])
     assert a[d]["balanced"] and b[d]["balanced"], d
-lines = [{(t["query_id"], t["epoch"]): t for t in map(json.loads, open(r + "/traces.jsonl"))} for r in sys.argv[1:3]]
+lines = [{(t["query_id"], t["epoch"]): t for t in map(trace_lines.loads, open(r + "/traces.jsonl"))} for r in sys.argv[1:3]]
 assert lines[0].keys() == lines[1].keys()
 for key, t in lines[0].items():
     for d in ("cpu", "dram", "gpu"):
@@ -62,13 +62,25 @@ expect_exit 0 agent score cut --scorer exact
 expect_exit 3 agent resume cut
 check_err command
 
+step "while shards go on: what is done is merged now, and all of it later"
+expect_exit 0 $GO --output soon --shard 0/2
+"$IPW_AGENT" ${GO#agent } --output soon --shard 1/2 --epochs 1 >/dev/null &
+going=$!
+await_lines soon.shards/1-of-2/traces.jsonl
+expect_exit 0 agent merge soon.shards --partial
+check_err "left out: 1-of-2: is still running"
+expect_exit 0 agent validate soon
+wait $going || fail "a shard: exit status $?"
+expect_exit 0 agent merge soon.shards
+assert_file_lines soon/traces.jsonl 24
+
 step "the merged run is the uncut run but for times, joules and sessions"
 expect_exit 0 $GO --output one
 expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --sample-interval 5ms -q --output two --shard 0/2
 expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --sample-interval 5ms -q --output two --shard 1/2
 expect_exit 0 agent merge two.shards
 python3 - one two <<'PY' || fail "they differ"
-import json, sys
+import json, sys, trace_lines
 def texts(run):
     """What does not depend on the clock: the words of each query's events, and of its line."""
     events, traces = {}, {}
@@ -76,7 +88,7 @@ def texts(run):
         if e["query"] < 0 or e["event"] == "note": continue
         data = {k: v for k, v in e.get("data", {}).items() if k in ("prompt", "messages", "content", "arguments", "result", "answer", "number", "epoch", "place", "seed")}
         events.setdefault(e["query"], []).append((e["event"], e.get("id"), e.get("name"), e.get("outcome"), json.dumps(data, sort_keys=True)))
-    for t in map(json.loads, open(run + "/traces.jsonl")):
+    for t in map(trace_lines.loads, open(run + "/traces.jsonl")):
         traces[t["query_index"]] = {k: t[k] for k in ("query_id", "epoch", "query_text", "response_text", "answer", "is_resolved", "outcome", "num_turns", "total_tokens", "metadata", "reference_answer")}
     return events, traces
 a, b = texts(sys.argv[1]), texts(sys.argv[2])
@@ -122,14 +134,10 @@ cp -r cut.shards far.shards
 sed -i 's/"boot_id":"[^"]*"/"boot_id":"another"/g' far.shards/2-of-3/manifest.json
 expect_exit 0 agent merge far.shards
 assert_json far/manifest.json "len(d['segments']) == 2"
-sed -i 's/"remote":false/"remote":true/g' far.shards/*/manifest.json
-expect_exit 3 agent merge far.shards
-check_err "read the same device of a server at the same time"
-one_message
-sed -i 's/"remote":true/"remote":false/g' far.shards/*/manifest.json
 sed -i 's/"device":"intel-rapl:0"/"device":"intel-rapl:9"/g' far.shards/1-of-3/manifest.json
 expect_exit 3 agent merge far.shards
-check_err "shared some devices, but not all"
+check_err "read it by different sensors: give all shards the same --telemetry"
+one_message
 damaged far.shards/0-of-3 far.shards/1-of-3 far.shards/2-of-3
 
 step "gaps, and shards that are running, killed, torn or of another version"
@@ -140,6 +148,7 @@ expect_exit 3 agent merge gap.shards
 check_err "gap.shards: 2 of 3 shards are there"
 expect_exit 0 agent merge gap.shards --partial
 match_err "[0-9]+ queries are missing"
+check_err "0-of-3: is not there"
 assert_json gap/summary.json "d['status'] == 'interrupted'"
 sed -i 's/"version":"[0-9.]*"/"version":"9.9"/' gap.shards/1-of-3/manifest.json
 expect_exit 3 agent merge gap.shards
@@ -167,6 +176,21 @@ rm -r mixed.shards/again
 sed -i 's/"model":"fake-model"/"model":"other"/' mixed.shards/1-of-3/manifest.json
 expect_exit 3 agent merge mixed.shards --partial
 check_err "mixed.shards/0-of-3 and mixed.shards/1-of-3 are not of one run: the model differs (model)"
+# refused KEY PART: shard 1 has another value there.
+refused() {
+    cp cut.shards/1-of-3/manifest.json mixed.shards/1-of-3/manifest.json
+    python3 - mixed.shards/1-of-3/manifest.json "$1" <<'PY'
+import json, sys
+manifest = json.load(open(sys.argv[1]))
+manifest["config"][sys.argv[2]] = "0" * 64 if "sha256" in sys.argv[2] else 77
+json.dump(manifest, open(sys.argv[1], "w"), sort_keys=True, separators=(",", ":"))
+PY
+    expect_exit 3 agent merge mixed.shards --partial
+    check_err "mixed.shards/0-of-3 and mixed.shards/1-of-3 are not of one run: the $2 differs ($1)"
+}
+refused agent_sha256 agent
+refused dataset_sha256 dataset
+refused seed configuration
 
 step "a run that no merge wrote is not replaced; a merge is, and so is what a killed one left"
 expect_exit 1 agent merge cut.shards --output whole

@@ -1,12 +1,13 @@
 # Each named dataset, from a fixture of invented rows in its true columns (tests/data/named), through a run
 # with the demo model to scores; expected.jsonl has what the traces must hold.
+# No sanitizer: datasets are Lua; unit.data.* and e2e.columnar run the C that reads them.
 . "$(dirname "$0")/lib.sh"
 
 DATA=$IPW_SOURCE_DIR/tests/data/named
 cat >check.py <<'PY'
-import json, os, sys
+import json, os, sys, trace_lines
 want = json.loads(sys.argv[1])
-traces = [json.loads(line) for line in open(want["name"] + "/traces.jsonl")]
+traces = [trace_lines.loads(line) for line in open(want["name"] + "/traces.jsonl")]
 got = [t.get("reference_answer") for t in traces]
 assert len(got) == len(want["answers"]), got
 for reference, answer, trace in zip(got, want["answers"], traces):

@@ -59,9 +59,9 @@ IPW_POWERCAP_ROOT="$WORK/tree" expect_exit 0 agent run single --dataset four.jso
     --base-url http://203.0.113.1:8000 --base-url http://model.test:8000 \
     --connect-timeout 300ms --max-retries 0 --model-host local --sample-interval 5ms --output among
 cat >attempts.py <<'PY'
-import json
+import json, trace_lines
 events = [json.loads(line) for line in open("among/events.jsonl", encoding="utf-8")]
-traces = [json.loads(line) for line in open("among/traces.jsonl", encoding="utf-8")]
+traces = [trace_lines.loads(line) for line in open("among/traces.jsonl", encoding="utf-8")]
 starts = {(e["query"], e["span"]): e for e in events if e["event"] == "lm_inference_start"}
 failed = [e for e in events if e["event"] == "lm_inference_end" and e["outcome"] != "ok"]
 waits = {"192.0.2.1": "timeout", "198.51.100.1": "refused", "203.0.113.1": "refused", "model.test": "timeout"}

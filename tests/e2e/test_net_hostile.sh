@@ -148,8 +148,8 @@ IPW_POWERCAP_ROOT="$WORK/tree" expect_exit 0 agent run single --dataset second.j
 assert_json late-run/traces.jsonl 'd[0]["answer"] == "42"'
 assert_json late-run/events.jsonl "[(e['attempt'], e['outcome'], e['bytes_received'] > 0) for e in $ENDS] == [(1, 'timeout', False), (2, 'ok', True)]"
 cat >joules.py <<'PY'
-import json
-q = json.loads(open("late-run/traces.jsonl", encoding="utf-8").readline())
+import json, trace_lines
+q = trace_lines.loads(open("late-run/traces.jsonl", encoding="utf-8").readline())
 first, second = [s for t in q["turns"] for s in t["spans"] if s["kind"] == "lm"]
 assert (first["outcome"], second["outcome"]) == ("timeout", "ok")
 assert first["end_s"] <= second["start_s"]

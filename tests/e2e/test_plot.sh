@@ -1,5 +1,7 @@
 # Figures of saved runs: every kind in every format, from the user's texts nothing is executed, and without gnuplot a
 # message names the package.
+# No sanitizer: it is about Lua and gnuplot; e2e.report and e2e.analyze run the C below them.
+# Beside others: it holds no joules against watts and seconds.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
@@ -24,9 +26,28 @@ import json, re
 s = json.load(open("one/summary.json"))
 total = sum(p["joules"][d] for p in s["parts"] for d in ("cpu", "dram"))
 assert abs(total - sum(s["accounts"][d]["attributed_j"] for d in ("cpu", "dram"))) < 1e-3
-bars = re.findall(r"set object \d+ rect from first 0, first \S+ to first (\S+), first", open("breakdown.gp").read())
-assert len(bars) == len(s["parts"]) and abs(sum(map(float, bars)) - total) < 1e-3 * max(1, total), (bars, total)
+# the bar of all parts, end to end
+bars = [(float(a), float(b)) for a, b in re.findall(r"rect from first (\S+), first -1.5 to first (\S+), first -0.3", open("breakdown.gp").read())]
+assert len(bars) == len(s["parts"]) and bars[0][0] == 0 and abs(bars[-1][1] - total) < 1e-3 * max(1, total), (bars, total)
+assert all(abs(a[1] - b[0]) < 1e-6 * total for a, b in zip(bars, bars[1:])), bars
+# power over time: all devices that were measured, stacked; their mean is the run's, as far as bins of 200 ms tell
+stacks = re.findall(r"\$data(\d+) << EOD\n(.*?)\nEOD", open("timeline.gp").read(), re.S)
+assert len(stacks) == 2
+rows = [[float(x) for x in line.split()] for line in stacks[-1][1].split("\n")]
+known = [row[2] for row in rows if row[2] == row[2]]
+assert known and all(row[2] >= row[1] or row[2] != row[2] for row in rows), rows
 PY
+
+step "the user's own"
+expect_exit 0 agent new plot mine
+expect_exit 0 agent check plots/mine.lua
+expect_exit 0 agent test plots/mine_test.lua
+expect_exit 0 agent plot one --kind mine -o mine.gp
+assert_contains mine.caption.txt 'a dot for each of 16 queries'
+printf 'return { name = "odd", about = "x", runs = { 1, 1 }, height = 2, drew = 1 }\n' >odd.lua
+expect_exit 3 agent plot one --kind ./odd.lua -o odd.gp
+check_err "unknown field 'drew' (name, about"
+check_err "(did you mean 'draw'?)"
 
 step "wrong usage"
 expect_exit 2 agent plot one -o x.svg
@@ -75,8 +96,8 @@ step "texts of users are only shown"
 cp -r one evil
 damaged evil
 python3 - <<'PY'
-import json
-lines = [json.loads(l) for l in open("evil/traces.jsonl")]
+import json, trace_lines
+lines = [trace_lines.loads(l) for l in open("evil/traces.jsonl")]
 text = "`touch pwned`' \"; system('touch pwned')\n_^{a}~@"
 for q in lines:
     q["query_id"] = text + q["query_id"]

@@ -12,13 +12,13 @@ assert_file_lines run/traces.jsonl 6
 
 # The meter: 60 W idle and 180 W more while the model works, seen by a clock that is ahead.
 cat >meter.py <<'PY'
-import datetime, json, sys
+import datetime, json, sys, trace_lines
 run, kind, row_s, ahead, early = sys.argv[1], sys.argv[2], *map(float, sys.argv[3:6])
 clock = json.load(open(run + "/manifest.json"))["clock"]
 wall = lambda ns: (clock["wall_ns"] + ns - clock["mono_ns"]) / 1e9
 busy = []
 for line in open(run + "/traces.jsonl"):
-    q = json.loads(line)
+    q = trace_lines.loads(line)
     t0 = wall(q["start_ns"])
     busy += [(t0 + s["start_s"], t0 + s["end_s"]) for t in q["turns"] for s in t["spans"] if s["kind"] == "lm"]
 first, last = min(a for a, b in busy), max(b for a, b in busy)
@@ -43,8 +43,8 @@ while t < end:
     if kind == "iso": print(datetime.datetime.fromtimestamp(stamp, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f") + ";" + ("%.3f" % w).replace(".", ","))
     if kind == "wh": print("%.3f,%.6f" % (stamp, e / 3600))
     if kind == "flat": print("%.3f,100" % stamp)
-print(json.dumps({"total": energy(wall(min(json.loads(l)["start_ns"] for l in open(run + "/traces.jsonl"))),
-                                  wall(max(json.loads(l)["end_ns"] for l in open(run + "/traces.jsonl"))))}), file=sys.stderr)
+print(json.dumps({"total": energy(wall(min(trace_lines.loads(l)["start_ns"] for l in open(run + "/traces.jsonl"))),
+                                  wall(max(trace_lines.loads(l)["end_ns"] for l in open(run + "/traces.jsonl"))))}), file=sys.stderr)
 PY
 
 # meter KIND ROW_S AHEAD_S [EARLY_S]: makes KIND.csv, from EARLY_S before the model's first work on,
@@ -86,10 +86,10 @@ one_message
 
 step "every row in the run says 260 W, those before and after it 60 W: the average lies below no minimum"
 cat >steps.py <<'PY'
-import json
+import json, trace_lines
 clock = json.load(open("run/manifest.json"))["clock"]
 wall = lambda ns: (clock["wall_ns"] + ns - clock["mono_ns"]) / 1e9
-queries = [json.loads(line) for line in open("run/traces.jsonl")]
+queries = [trace_lines.loads(line) for line in open("run/traces.jsonl")]
 first, last = min(wall(q["start_ns"]) for q in queries), max(wall(q["end_ns"]) for q in queries)
 print("time,watts")
 for k in range(-40, int((last - first) / 0.25) + 40):
@@ -104,8 +104,8 @@ step "a query of no length costs nothing"
 cp -r run short
 damaged short
 python3 - <<'PY'
-import json
-lines = [json.loads(line) for line in open("short/traces.jsonl")]
+import json, trace_lines
+lines = [trace_lines.loads(line) for line in open("short/traces.jsonl")]
 lines[2]["end_ns"], lines[2]["total_wall_clock_s"], lines[2]["turns"] = lines[2]["start_ns"], 0, []
 open("short/traces.jsonl", "w").write("".join(json.dumps(q, sort_keys=True) + "\n" for q in lines))
 PY

@@ -22,10 +22,10 @@ step "one step"
 expect_exit 0 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -o once --slo ttft:30 --json
 cp out once.json
 python3 - <<'PY' || fail "the numbers of the run"
-import json, statistics
+import json, statistics, trace_lines
 d = json.load(open("once.json"))
 (step,) = d["steps"]
-queries = [json.loads(l) for l in open("once/c1/traces.jsonl")]
+queries = [trace_lines.loads(l) for l in open("once/c1/traces.jsonl")]
 turns = [t for q in queries for t in q["turns"]]
 assert step["requests"] == step["answered"] == len(queries) == 12 and d["knee"] is None
 assert len(open("once/c1/warmup.jsonl").readlines()) == 3

@@ -81,7 +81,7 @@ grep -q SECRET32X notext/events.jsonl || fail "the tool's result is gone"
 
 step "50 more, wherever a record can hold a text: headers, bodies, hex, addresses, paths, hosts, errors, attempts"
 python3 - <<'PY'
-import json, shutil
+import json, shutil, trace_lines
 shutil.copytree("record", "full")
 count = -1
 def secret():
@@ -132,7 +132,7 @@ json.dump(manifest, open("full/manifest.json", "w"))
 json.dump(summary, open("full/summary.json", "w"))
 dump("full/power.jsonl", [{"basis": {}, "format": 2, "sources": [{"name": "prometheus", "note": "http://" + secret(), "channels": [], "period_ns": 1}],
     "verdicts": [{"code": "ok", "name": "x", "text": secret()}]}])
-trace = json.loads(open("full/traces.jsonl").readline())
+trace = trace_lines.loads(open("full/traces.jsonl").readline())
 trace.update(query_text=secret(), response_text=secret(), answer=secret(), error=secret(), unscorable_reason=secret(), metadata={"a": secret()},
     score_metadata={"b": [secret()]}, superseded="cut")
 trace["turns"][0].update(error=secret(), endpoint="http://" + secret())

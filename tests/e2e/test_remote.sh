@@ -1,6 +1,7 @@
 # A model on another machine: each documented way of reading that machine's energy gives joules per
 # answer, accounts and the joules of the model's spans, whatever domain the page tells.  The machine
 # is this one by its own address, which is not the loopback, so that its series count as remote.
+# No sanitizer: unit.energy.prometheus runs this C, e2e.scrape the whole.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/exporter.sh"
 
@@ -9,9 +10,6 @@ ADDRESS=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 '^[0-9.]*$')
 
 awk 'BEGIN { for (i = 1; i <= 4; i++)
     printf "{\"question\":\"Question %d: what is 2 + 3 * %d?\",\"answer\":\"42\"}\n", i, i }' >rows.jsonl
-
-step "a web server"
-serve_pages "$ADDRESS"
 
 start_fake --bench 3 --delay-ms 250
 run() { # DIR ARGS...
@@ -35,52 +33,68 @@ told() {
     expect_exit 0 agent ledger "$1" --check
 }
 
-for format in dcgm:gpu scaphandre:machine kepler:cpu node:cpu; do
-    name=${format%:*} domain=${format#*:}
-    step "$name: $domain only"
-    exporter "$name"
-    run "$name" --telemetry "prometheus=$PAGE"
-    told "$name" "$domain"
-    stop_exporter
-done
+# Most of it waits for pages, so all go at the same time, each with a web server of its own.
+web() { # FORMAT
+    cp ../rows.jsonl ../exporter.py .
+    serve_pages "$ADDRESS"
+    exporter "$1"
+}
+one_domain() { # FORMAT DOMAIN
+    step "$1: $2 only"
+    web "$1"
+    run "$1" --telemetry "prometheus=$PAGE"
+    told "$1" "$2"
+}
+dcgm() { one_domain dcgm gpu; }
+scaphandre() { one_domain scaphandre machine; }
+kepler() { one_domain kepler cpu; }
+node() { one_domain node cpu; }
 
-step "the client's own sensors stay out of the model's figures"
-start_tree cap --watts-package 30
-exporter scaphandre
-export IPW_POWERCAP_ROOT="$WORK/cap"
-run beside --telemetry rapl --telemetry "prometheus=$PAGE"
-told beside machine
-assert_json beside/traces.jsonl "all(q['energy']['cpu']['joules'] > 0 for q in d)"
-assert_json beside/traces.jsonl "all(s['energy']['cpu']['reason'] == 'remote' for q in d for t in q['turns'] for s in t['spans'] if s['kind'] != 'tool')"
-assert_json beside/traces.jsonl "all(q['accounts']['cpu']['waste_j'] is None for q in d)"
-assert_json beside/summary.json "d['efficiency']['by_domain']['cpu'] is None"
-stop_exporter
+own_sensors() {
+    step "the client's own sensors stay out of the model's figures"
+    start_tree cap --watts-package 30
+    web scaphandre
+    export IPW_POWERCAP_ROOT="$WORK/cap"
+    run beside --telemetry rapl --telemetry "prometheus=$PAGE"
+    told beside machine
+    assert_json beside/traces.jsonl "all(q['energy']['cpu']['joules'] > 0 for q in d)"
+    assert_json beside/traces.jsonl "all(s['energy']['cpu']['reason'] == 'remote' for q in d for t in q['turns'] for s in t['spans'] if s['kind'] != 'tool')"
+    assert_json beside/traces.jsonl "all(q['accounts']['cpu']['waste_j'] is None for q in d)"
+    assert_json beside/summary.json "d['efficiency']['by_domain']['cpu'] is None"
+}
 
-step "a domain of both machines is that of the model's machine"
-exporter node
-run both --telemetry rapl --telemetry "prometheus=$PAGE"
-told both cpu
-assert_json both/traces.jsonl "all(len(q['energy']['cpu']['sources']) == 1 and '$ADDRESS' in q['energy']['cpu']['sources'][0] for q in d)"
-assert_json both/manifest.json "d['hardware']['basis']['cpu'].startswith('remote: ')"
-stop_exporter
-kill $server && wait $server 2>/dev/null
+both_machines() {
+    step "a domain of both machines is that of the model's machine"
+    start_tree cap --watts-package 30
+    web node
+    export IPW_POWERCAP_ROOT="$WORK/cap"
+    run both --telemetry rapl --telemetry "prometheus=$PAGE"
+    told both cpu
+    assert_json both/traces.jsonl "all(len(q['energy']['cpu']['sources']) == 1 and '$ADDRESS' in q['energy']['cpu']['sources'][0] for q in d)"
+    assert_json both/manifest.json "d['hardware']['basis']['cpu'].startswith('remote: ')"
+}
 
-step "ipw-agent telemetry --listen, of a meter of the whole machine"
-cat >meter.sh <<'EOS'
+listens() {
+    step "ipw-agent telemetry --listen, of a meter of the whole machine"
+    cp ../rows.jsonl .
+    cat >meter.sh <<'EOS'
 #!/bin/sh
 while :; do echo 95.5; sleep 0.1; done
 EOS
-chmod +x meter.sh
-export IPW_POWERCAP_ROOT="$WORK/no-powercap"
-mkfifo listen.out
-"$IPW_AGENT" telemetry --telemetry exec="$WORK/meter.sh" --listen "$ADDRESS:0" --expose --duration 60s \
-    >listen.out 2>listen.err &
-listener=$!
-FAKES="$FAKES $listener"
-exec 3<listen.out
-read -r word url <&3
-assert_eq "$word" listening
-run listen --telemetry "prometheus=$url"
-told listen machine
+    chmod +x meter.sh
+    mkfifo listen.out
+    "$IPW_AGENT" telemetry --telemetry exec="$WORK/meter.sh" --listen "$ADDRESS:0" --expose --duration 60s \
+        >listen.out 2>listen.err &
+    listener=$!
+    FAKES="$FAKES $listener"
+    exec 3<listen.out
+    read -r word url <&3
+    assert_eq "$word" listening
+    run listen --telemetry "prometheus=$url"
+    told listen machine
+}
+
+for function in dcgm scaphandre kepler node own_sensors both_machines listens; do beside $function; done
+await_beside
 
 end_test

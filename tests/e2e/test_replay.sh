@@ -60,11 +60,11 @@ command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null &&
 mkdir cwd && cd cwd || fail "cwd"
 expect_exit 0 $trace "$IPW_AGENT" replay ../record --mode hermetic -o again
 cd .. || fail "cd"
-check_out "16 queries"
+check_out "22 queries"
 check_out "identical to the saved run"
 cmp record/events.jsonl cwd/again/events.jsonl || fail "events differ"
 cmp record/traces.jsonl cwd/again/traces.jsonl || fail "traces differ"
-assert_json cwd/again/replay.json 'd["identical"] and d["queries"] == 16 and d["tool_calls"] > 10'
+assert_json cwd/again/replay.json 'd["identical"] and d["queries"] == 22 and d["tool_calls"] > 10'
 assert_json cwd/again/manifest.json 'd["replay"]["mode"] == "hermetic" and d["replay"]["agent_unchanged"]'
 assert_json cwd/again/summary.json 'd["totals"]["resolved"] > 10'
 if [ -n "$trace" ]; then

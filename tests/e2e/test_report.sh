@@ -1,5 +1,6 @@
 # report: the sums on the page are those of summary.json, nothing of others is markup, and what is not known
 # is said as not known.  tests/e2e/test_report_page.sh opens the page in a browser.
+# Beside others: it holds no joules against watts and seconds.
 . "$(dirname "$0")/lib.sh"
 FAKES_DIR=$(dirname "$IPW_FAKE")
 
@@ -96,6 +97,25 @@ expect_exit 0 agent report run --markdown
 [ "$(wc -l <out)" -le 40 ] || fail "more than 40 lines"
 check_out '| prefill |'
 check_out '| **sum** |'
+
+step "a section of the user's own: on the page, in the terminal, of each of several runs"
+expect_exit 0 agent new section mine
+expect_exit 0 agent check sections/mine.lua
+expect_exit 0 agent test sections/mine_test.lua
+expect_exit 0 agent report run --section mine -o mine.html
+assert_contains mine.html '<section id="mine" aria-labelledby="h-mine"><div class="head"><div><p class="topic">Turns</p>'
+assert_contains mine.html '<a href="#mine">Turns</a>'
+assert_contains mine.html 'id="csv-mine"'
+expect_exit 0 agent report run --section ./sections/mine.lua
+check_out 'Queries took '
+expect_exit 0 agent report run run --section mine -o mine.html
+assert_contains mine.html '<section id="run2-mine"'
+printf 'return { name = "odd", topic = "x", heading = function() end, htlm = 1 }\n' >odd.lua
+expect_exit 3 agent report run --section ./odd.lua
+check_err "unknown field 'htlm' (name, topic"
+check_err "(did you mean 'html'?)"
+expect_exit 2 agent report run --section nine
+check_err "no section is named 'nine' (did you mean 'mine'?)"
 
 step "without sensors: dashes and the reason, and no joules anywhere"
 unset IPW_STUB_NVML

@@ -76,11 +76,10 @@ cmp -s before after || fail "something changed"
 step "killed inside --rerun failed, behind the move of a line: the query is missing, and the run is not done"
 cp -r crashed behind
 python3 - <<'PY'
-import json
+import json, re
 lines = open("behind/traces.jsonl").read().splitlines(True)
 failed = [l for l in lines if json.loads(l)["query_id"] == "q0001"][0]
-open("behind/attempts.jsonl", "a").write(failed.replace('"temperature_metrics"',
-    '"superseded":"failed","temperature_metrics"', 1))
+open("behind/attempts.jsonl", "a").write(re.sub(r'("started_at":"[^"]*",)', r'\1"superseded":"failed",', failed, 1))
 open("behind/traces.jsonl", "w").writelines(l for l in lines if l != failed)
 PY
 expect_exit 0 agent resume behind --base-url "$BASE_URL"
@@ -114,11 +113,10 @@ step "stopped in the middle of the move to attempts.jsonl: the line in both file
 begin moved --grace 0.1s
 killed TERM
 python3 - <<'PY'
-import json
+import json, re
 lines = open("moved/traces.jsonl").read().splitlines(True)
 failed = [l for l in lines if json.loads(l)["query_id"] == "q0001"][0]
-open("moved/attempts.jsonl", "w").write(failed.replace('"temperature_metrics"',
-    '"superseded":"failed","temperature_metrics"', 1))
+open("moved/attempts.jsonl", "w").write(re.sub(r'("started_at":"[^"]*",)', r'\1"superseded":"failed",', failed, 1))
 open("moved/traces.jsonl.tmp", "w").write(lines[0])
 PY
 start_fake --bench 0

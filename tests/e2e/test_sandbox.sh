@@ -1,4 +1,4 @@
-# S-1, S-4, P-8 to P-15 in the sandbox: what a program of a tool may do to get out.  Each attempt is a query of
+# S-1, S-4, P-8, P-9, P-13, P-14 and P-15 in the sandbox: what a program of a tool may do to get out.  Each attempt is a query of
 # one run, sixteen in flight; all are held, all queries end, and nothing of any is left.
 . "$(dirname "$0")/lib.sh"
 
@@ -64,13 +64,17 @@ OPENAI_API_KEY=canary-key expect_exit 0 agent run escape.lua --dataset rows.json
 assert_eq "$(json run/traces.jsonl 'len(d)')" "$(wc -l <rows.jsonl)"
 assert_eq "$(json run/traces.jsonl '[(q["query_text"][:30], q["answer"]) for q in d if q["answer"] != "held"
     and not q["query_text"].startswith("kill_all")]')" "[]"
-assert_json run/manifest.json 'd["config"]["sandbox"] == "bubblewrap"'
+assert_json run/manifest.json 'd["config"]["sandbox"] in ("bubblewrap", "bubblewrap+cgroup")'
 
 step "nothing is left, nobody outside was touched"
 kill -0 "$OUTSIDE" || fail "the process outside has gone"
 ! pgrep -x ipw-orphan >/dev/null || fail "an orphan lives"
 ! pgrep -f 'escapes.py' >/dev/null || fail "a program lives: $(pgrep -af escapes.py)"
 assert_eq "$(cat "$WORK/home/.ssh/id")" canary
+
+step "many calls leave no zombie, no file and no descriptor (IPW_CALLS=10000: so many)"
+python3 "$IPW_SOURCE_DIR/tests/drill/tool_drill.py" --agent "$IPW_AGENT" --calls "${IPW_CALLS:-100}" >out 2>err ||
+    fail "the drill of tools"
 
 step "--read shows a folder, and --unsafe-tools takes the wall away"
 cat >look.lua <<EOF2

@@ -184,8 +184,8 @@ step "the agent against its own record: the same answers; and a question more"
 printf '{"question":"Question %d?","answer":"42"}\n' 1 2 9 >more.jsonl
 expect_exit 0 agent run asks.lua --dataset more.jsonl --base-url "$BASE_URL" --model fake-model -o again -q --max-retries 0
 python3 - <<'PY' || fail "another run"
-import json
-a, b = ([json.loads(l) for l in open(run + "/traces.jsonl")] for run in ("record", "again"))
+import json, trace_lines
+a, b = ([trace_lines.loads(l) for l in open(run + "/traces.jsonl")] for run in ("record", "again"))
 a, b = ({q["query_index"]: q for q in run} for run in (a, b))
 for i, was in a.items():
     now = b[i]

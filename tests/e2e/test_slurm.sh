@@ -92,7 +92,7 @@ for key in query_id response_text is_resolved query_index; do
     assert_eq "$(json runs/cut/traces.jsonl "sorted(str(q[\"query_index\"]) + str(q[\"$key\"]) for q in d)")" \
         "$(json runs/whole/traces.jsonl "sorted(str(q[\"query_index\"]) + str(q[\"$key\"]) for q in d)")"
 done
-assert_json runs/cut/summary.json 'd["totals"]["queries"] == 16'
+assert_json runs/cut/summary.json 'd["totals"]["queries"] == 22'
 stop_serve
 scontrol shutdown >/dev/null 2>&1
 gone() { ! kill -0 "$1" 2>/dev/null; }

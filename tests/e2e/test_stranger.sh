@@ -8,7 +8,7 @@ start_fake --bench 0 # nobody is to ask it
 damaged bundle named
 cat >plant.py <<'PY'
 """plant.py OUT URL: the record, made hostile."""
-import json, os, shutil, sys
+import json, os, shutil, sys, trace_lines
 out, url = sys.argv[1:3]
 shutil.copytree("record", out)
 BAD = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066</script><script>alert(1)</script>=cmd|'/c calc'!A1 ![x](http://evil/x.png)\r\n"
@@ -38,7 +38,7 @@ lines[3:3] = [note(name="effect", id=1000, of="proc", value=[{"table": {"argv": 
               note(name="native_module", file="/lib/evil.so", module="evil")]
 open(out + "/events.jsonl", "w", encoding="utf-8").write("".join(
     json.dumps(e, sort_keys=True, separators=(",", ":")) + "\n" for e in lines))
-traces = [json.loads(l) for l in open(out + "/traces.jsonl", encoding="utf-8")]
+traces = [trace_lines.loads(l) for l in open(out + "/traces.jsonl", encoding="utf-8")]
 for t in traces:
     t.update(query_id="../../" + t["query_id"] + BAD, response_text=BAD, answer=BAD, error=BAD, model=url)
 open(out + "/traces.jsonl", "w", encoding="utf-8").write("".join(json.dumps(t, sort_keys=True, separators=(",", ":")) + "\n" for t in traces))

@@ -1,5 +1,6 @@
 # The built-in tools in a run: each call is a span with its outcome, what changes something runs alone, and a hermetic
-# replay answers all of them from the record, without a program and without a workspace.
+# replay answers all of them from the record, without a program and without a workspace.  A path that leads out is
+# refused, told to the model, and counted (S-1).
 . "$(dirname "$0")/lib.sh"
 
 printf '{"question":"use them all","answer":"done"}\n' >one.jsonl
@@ -99,7 +100,7 @@ fi
 step "the agents that plan and write code finish the sample, and are replayed"
 for agent in plan code; do
     expect_exit 0 agent run $agent --model demo --dataset gaia-sample --concurrency 4 -o "sample_$agent"
-    check_out "15 of 16 correct"
+    check_out "21 of 22 correct"
     expect_exit 0 agent replay "sample_$agent" --mode hermetic -o "sample_$agent-again"
     cmp "sample_$agent/events.jsonl" "sample_$agent-again/events.jsonl" || fail "events differ"
 done

@@ -35,8 +35,8 @@ truth books waste
 
 step "the parts of a query are its time and its joules, and tell the waste"
 python3 - <<'PY' || fail "parts"
-import json
-q, s = json.loads(open("waste/traces.jsonl").readline()), json.load(open("waste/summary.json"))
+import json, trace_lines
+q, s = trace_lines.loads(open("waste/traces.jsonl").readline()), json.load(open("waste/summary.json"))
 for parts, seconds in ((q["parts"], q["total_wall_clock_s"]), (s["parts"], s["totals"]["wall_clock_s"])):
     by = {p["part"]: p for p in parts}
     assert abs(sum(p["seconds"] for p in parts) - seconds) < 1e-9

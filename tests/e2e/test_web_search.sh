@@ -66,7 +66,7 @@ check_err "unknown engine 'google'"
 expect_exit 3 agent tool web_search '{"query":"x"}' --search ./no-folder
 check_err "there is no such folder"
 SEARXNG_URL=gopher://x expect_exit 2 agent tool web_search '{"query":"x"}'
-check_err "is no address of a search engine"
+check_err "is no address of a server"
 
 step "a run with a key, and its replay without"
 printf '{"question":"look","answer":"done"}\n' >one.jsonl

@@ -91,7 +91,7 @@ for agent in react tools single; do
             --telemetry none --output $agent-$way $flags
     done
     python3 - $agent-in $agent-apart <<'PY' || fail "$agent: the traces differ"
-import json, re, sys
+import json, re, sys, trace_lines
 TIMES = re.compile(r"(_ns|_s|_ms|seconds|_peak_bytes)$|latency|time|per_sec|per_token|endpoint|started_at")
 def clean(x):
     if isinstance(x, dict):
@@ -102,7 +102,7 @@ def clean(x):
 def read(path):
     out = {}
     for line in open(path + "/traces.jsonl", encoding="utf-8"):
-        q = json.loads(line)
+        q = trace_lines.loads(line)
         out[q["query_id"]] = clean(q)
     return out
 a, b = (read(p) for p in sys.argv[1:])

@@ -307,8 +307,8 @@ class Bad:
 
 
 def bad_http(log):
-    """Faults over HTTP; the path is the way."""
-    state = {}
+    """Faults over HTTP; the path is the way, and each way is a server of its own."""
+    states = {}
     told = open(log, "a", buffering=1)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -316,6 +316,15 @@ def bad_http(log):
 
         def log_message(self, *args):
             pass
+
+        def parse_request(self):
+            good = super().parse_request()
+            self.way = self.path.strip("/") if good else ""
+            self.state = states.setdefault(self.way, {})
+            return good
+
+        def tell(self, text):
+            told.write("%s %s\n" % (self.way, text))
 
         def answer(self, status, body="", kind="application/json", **headers):
             data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
@@ -343,11 +352,11 @@ def bad_http(log):
             return {"jsonrpc": "2.0", "id": m["id"], "result": {"content": [{"type": "text", "text": text}]}}
 
         def do_DELETE(self):
-            told.write("DELETE %s\n" % self.headers["Mcp-Session-Id"])
-            self.answer(405 if "refuses" in self.path else 200)
+            self.tell("DELETE %s" % self.headers["Mcp-Session-Id"])
+            self.answer(405 if self.way == "slow" else 200)
 
         def do_GET(self):  # a stream is read on
-            way, last = self.path.strip("/"), self.headers["Last-Event-ID"]
+            state, way, last = self.state, self.way, self.headers["Last-Event-ID"]
             state["reads"] = state.get("reads", 0) + 1
             if way == "never_ends" or state["reads"] < 2:
                 return self.answer(200, "id: %s0\nretry: 1\ndata: \n\n" % last, "text/event-stream")
@@ -356,7 +365,7 @@ def bad_http(log):
             self.answer(200, "data: %s\n\n" % json.dumps(message), "text/event-stream")
 
         def do_POST(self):
-            m, way = json.loads(self.rfile.read(int(self.headers["Content-Length"]))), self.path.strip("/")
+            m, way, state = json.loads(self.rfile.read(int(self.headers["Content-Length"]))), self.way, self.state
             session = self.headers["Mcp-Session-Id"]
             if m["method"] == "server/discover":
                 return self.answer(404, "not found", "text/plain")
@@ -371,7 +380,7 @@ def bad_http(log):
             if session != "s%d" % state["session"]:
                 return self.answer(404, {"jsonrpc": "2.0", "id": m.get("id"), "error": {"code": -32001, "message": "no session"}})
             if "id" not in m:
-                told.write("%s\n" % m["method"])
+                self.tell(m["method"])
                 return self.answer(202)
             if m["method"] == "tools/list" and way == "pages_for_ever":
                 return self.result(m, {"tools": [], "nextCursor": str(m["id"])})

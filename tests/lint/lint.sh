@@ -11,6 +11,7 @@
 #   cases      every case of tests/cases.txt says what holds, and has a test that carries its number
 #   faults     every row of tests/faults.txt says what holds, and has a test that carries its id
 #   citations  every page and section that is cited is in the repository
+#   pictures   every picture that a page shows is there, each of docs/img is shown, and each kind of plot has one
 #   words      help, messages and pages do not use the words of tests/lint/retired_words.txt
 #   third_party  what others wrote is as it was published: its hashes are in third_party/README.md
 #   prints     only app/, report/ and a few files of base/ and io/ write to the terminal
@@ -200,8 +201,8 @@ check_cases() {
 check_faults() {
     table=tests/faults.txt
     [ -f $table ] || return 0
-    check_table $table $(seq -f D-%g 18) $(seq -f P-%g 7) $(seq -f N-%g 14) $(seq -f L-%g 9) \
-        J-1 J-2 J-5 J-6 J-7 J-8 M-2 S-5 S-6 S-7 S-8 S-9 S-11
+    check_table $table $(seq -f D-%g 18) $(seq -f P-%g 16) $(seq -f N-%g 14) $(seq -f L-%g 9) \
+        J-1 J-2 J-5 J-6 J-7 J-8 M-2 $(seq -f S-%g 11)
     list_tests $table | while read -r row test; do
         grep -Eqs "(^|[^A-Za-z0-9-])$row([^0-9]|\$)" "tests/$test" ||
             echo "$table:1: tests/$test does not carry $row"
@@ -249,6 +250,26 @@ check_citations() {
         END { look(before, length(before)) }'
 }
 
+check_pictures() {
+    for page in README.md docs/*.md docs/tutorials/*.md; do
+        [ -f "$page" ] || continue
+        grep -noE '!\[[^]]*\]\([^):]+\)' "$page" | while IFS= read -r shown; do
+            file=${shown##*\](}
+            file=$(dirname "$page")/${file%)}
+            [ -f "$file" ] || echo "$page:${shown%%:*}: shows $file, which is not in the repository"
+        done
+    done
+    for file in docs/img/*; do
+        [ -f "$file" ] || continue
+        grep -qF "img/${file##*/})" README.md docs/*.md /dev/null || echo "$file:1: no page shows it"
+    done
+    for kind in lua/ipw/plot/*.lua; do
+        [ -f "$kind" ] || continue
+        name=$(basename "$kind" .lua)
+        [ -f "docs/img/plot-$name.svg" ] || echo "$kind:1: has no picture docs/img/plot-$name.svg (scripts/pictures)"
+    done
+}
+
 check_third_party() {
     [ -d third_party ] || return
     find third_party -mindepth 2 -type f ! -name LICENSE | LC_ALL=C sort | while read -r file; do
@@ -259,7 +280,7 @@ check_third_party() {
 }
 
 case $check in
-third_party | includes | libraries | headers | length | markers | prints | cases | faults | citations | words) found=$(check_$check) ;;
+third_party | includes | libraries | headers | length | markers | prints | cases | faults | citations | pictures | words) found=$(check_$check) ;;
 *)
     echo "lint.sh: no check $check" >&2
     exit 2

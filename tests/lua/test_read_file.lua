@@ -21,12 +21,14 @@ local function shown(name, args)
   return read(args)
 end
 
---- A zip file of members that are not packed: name, text, ...
+--- A zip file of members: name, text, ...  A text is not packed; { bytes, size, checksum } is packed already.
 local function zipped(...)
   local files, list, at = {}, {}, 0
   for i = 1, select("#", ...), 2 do
     local name, text = select(i, ...)
-    local head = ("<I2I2I2I2I2I4I4I4I2I2"):pack(20, 0, 0, 0, 0, 0, #text, #text, #name, 0)
+    local method, size, checksum = 0, #text, 0
+    if type(text) == "table" then method, size, checksum, text = 8, text[2], text[3], text[1] end
+    local head = ("<I2I2I2I2I2I4I4I4I2I2"):pack(20, 0, method, 0, 0, checksum, #text, size, #name, 0)
     files[#files + 1] = "PK\3\4" .. head .. name .. text
     list[#list + 1] = "PK\1\2\0\0" .. head .. ("<I2I2I2I4I4"):pack(0, 0, 0, 0, at) .. name
     at = at + #files[#files]
@@ -82,10 +84,59 @@ return {
     equal(fs.size "up.txt", nil, "nothing is unpacked into the workspace")
   end },
 
+  { "files of LibreOffice and openpyxl", function()
+    local function sample(name, args) -- the bundled sample's, made by tests/data/sample/make.sh
+      fs.write(name, assert(script.source("datasets/gaia-sample/" .. name)))
+      args = args or {}
+      args.path = name
+      return read(args)
+    end
+    equal(sample("solar.xlsx", { part = "Yield", start = 2, lines = 1 }),
+      "solar.xlsx, sheet 'Yield' (part) of Sites, Yield: 3 rows, 7 columns\n" ..
+      "site |  Jan |  Feb |  Mar |  Apr |  May |  Jun\n" ..
+      "Mill | 1166 | 1702 | 2871 | 3960 | 4718 | 4889\n[... 1 more rows; continue with start=3]")
+    equal(sample("minutes.docx", { start = 1, lines = 5 }):match("\n(.*)\n%["), "# Minutes of the rowing club\n" ..
+      "Held in the club room; 51 members were present.\n" ..
+      "The treasurer reported a surplus of 1,240 euros. Three motions were put to the vote:\n" ..
+      "Motion | For | Against | Abstained\nNew boathouse | 31 | 14 | 6")
+    equal(sample("harvest.pptx", { start = 10, lines = 5 }):match("\n(.*)\n%["),
+      "## Slide 3\nPears\nHarvest: 34 tonnes\nLost to frost in April: 12 tonnes\nNotes: Show the picture of the night.")
+    matches(sample "rain.zip", "3 entries; name one as part\nharbour.csv  %(114 bytes%)\n")
+    equal(shown "plan.xlsx", "plan.xlsx, sheet 'Plan' (part) of Plan, Notes: 3 rows, 4 columns\n" ..
+      "task        | due                 | hours | done\nHull & keel | 2026-05-04          |  12.5 | TRUE\n" ..
+      "Mast        | 2026-06-01 09:30:00 |     7 | FALSE\nsum         |                     |       |")
+    matches(shown("plan.xlsx", { part = "Notes" }), "wait for <rope>")
+  end },
+
   { "a small file that stands for a huge one is refused", function()
     refused("20971520 bytes unpacked; 16777216 is the limit", shown("bomb.zip", { part = "zeros" }))
     refused("more than 1000 bytes unpacked", shown("bomb-that-lies.zip", { part = "zeros" }))
     refused("has a document type, which is not read", shown "entities.docx")
+  end },
+
+  { "bombs inside office files: members that unpack to a huge text, and entities that grow", function()
+    local z = zip.open(fixture "bomb.zip")
+    local entry = z.by_name.zeros
+    local from = entry.offset + 31 + #"zeros"
+    local packed = z.bytes:sub(from, from + entry.packed - 1)
+    local laughs = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "' .. ("&a;"):rep(1000)
+      .. '">]><x>&b;</x>'
+    local kinds = {
+      ["x.xlsx"] = function(part) return zipped("xl/workbook.xml", '<workbook><sheet name="S" r:id="a"/></workbook>',
+        "xl/_rels/workbook.xml.rels", '<Relationship Id="a" Type="x/worksheet" Target="s.xml"/>' ..
+        '<Relationship Id="b" Type="x/sharedStrings" Target="t.xml"/>', "xl/s.xml", "<row/>", "xl/t.xml", part) end,
+      ["x.docx"] = function(part) return zipped("word/document.xml", part) end,
+      ["x.pptx"] = function(part) return zipped("ppt/presentation.xml", '<sldId r:id="a"/>', "ppt/s.xml", part,
+        "ppt/_rels/presentation.xml.rels", '<Relationship Id="a" Type="x/slide" Target="s.xml"/>') end,
+    }
+    for name, make in pairs(kinds) do
+      fs.write(name, make { packed, entry.size, entry.crc })
+      refused(name .. ": '.*' has 20971520 bytes unpacked; 16777216 is the limit", read { path = name })
+      fs.write(name, make { packed, 1000, entry.crc })
+      refused("more than 1000 bytes unpacked", read { path = name })
+      fs.write(name, make(laughs))
+      refused("has a document type, which is not read", read { path = name })
+    end
   end },
 
   { "a cell far away costs no more than a near one; a cell need not be UTF-8", function()
@@ -107,7 +158,9 @@ return {
   end },
 
   { "a file cut at every kilobyte, and a file with a wrong byte, gives a reason or a text", function()
-    for _, name in ipairs { "sales.xlsx", "plain.xlsx", "report.docx", "mixed.zip" } do
+    local sample = "../../../datasets/gaia-sample/"
+    for _, name in ipairs { "sales.xlsx", "plain.xlsx", "plan.xlsx", "report.docx", "mixed.zip", "talk.pptx",
+      sample .. "solar.xlsx", sample .. "minutes.docx", sample .. "harvest.pptx", sample .. "rain.zip" } do
       local whole = fixture(name)
       for at = 0, #whole - 1, 1024 do
         fs.write("cut", whole:sub(1, at))

@@ -156,6 +156,47 @@ return {
     equal(stats.bootstrap({ 1, 2, 3 }, function(d) return d[1] == 1 and 1 or nil end), { n = 3, value = 1 })
   end },
 
+  -- scipy 1.10.1 and numpy 1.24.2: stats.linregress with stats.t.ppf, numpy.percentile, stats.t.interval,
+  -- binomtest(k, n).proportion_ci(method="wilson"), gaussian_kde with the bandwidth 0.9 min(sd, iqr / 1.34) n^-0.2.
+  { "the figures of scipy", function()
+    local x = { 0.8, 1.9, 3.1, 3.3, 4.7, 5.2, 6.0, 7.7, 8.1, 9.4, 11.0, 12.6 }
+    local y = { 2.1, 3.0, 4.4, 3.9, 6.1, 6.0, 7.2, 8.4, 9.9, 10.1, 12.8, 13.0 }
+    local line = stats.line(x, y)
+    near(line.slope, 0.985942427699121) near(line.intercept, 1.17812073631707) near(line.r2, 0.984507448432511)
+    near(line.slope_lo, 0.898796764483, 1e-7) near(line.slope_hi, 1.07308809092, 1e-7)
+    near(line.intercept_lo, 0.560420456136, 1e-7) near(line.intercept_hi, 1.7958210165, 1e-7)
+    local s = stats.summary(y)
+    near(s.p50, 6.65) near(s.p90, 12.53) near(s.p95, 12.89) near(s.p99, 12.978)
+    local t = stats.t_interval(y)
+    near(t.lo, 4.9178115272, 1e-7) near(t.hi, 9.56552180613, 1e-7)
+    for _, case in ipairs { { 0, 7, 0, 0.354330435067 }, { 3, 7, 0.158219855251, 0.749541635472 },
+      { 7, 7, 0.645669564933, 1 }, { 950, 1000, 0.934686179756, 0.961869737607 } } do
+      local wilson = stats.wilson(case[1], case[2])
+      near(wilson.lo, case[3], 1e-11) near(wilson.hi, case[4], 1e-11)
+    end
+    local kde = assert(stats.kde(y, { from = 0, to = 16, points = 17 }))
+    near(kde.bandwidth, 2.00257514277722)
+    near(kde.density[1], 0.01933792934, 1e-9) near(kde.density[5], 0.0842502958966, 1e-9)
+    near(kde.density[9], 0.0803982680035, 1e-9) near(kde.density[16], 0.0207245564001, 1e-9)
+  end },
+
+  { "no interval of a share leaves 0 to 1, repeated tasks or not", function()
+    for tasks = 1, 12 do
+      for repeats = 1, 4 do
+        for right = 0, tasks * repeats do
+          local clusters, left = {}, right
+          for i = 1, tasks do
+            local mine = math.min(left, repeats)
+            left, clusters[i] = left - mine, { sum = mine, n = repeats }
+          end
+          local i = stats.interval(clusters, "share")
+          test.ok(not i.lo or 0 <= i.lo and i.lo <= i.mean and i.mean <= i.hi and i.hi <= 1,
+            ("%d of %d times %d"):format(right, tasks, repeats))
+        end
+      end
+    end
+  end },
+
   { "intervals by kind", function()
     equal(stats.clusters({ 1, 0, 1, 1 }, { "a", "b", "a" }),
       { { sum = 2, n = 2 }, { sum = 0, n = 1 }, { sum = 1, n = 1 } })

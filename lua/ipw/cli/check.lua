@@ -28,6 +28,9 @@ local function kind_of(path, value)
   for _, kind in ipairs { "tool", "agent", "dataset", "model", "export" } do
     if path:find("%f[%w]" .. kind .. "s/[^/]*$") then return kind end
   end
+  for _, kind in ipairs { "plot", "section" } do
+    if path:find("%f[%w]" .. kind .. "s?/[^/]*$") and (value.draw or value.html) then return kind end
+  end
   if path:find "%f[%w]analyses/[^/]*$" or path:find "ipw/analysis/[^/]*$" then return "analysis" end
   if value.loses ~= nil or path:find "ipw/export/[^/]*$" then return "export" end
   if value.reply ~= nil and value.run == nil then return "model" end

@@ -1,5 +1,6 @@
 --- ipw.cli.plot: `ipw-agent plot RUN... --kind KIND -o FIG`: writes the gnuplot script and the caption; the command
 --- itself runs gnuplot.
+local check  = require "ipw.check"
 local core   = require "ipw.core.export"
 local figure = require "ipw.figure"
 local runs   = require "ipw.runs"
@@ -30,9 +31,9 @@ local function load(name)
   local path, why = script.find("plots", name)
   if not path then return nil, why end
   local kind = script.load(path)
-  if type(kind) ~= "table" or type(kind.draw) ~= "function" then
-    error(path .. ": a kind of figure is a table with name, about, runs, height and draw(figure, list, settings)", 0)
-  end
+  if type(kind) ~= "table" then error(path .. ": a file of a kind of figure must return a table", 0) end
+  local problem = check.plot(kind)[1]
+  if problem then error(("%s: %s"):format(path, check.text(problem)), 0) end
   return kind
 end
 

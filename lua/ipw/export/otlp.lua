@@ -15,7 +15,8 @@ local INTERNAL, CLIENT = 1, 3
 local SCOPE = '{"name":"ipw-agent semconv-genai 2026-08","version":"1"}'
 local BATCH = 500 -- spans or points a request
 
-local hash = export.hash
+local trace_id = require "ipw.trace_id"
+local hash = trace_id.hash
 
 --- ---- pieces of text ----
 
@@ -209,8 +210,7 @@ end
 
 local function put_query(out, query, run)
   local config = run.manifest and run.manifest.config or none
-  local id = hash(("%s/%d/%s/%s"):format(out.trace_id, query.segment or 0, query.query_index,
-    query.query_id))
+  local id = trace_id.of_query(out.trace_id, query.segment or 0, query.query_index, query.query_id)
   local bad = not query.completed and (query.outcome or "error") or nil
   local zero, n, lm = query:wall_ns(0.0), 0, nil
   out.agent_id = id
@@ -350,9 +350,8 @@ return {
 
   run = function(out, run)
     local clock = run.manifest and run.manifest.clock or none
-    local name = ("%s/%s"):format(run.name, clock.wall_ns)
-    local one, two = hash(name), hash(name .. "#2")
-    out.trace_id = ("%016x%016x"):format(one == 0 and 1 or one, two == 0 and 1 or two)
+    local name
+    out.trace_id, name = trace_id.of_run(run.name, clock.wall_ns)
     out.root_id = hash(name .. "#root")
     out.resource, out.spans, out.joules, out.watts = resource(run), batch(), batch(), batch()
     out.next_reading, out.channels, out.from, out.to = nil, nil, nil, nil

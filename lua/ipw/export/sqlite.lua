@@ -67,7 +67,7 @@ return {
       local figure = query.energy and query.energy[domain] or {}
       for device, part in pairs(figure.devices or {}) do
         out:insert("devices", { query = number, domain = domain, device = device, joules = part.joules,
-                                lo = part.lo, hi = part.hi, provenance = part.provenance })
+                                lo = part.lo, hi = part.hi, provenance = part.provenance or figure.provenance })
       end
     end
   end,

@@ -1,6 +1,6 @@
 --- demo: the small scripted model that is built into ipw-agent.
 --
--- It is not a language model.  It recognises a dozen kinds of questions (those of datasets/gaia-sample)
+-- It is not a language model.  It recognises two dozen kinds of questions (those of datasets/gaia-sample)
 -- by patterns and works on them as a model does for an agent.  It reads the conversation, decides on
 -- the next tool call from the question and the observations so far, and answers with the results of the
 -- tools.  It contains no answers: another number in a question or in an attachment gives another
@@ -64,12 +64,15 @@ end
 --- Between what two calls in one block of code print.
 local PART = "~~~~"
 
---- Reads the conversation: the mode, the question, the offered tools, the observations.
+--- Reads the conversation: the mode, the question, the offered tools, the observations, the last picture.
 local function read(request)
   local talk = { mode = "plain", question = "", seen = {}, has = {}, marker = false }
   local all = {}
   for _, message in ipairs(request.messages or {}) do
     local text = text_of(message)
+    for _, part in ipairs(type(message.content) == "table" and message.content or {}) do
+      if type(part.image_url) == "table" then talk.picture = part.image_url.url end
+    end
     all[#all + 1] = text
     if message.role == "system" and text:find("Action Input:", 1, true) then
       talk.mode = "react"
@@ -103,10 +106,10 @@ local function read(request)
   end
   talk.marker = table.concat(all, "\n"):find("FINAL ANSWER", 1, true) ~= nil
   -- The file's name at the end of a file block or a path: report.csv, data/report.csv
-  local name = talk.question:match("[%w_%-%./]*[%w_%-]%.csv%f[%W]")
-    or talk.question:match("[%w_%-%./]*[%w_%-]%.json%f[%W]")
-    or talk.question:match("[%w_%-%./]*[%w_%-]%.txt%f[%W]")
-  talk.file = name and name:match("[^/]+$")
+  for _, ending in ipairs { "csv", "json", "txt", "xlsx", "docx", "pptx", "pdf", "zip", "png" } do
+    local name = talk.question:match("[%w_%-%./]*[%w_%-]%." .. ending .. "%f[%W]")
+    talk.file = talk.file or name and name:match("[^/]+$")
+  end
   return talk
 end
 
@@ -203,7 +206,7 @@ local function work(talk, chosen, parameters)
     used = used + #calls
     return table.unpack(out)
   end
-  local ok, thought, answer = pcall(chosen.work, parameters, ask, talk.file)
+  local ok, thought, answer = pcall(chosen.work, parameters, ask, talk.file, talk.picture)
   if ok then
     if thought and answer then return say_answer(talk, thought, answer) end
     return say_no(talk, answer or "the tools did not give it")

@@ -27,10 +27,13 @@ return {
     f:put("set yrange [%.9g:0.3]", foot + 1)
     f:put("set xtics %.9g", figure.step(most > 0 and most * 1.05 or 1, 5))
     f:add("set border 1", "unset ytics", "set grid noytics", "set grid xtics", "set lmargin 15", "set rmargin 2",
-      ("set xlabel '%s per query' offset 0,0.5"):format(metric[3]))
+      ("set xlabel '%s per query' offset 0,0.4"):format(wanted))
     if named then
-      for i, task in ipairs(tasks) do f:label(task.id, "graph -0.03", ("first %d"):format(i), "right", nil,
-        "font ',6'") end
+      local ids = {}
+      for i, task in ipairs(tasks) do ids[i] = task.id end
+      for i, name in ipairs(figure.short_names(ids, 16)) do
+        f:label(name, "graph -0.03", ("first %d"):format(i), "right", nil, "font ',6'")
+      end
     end
     f:label("mean", "graph -0.03", ("first %.9g"):format(foot), "right")
     local block = f:data(data, 3)

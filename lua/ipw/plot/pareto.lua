@@ -3,13 +3,47 @@ local compare = require "ipw.compare"
 local figure  = require "ipw.figure"
 local runs    = require "ipw.runs"
 
+--- Where the label of each point stands: of four places the one that hides the least of points, bars and labels.
+--- Boxes are in parts of the axes.
+local function places(points, fx, fy, f)
+  local taken, out = {}, {}
+  local wide, tall = 0.062 / (f.width * 0.8), 0.13 / (f.height * 0.72)
+  for _, p in ipairs(points) do
+    local x, y = fx(p[1]), fy(p[2])
+    taken[#taken + 1] = { x - 0.015, y - 0.025, x + 0.015, y + 0.025 }
+    taken[#taken + 1] = { fx(p[3]), y - 0.005, fx(p[4]), y + 0.005 }
+    taken[#taken + 1] = { x - 0.003, fy(p[5]), x + 0.003, fy(p[6]) }
+  end
+  local function hidden(box)
+    local sum = (box[1] < 0 or box[3] > 1 or box[2] < 0 or box[4] > 1.06) and 1 or 0
+    for _, other in ipairs(taken) do
+      local w = math.min(box[3], other[3]) - math.max(box[1], other[1])
+      local h = math.min(box[4], other[4]) - math.max(box[2], other[2])
+      if w > 0 and h > 0 then sum = sum + w * h end
+    end
+    return sum
+  end
+  for i, p in ipairs(points) do
+    local x, y, w, best = fx(p[1]), fy(p[2]), wide * (utf8.len(p.text) or #p.text), nil
+    for _, dx in ipairs { 0.02, -0.02 - w } do
+      for _, dy in ipairs { 0.02, -0.02 - tall } do
+        local box = { x + dx, y + dy, x + dx + w, y + dy + tall }
+        box.hidden = hidden(box)
+        if not best or box.hidden < best.hidden then best = box end
+      end
+    end
+    taken[#taken + 1], out[i] = best, { best[1], (best[2] + best[4]) / 2 }
+  end
+  return out
+end
+
 return {
   name = "pareto", about = "accuracy against joules a query of several runs, with 95 % bars and the frontier",
   runs = { 1, 26 }, height = 2.1,
 
   draw = function(f, list)
     local basis, points = runs.basis(list), {}
-    local key, unit = #basis > 0 and "joules" or "seconds", #basis > 0 and "J" or "s"
+    local key = #basis > 0 and "joules" or "seconds"
     for i, run in ipairs(list) do
       local one = compare.alone(run, basis)
       local a, x = one.accuracy, one[key]
@@ -36,15 +70,18 @@ return {
     else
       f:put("set xrange [0:%.9g]", most * 1.25)
     end
-    f:add("set yrange [0:100]", "set ytics 20", "set lmargin 8", "set rmargin 2",
-      "set ylabel 'accuracy in %' offset 0.8,0",
-      ("set xlabel '%s per query%s' offset 0,0.5"):format(unit, log and ", logarithmic" or ""))
+    f:add("set yrange [0:100]", "set ytics 25", "set lmargin 8", "set rmargin 2",
+      "set ylabel 'accuracy / %' offset 0.8,0",
+      ("set xlabel '%s per query%s' offset 0,0.4"):format(key, log and ", logarithmic" or ""))
+    for _, p in ipairs(points) do
+      p.text = #points >= 8 and string.char(64 + p.i) or figure.short(p.name, 24)
+      names[#names + 1] = #points >= 8 and ("%s %s"):format(p.text, p.name) or nil
+    end
+    local low, high = log and math.log(least / 2) or 0, log and math.log(most * 1.5) or most * 1.25
+    local at = places(points, function(x) return ((log and math.log(x) or x) - low) / (high - low) end,
+      function(y) return y / 100 end, f)
     for k, p in ipairs(points) do
-      local text = #points >= 8 and string.char(64 + p.i) or p.name
-      names[#names + 1] = #points >= 8 and ("%s %s"):format(text, p.name) or nil
-      local right = p[1] > (log and (least * most) ^ 0.5 or most * 0.6)
-      f:label(text, ("first %.9g"):format(p[1]), ("first %.9g"):format(p[2]), right and "right" or "left",
-        figure.colours.ink, ("offset %s,%s"):format(right and "-0.7" or "0.7", k % 2 == 1 and "0.7" or "-0.7"))
+      f:label(p.text, ("graph %.4f"):format(at[k][1]), ("graph %.4f"):format(at[k][2]), "left")
     end
     local front, other = {}, {}
     for _, p in ipairs(points) do table.insert(p.front and front or other, p) end

@@ -14,8 +14,12 @@ return {
       if not joules then return row.seconds end
       return runs.joules(row.energy, run.basis)
     end
-    f:add("set multiplot layout 1,2 margins 0.16,0.96,0.23,0.95 spacing 0.07,0", "set yrange [0:*]")
-    f:put("set ylabel '%s per query' offset 0.8,0", joules and "J" or "s")
+    f:add("set multiplot layout 1,2 margins 0.17,0.95,0.23,0.95 spacing 0.08,0")
+    f:put("set ylabel '%s per query' offset 1.6,0", joules and "joules" or "seconds")
+    local highest = 0.0
+    for _, row in ipairs(run.rows) do highest = math.max(highest, y_of(row) or 0) end
+    f:put("set yrange [0:%.9g]", highest > 0 and highest * 1.1 or 1)
+    f:put("set ytics %.9g", figure.step(highest > 0 and highest or 1, 4))
     for i, panel in ipairs { { "generated tokens", "output" }, { "prompt tokens", "input" } } do
       local x, y, groups, most = {}, {}, { {}, {}, {} }, 0
       for _, row in ipairs(run.rows) do
@@ -23,8 +27,8 @@ return {
         if n and value then
           x[#x + 1], y[#y + 1] = n, value
           most = math.max(most, n)
-          table.insert(groups[row.resolved == 1 and 1 or row.resolved == 0 and 2 or 3], { n, value, lo or value,
-            hi or value })
+          local failed = row.resolved == nil or row.outcome ~= "answered"
+          table.insert(groups[row.resolved == 1 and 1 or failed and 3 or 2], { n, value, lo or value, hi or value })
         end
       end
       local plots, line = {}, stats.line(x, y)
@@ -38,6 +42,7 @@ return {
         local data = f:data(rows, 4)
         plots[1] = ('%s using 1:3:4 with filledcurves fc rgb "#dfe8f2" fs solid 1 noborder'):format(data)
         plots[2] = ('%s using 1:2 with lines lw 1.2 lc rgb "%s"'):format(data, figure.colours.prefill)
+        f:label(("r\u{00B2} %.2f, n %d"):format(line.r2 or 0, #x), "graph 0.04", "graph 0.95")
         words[#words + 1] = ("each further %s goes with %.3g %s (95 %%: %.3g to %.3g), r2 %.2f, n %d"):format(
           panel[1]:gsub("s$", ""), line.slope, joules and "J" or "s", line.slope_lo, line.slope_hi, line.r2 or 0, #x)
       else
@@ -49,13 +54,13 @@ return {
             k == 1 and 7 or k == 2 and 6 or 2, k == 1 and figure.colours.ink or figure.colours.bad)
         end
       end
-      f:put("set xlabel '%s' offset 0,0.6", panel[1])
-      f:put("set xrange [0:%.9g]", most > 0 and most * 1.05 or 1)
-      f:put("set xtics %.9g", figure.step(most * 1.05, 3.5))
+      f:put("set xlabel '%s' offset 0,0.4", panel[1])
+      f:put("set xrange [0:%.9g]", most > 0 and most * 1.1 or 1)
+      f:put("set xtics %.9g", figure.step(most, 2.5))
       if i == 2 then f:add("unset ylabel", "set format y ''") end
-      f:add(#plots > 0 and "plot " .. table.concat(plots, ", ") or "plot NaN")
+      f:add(#plots > 0 and "plot " .. table.concat(plots, ", ") or "plot NaN", "unset label")
     end
     f:add("unset multiplot")
-    f.caption = ("Dots right, circles wrong, crosses without a score. %s."):format(table.concat(words, "; "))
+    f.caption = ("Dots right, circles wrong, crosses failed or not scored. %s."):format(table.concat(words, "; "))
   end,
 }

@@ -2,6 +2,7 @@
 local export = require "ipw.export"
 local figure = require "ipw.figure"
 local runs   = require "ipw.runs"
+local watts  = require "ipw.report.watts"
 
 local object, number = runs.object, runs.number
 
@@ -36,23 +37,32 @@ local function window(list, settings)
   return from, to, origin
 end
 
+--- Spreads a step of a channel over the bins of its domain.
+local function spread(of, name, since, t_ns, power, from, to, width, n)
+  local first = math.max(0, (math.max(since, from) - from) // width)
+  for i = first, math.min(n - 1, (math.min(t_ns, to) - from) // width) do
+    local a, b = math.max(since, from + i * width), math.min(t_ns, from + (i + 1) * width)
+    if b > a then
+      local bin = of[i + 1] or { j = 0.0, covered = {} }
+      of[i + 1] = bin
+      bin.j = bin.j + power * (b - a) / 1e9
+      bin.covered[name], of.channels[name] = (bin.covered[name] or 0) + (b - a), true
+    end
+  end
+end
+
 --- Joules of each domain in bins, from the steps of the channels in its sum.
 local function bins_of(run, from, to, n)
-  local width, by = (to - from) / n, {}
-  for t_ns, channel, _, watts, _, since in export.readings(run) do
-    if channel.in_sum and watts and since and t_ns > from and since < to and t_ns > since then
-      local domain = channel.domain
-      by[domain] = by[domain] or { channels = {} }
-      local first = math.max(0, (math.max(since, from) - from) // width)
-      for i = first, math.min(n - 1, (math.min(t_ns, to) - from) // width) do
-        local a, b = math.max(since, from + i * width), math.min(t_ns, from + (i + 1) * width)
-        if b > a then
-          local bin = by[domain][i + 1] or { j = 0.0, covered = {} }
-          by[domain][i + 1] = bin
-          bin.j = bin.j + watts * (b - a) / 1e9
-          local name = channel.name or "?"
-          bin.covered[name], by[domain].channels[name] = (bin.covered[name] or 0) + (b - a), true
-        end
+  local width, by, states = (to - from) / n, {}, {}
+  for t_ns, channel, value, w, segment, since_ns in export.readings(run) do
+    if channel.in_sum then
+      local name = channel.name or "?"
+      states[name] = states[name] or {}
+      local since, power = watts.step(states[name], channel, t_ns, value, w, segment, since_ns)
+      if since and power and t_ns > math.max(from, since) and since < to then
+        local domain = channel.domain
+        by[domain] = by[domain] or { channels = {} }
+        spread(by[domain], name, since, t_ns, power, from, to, width, n)
       end
     end
   end
@@ -69,51 +79,89 @@ local function watts_of(of, i, width)
   return bin.j / (width / 1e9)
 end
 
-local function steps(values, width, from, origin)
+--- What each domain reaches up to in each bin, stacked; false: not every domain is known there.
+local function stack(by, drawn, n, width)
+  local tops = {}
+  for k in ipairs(drawn) do tops[k] = {} end
+  for i = 1, n do
+    local sum = 0.0
+    for k, domain in ipairs(drawn) do
+      local w = watts_of(by[domain], i, width)
+      sum = w and sum and sum + w or false
+      tops[k][i] = sum
+    end
+    if not sum then
+      for k in ipairs(drawn) do tops[k][i] = false end
+    end
+  end
+  return tops
+end
+
+--- The edges of the bins, each twice: where it begins and where it ends.
+local function steps(low, high, n, place)
   local rows = {}
-  for i, pair in ipairs(values) do
+  for i = 1, n do
     for side = 0, 1 do
-      rows[#rows + 1] = { (from + (i - 1 + side) * width - origin) / 1e9, pair[1] or 0 / 0, pair[2] or 0 / 0 }
+      rows[#rows + 1] = { place(i - 1 + side), high[i] and (low and low[i] or 0), high[i] or nil }
     end
   end
   return rows
 end
 
+--- Names of the areas at the right edge, each at its middle, at least a line apart.
+local function name_areas(f, drawn, tops, n, top)
+  local at, below = -1, 0.0
+  for k, domain in ipairs(drawn) do
+    local sum, count = 0.0, 0
+    for i = 1, n do
+      if tops[k][i] then sum, count = sum + tops[k][i], count + 1 end
+    end
+    local mean = count > 0 and sum / count or 0
+    at = math.max(at + 0.14, (below + mean) / 2 / top)
+    below = mean
+    f:label((k > 1 and "+ " or "") .. (domain == "machine" and domain or domain:upper()), "graph 1.01",
+      ("graph %.3g"):format(at), "left", figure.colours[domain])
+  end
+end
+
+local function holes(f, top, known, n, place)
+  local i = 1
+  while i <= n do
+    local last = i
+    while last < n and not known[i] and not known[last + 1] do last = last + 1 end
+    if not known[i] then f:outline(place(i - 1), place(last), 0, top) end
+    i = last + 1
+  end
+end
+
 local function draw_power(f, run, from, to, origin)
   local n = math.max(2, math.min(160, math.floor((to - from) / 2e8)))
   local by, width = bins_of(run, from, to, n)
-  local order = by.machine and { "machine" } or { "cpu", "dram", "gpu" }
-  local plots, base, named = {}, {}, {}
-  for i = 1, n do base[i] = 0.0 end
-  for _, domain in ipairs(order) do
-    if by[domain] then
-      local values = {}
-      for i = 1, n do
-        local w = watts_of(by[domain], i, width)
-        local top = w and base[i] and base[i] + w or nil
-        values[i] = { base[i], top }
-        base[i] = top
-      end
-      local data = f:data(steps(values, width, from, origin), 3)
-      plots[#plots + 1] = ('%s using 1:2:3 with filledcurves fc rgb "%s" fs solid 1 noborder'):format(data,
-        figure.colours[domain .. "_fill"])
-      plots[#plots + 1] = ('%s using 1:3 with lines lw 1 lc rgb "%s"'):format(data, figure.colours[domain])
-      named[#named + 1] = domain
-    end
+  local plots, drawn, highest = {}, {}, 0.0
+  for _, domain in ipairs(by.machine and { "machine" } or { "gpu", "cpu", "dram" }) do
+    if by[domain] then drawn[#drawn + 1] = domain end
   end
-  f:add("set ylabel 'W' offset 0.8,0", "set yrange [0:*]", "set format x ''", "set ytics autofreq")
-  local highest = 0
-  for i = 1, n do highest = math.max(highest, base[i] or 0) end
-  f:put("set ytics %.9g", figure.step(highest > 0 and highest or 1, 5))
+  local tops = stack(by, drawn, n, width)
+  local function place(i) return (from + i * width - origin) / 1e9 end
+  for k, domain in ipairs(drawn) do
+    local data = f:data(steps(tops[k - 1], tops[k], n, place), 3)
+    plots[#plots + 1] = ('%s using 1:2:3 with filledcurves fc rgb "%s" fs solid 1 noborder'):format(data,
+      figure.colours[domain .. "_fill"])
+    plots[#plots + 1] = ('%s using 1:3 with lines lw 1 lc rgb "%s"'):format(data, figure.colours[domain])
+    for i = 1, n do highest = math.max(highest, tops[k][i] or 0) end
+  end
+  local top = highest > 0 and highest * 1.08 or 1
+  f:add("set ylabel 'power / W' offset 0.8,0", "set format x ''")
+  f:put("set yrange [0:%.9g]", top)
+  f:put("set ytics %.9g", figure.step(top, 4))
   f:put("set xrange [%.9g:%.9g]", (from - origin) / 1e9, (to - origin) / 1e9)
-  for i, domain in ipairs(named) do
-    f:label(domain == "machine" and "machine" or domain:upper(), "graph 1.01",
-      ("graph %.3g"):format(0.1 + 0.2 * (i - 1)),
-      "left", figure.colours[domain])
+  if #drawn > 0 then
+    name_areas(f, drawn, tops, n, top)
+    holes(f, top, tops[#tops], n, place)
   end
   f:add(#plots > 0 and "plot " .. table.concat(plots, ", ") or "plot NaN")
-  f:add("unset label")
-  return named, width
+  f:add("unset label", "unset object")
+  return drawn, width
 end
 
 --- Each query in the lowest lane that is free.
@@ -148,9 +196,9 @@ return {
     local named, width = draw_power(f, run, from, to, origin)
     local queries, n = lanes_of(run.rows, from, to)
     f:add("set tmargin at screen 0.49", "set bmargin at screen 0.2", "set border 1", "unset ylabel", "unset ytics",
-      "set grid noytics", "set format x '%g'", "set xlabel 's since the first query' offset 0,0.6")
+      "set grid noytics", "set format x '%g'", "set xlabel 'seconds since the first query' offset 0,0.4")
     f:put("set yrange [%.9g:0.4]", math.max(n, 1) + 0.6)
-    local colour = figure.part_colours()
+    local colour = figure.part_colours(run)
     local function seconds(t) return (math.max(from, math.min(to, t)) - origin) / 1e9 end
     local shown = 0
     for _, one in ipairs(queries) do
@@ -170,7 +218,7 @@ return {
     end
     f:add("plot NaN notitle", "unset multiplot")
     f.caption = ("Mean power of %s in bins of %.3g s over %d queries: dark blue prefill, light blue decode, orange " ..
-      "tools, pink the agent; a red tick begins a query that is not right."):format(
+      "tools, pink the agent; a red tick begins a query that is not right. Dotted: no readings."):format(
       #named > 0 and table.concat(named, ", ") or "no device (not measured)", width / 1e9, #queries)
   end,
 }

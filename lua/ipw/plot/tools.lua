@@ -41,10 +41,10 @@ return {
     f:put("set xrange [0:%.9g]", most > 0 and most * 1.2 or 1)
     f:put("set yrange [%d.6:0.4]", #order)
     f:add("set border 1", "unset ytics", "set grid noytics", "set grid xtics", "set lmargin 15", "set rmargin 9",
-      ("set xlabel '%s a call' offset 0,0.5"):format(joules and "J" or "s"))
+      ("set xlabel '%s held in a call' offset 0,0.4"):format(joules and "joules" or "seconds"))
     f:put("set xtics %.9g", figure.step(most > 0 and most * 1.2 or 1, 5))
     for i, tool in ipairs(order) do
-      f:label(tool.name, "graph -0.03", ("first %d"):format(i), "right")
+      f:label(figure.short(tool.name, 20), "graph -0.03", ("first %d"):format(i), "right")
       f:label(("%d call%s"):format(tool.calls, tool.calls == 1 and "" or "s"), "graph 1.02", ("first %d"):format(i),
         "left",
         figure.colours.muted)

@@ -26,7 +26,8 @@ function html.name(value) return "<bdi>" .. html.text(value) .. "</bdi>" end
 ---@param markup string
 ---@return string
 function html.keep(markup)
-  return (markup:gsub("(%d) %%", "%1\u{A0}%%"):gsub("(%d) (k?[JWs])%f[%W]", "%1\u{A0}%2"))
+  markup = markup:gsub("(%d) %%", "%1\u{A0}%%"):gsub("(%d) (k?[JWs])%f[%W]", "%1\u{A0}%2")
+  return (markup:gsub("r\u{B2} ", "r\u{B2}\u{A0}"):gsub("%f[%w]n (%d)", "n\u{A0}%1"))
 end
 
 --- JSON inside a script element.

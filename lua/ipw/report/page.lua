@@ -223,18 +223,27 @@ local function data(run, options, max_spans)
 end
 
 --- The parts of one run, in their order.
-local function add_run(body, run, link)
+local function add_run(body, run, sections, link)
   body[#body + 1] = headline.html(run) .. key_numbers.html(run)
+  local function add(section, text)
+    if text == "" then return end
+    body[#body + 1] = text
+    link(section.id or section.name, section.nav or html.text(section.topic))
+  end
   for _, name in ipairs(SECTIONS) do
     local section = require("ipw.report." .. name)
-    local text = section.html(run)
-    if text ~= "" then
-      body[#body + 1] = text
-      link(section.id, section.nav)
-    end
+    add(section, section.html(run))
   end
+  for _, section in ipairs(sections) do add(section, page.own_section(section, run)) end
   body[#body + 1] = require("ipw.report.books").html(run)
   link("books", "Books")
+end
+
+--- A section of the user: its heading and its body, which it made of ipw.report.html.
+function page.own_section(section, run)
+  local body = section.html(run)
+  if not body or body == "" then return "" end
+  return html.section(section.name, html.text(section.topic), html.text(section.heading(run)), body, section.buttons)
 end
 
 local HATCH = '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="5" ' ..
@@ -248,7 +257,7 @@ local function short(text, most)
 end
 
 --- Several runs: how they differ, then each of them, folded; the first is unfolded.
-local function add_runs(body, data_of, runs, link)
+local function add_runs(body, data_of, runs, sections, link)
   local short_names = comparison.names(runs)
   body[1] = "<h1>" .. html.name(comparison.title(runs)) .. "</h1>" .. comparison.html(runs)
   link("comparison", "Comparison")
@@ -258,7 +267,7 @@ local function add_runs(body, data_of, runs, link)
     local name = run.name ~= short_names[i] and short_names[i] .. ": " .. run.name or short_names[i]
     body[#body + 1] = ('<details class="run" id="run%d"%s><summary>%s</summary>'):format(i, i == 1 and " open" or "",
       html.name(name))
-    add_run(body, run, function() end)
+    add_run(body, run, sections, function() end)
     body[#body + 1] = "</details>"
     link("run" .. i, html.name(short(short_names[i], 24)))
     data_of(run)
@@ -271,14 +280,14 @@ end
 ---@param options table content
 ---@return string
 function page.html(runs, options)
-  local body, nav, data_list = {}, {}, {}
+  local body, nav, data_list, sections = {}, {}, {}, options.sections or {}
   local function link(id, name) nav[#nav + 1] = ('<a href="#%s">%s</a>'):format(id, name) end
   local function data_of(run) data_list[#data_list + 1] = data(run, options, MAX_SPANS // #runs) end
   if #runs == 1 then
-    add_run(body, runs[1], link)
+    add_run(body, runs[1], sections, link)
     data_of(runs[1])
   else
-    add_runs(body, data_of, runs, link)
+    add_runs(body, data_of, runs, sections, link)
   end
   local style = embedded "third_party/uplot/uPlot.min.css" .. embedded "lua/ipw/report/page.css"
   local scripts, hashes, elements = { embedded "third_party/uplot/uPlot.iife.min.js" }, {}, {}

@@ -49,9 +49,17 @@ report.power = run => {
       out.least.push(n ? least : null);
       out.most.push(n ? most : null);
     }
-    out.x.push((out.x.length ? out.x[out.x.length - 1] : 0) + width); // the last step needs its end
-    for (const list of [...out.stacks, out.least, out.most]) list.push(list.length ? list[list.length - 1] : null);
-    return out;
+    return closed(out);
+  }
+  // A step needs its end: a second point just before a hole, and one after the last bin.
+  function closed(bins) {
+    const { x, width } = bins, lists = [...bins.stacks, bins.least, bins.most], last = x.length - 1;
+    for (let k = last; k >= 0; k--) {
+      if (lists[0][k] === null || k < last && lists[0][k + 1] !== null) continue;
+      x.splice(k + 1, 0, x[k] + (k < last ? width * 0.999 : width));
+      for (const list of lists) list.splice(k + 1, 0, list[k]);
+    }
+    return bins;
   }
   const dataOf = found => [found.x, ...found.stacks.slice().reverse()];
   let found = null;
@@ -90,12 +98,12 @@ report.power = run => {
     draw.setLineDash([dpr, 3 * dpr]);
     draw.font = `${11 * dpr}px system-ui, sans-serif`;
     draw.textAlign = "left";
-    for (let k = 0; k + 1 < list.length; k++) {
+    for (let k = 0; k < list.length; k++) {
       if (list[k] !== null) continue;
       let end = k;
-      while (end + 1 < list.length - 1 && list[end + 1] === null) end++;
+      while (end + 1 < list.length && list[end + 1] === null) end++;
       const edge = t => Math.min(u.bbox.left + u.bbox.width, Math.max(u.bbox.left, u.valToPos(Math.min(t, c.seconds), "x", true)));
-      const x0 = edge(found.x[k]), x1 = edge(found.x[end + 1]);
+      const x0 = edge(found.x[k]), x1 = edge(end + 1 < found.x.length ? found.x[end + 1] : found.x[end] + found.width);
       if (x1 - x0 >= 2) draw.strokeRect(x0, u.bbox.top + 2, x1 - x0, u.bbox.height - 4);
       if (x1 - x0 > 80 * dpr) draw.fillText("no readings", x0 + 6 * dpr, u.bbox.top + 18 * dpr);
       k = end;

@@ -283,6 +283,13 @@ function terminal.text(runs, options)
     end
     local told = story(run, options)
     table.move(told, 1, #told, #lines + 1, lines)
+    for _, section in ipairs(options.sections or {}) do
+      lines[#lines + 1] = ""
+      for _, line in ipairs(wrap(terminal.plain(section.heading(run)) .. ".", 78, " ")) do lines[#lines + 1] = line end
+      for _, line in ipairs(section.lines and section.lines(run) or {}) do
+        lines[#lines + 1] = cut(" " .. terminal.plain(line), WIDTH)
+      end
+    end
   end
   local text = table.concat(lines, "\n")
   return options.ascii and terminal.ascii(text) or text

@@ -160,7 +160,7 @@ local function panel(run, count)
     .. (darkest and "" or marks(points, x, y))
   return "<div>" .. title .. charts.svg(spec, "medium", m.name .. " against " .. count.name .. ". "
     .. tokens.sentence(run, count), frame .. body)
-    .. '<p class="muted">' .. tokens.sentence(run, count) .. "</p></div>"
+    .. '<p class="muted">' .. html.keep(tokens.sentence(run, count)) .. "</p></div>"
 end
 
 local function numbers_table(run)

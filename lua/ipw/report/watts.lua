@@ -64,11 +64,20 @@ local function counter_step(state, channel, t_ns, value, segment)
   return from, w
 end
 
---- One channel's watts, bin by bin, added to its domain's; a bin that it does not cover is unknown.
-local function fold(domain, series, bin, n)
+--- The step that ends with a reading: since when, and its watts; nil: none. `state` is the channel's own table.
+function watts.step(state, channel, t_ns, value, w, segment, since_ns)
+  if channel.kind == "counter" then return counter_step(state, channel, t_ns, value, segment) end
+  local from = since_ns and since_ns < t_ns and since_ns or state.t_ns or t_ns
+  state.t_ns = t_ns
+  return from, w
+end
+
+--- One channel's watts, bin by bin, added to its domain's; a bin that it does not cover half is unknown. The last
+--- bin is as long as the run leaves it.
+local function fold(domain, series, bin, n, run_seconds)
   for i = 0, n - 1 do
     local seconds = series.seconds[i]
-    if seconds and seconds >= bin * 0.5 and domain.mean[i + 1] ~= false then
+    if seconds and seconds >= math.min(bin, run_seconds - i * bin) * 0.5 and domain.mean[i + 1] ~= false then
       local add = function(list, value) list[i + 1] = (list[i + 1] or 0) + value end
       add(domain.mean, series.joules[i] / seconds)
       add(domain.least, series.least[i])
@@ -98,12 +107,7 @@ function watts.read(run, source)
         order[#order + 1] = key
       end
       local from
-      if channel.kind == "counter" then
-        from, w = counter_step(channels[key], channel, t_ns, value, segment)
-      else
-        from = since_ns < t_ns and since_ns or channels[key].t_ns or t_ns
-        channels[key].t_ns = t_ns
-      end
+      from, w = watts.step(channels[key], channel, t_ns, value, w, segment, since_ns)
       if from and w then
         local at = session.at - session.from_ns / 1e9
         local first, last = math.max(from, session.from_ns), math.min(t_ns, session.to_ns)
@@ -115,7 +119,7 @@ function watts.read(run, source)
   for _, key in ipairs(order) do
     local name = channels[key].domain
     power.by_domain[name] = power.by_domain[name] or { mean = {}, least = {}, most = {}, steps = 0 }
-    fold(power.by_domain[name], channels[key].series, bin, n)
+    fold(power.by_domain[name], channels[key].series, bin, n, run.seconds)
   end
   if next(power.by_domain) then run.power = power end
 end

@@ -41,7 +41,8 @@ struct job {
     struct ipw_shard_run saved;
     struct ipw_rundir *dir;
     struct ipw_buf sessions; /* of the manifest: an array's elements */
-    char *log_hash;          /* of the logs and how they are read */
+    struct ipw_summary summary;
+    char *log_hash; /* of the logs and how they are read */
 };
 
 char *ipw_book_origin(const char *run)
@@ -232,24 +233,37 @@ static void keep_session(struct job *job, size_t number)
     free(text);
 }
 
+/* For the run_start of a session. */
+static void put_manifest_of(void *ud, const struct ipw_join *j, struct ipw_buf *out)
+{
+    struct ipw_buf alone = IPW_BUF(TEXT_MAX);
+
+    put_session(&alone, ud, j, false);
+    put_manifest(out, ud, ipw_buf_str(&alone));
+    ipw_buf_release(&alone);
+}
+
 static int compute_session(struct job *job, size_t number, struct ipw_err *err)
 {
-    struct ipw_join_member member = {&job->saved, (int)number};
-    struct ipw_join j = {.members = &member, .n = 1, .dir = job->dir, .number = (int)number};
-    struct ipw_buf alone = IPW_BUF(TEXT_MAX), manifest = IPW_BUF(TEXT_MAX);
+    struct ipw_join_member member = {.run = &job->saved, .session = (int)number};
+    struct ipw_join j = {.members = &member,
+                         .n = 1,
+                         .dir = job->dir,
+                         .summary = &job->summary,
+                         .number = (int)number,
+                         .put_manifest = put_manifest_of,
+                         .ud = job,
+                         .channels = IPW_BUF(TEXT_MAX)};
+    struct ipw_buf session = IPW_BUF(TEXT_MAX);
     int rc;
 
-    put_session(&alone, job, &j, false);
-    put_manifest(&manifest, job, ipw_buf_str(&alone));
-    j.manifest = ipw_buf_str(&manifest);
     ipw_rundir_set_segment(job->dir, (int)number);
     rc = ipw_join_run(&j, err);
-    ipw_buf_clear(&alone);
-    if (!rc) put_session(&alone, job, &j, true);
-    if (!rc) add_session(job, ipw_buf_str(&alone), alone.len);
+    if (!rc) put_session(&session, job, &j, true);
+    if (!rc) add_session(job, ipw_buf_str(&session), session.len);
     ipw_device_balances_release(&j.devices);
-    ipw_buf_release(&alone);
-    ipw_buf_release(&manifest);
+    ipw_buf_release(&j.channels);
+    ipw_buf_release(&session);
     return rc;
 }
 
@@ -298,7 +312,7 @@ static int compute(struct job *job, struct ipw_err *err)
     if (!rc) rc = remove_all(job->readings, err);
     if (!rc) rc = keep_originals(job, err);
     if (!rc) rc = keep_others(job, err);
-    if (!rc) rc = ipw_rebuild_summary(job->folder, err);
+    if (!rc) rc = ipw_rebuild_summary(job->folder, &job->summary, err);
     return rc ? rc : write_report(job, err);
 }
 
@@ -390,6 +404,8 @@ int ipw_book_run(const char *run, const struct ipw_metered_run *meter, bool repl
     job.kept = ipw_asprintf("%s/" IPW_BOOK_BEFORE, job.folder);
     job.readings = ipw_asprintf("%s/readings", job.folder);
     job.log_hash = hash_of(meter);
+    ipw_summary_init(&job.summary);
+    job.summary.place.folder = job.folder;
     rc = ipw_lock_take(&lock, job.run, err);
     if (!rc) rc = check(&job, replace, err);
     if (!rc) rc = remove_all(job.folder, err);
@@ -401,6 +417,7 @@ int ipw_book_run(const char *run, const struct ipw_metered_run *meter, bool repl
     if (rc <= 0) remove_all(job.folder, rc ? NULL : err);
     ipw_shard_run_release(&job.saved);
     ipw_buf_release(&job.sessions);
+    ipw_summary_release(&job.summary);
     free(job.run);
     free(job.folder);
     free(job.origin);

@@ -1,5 +1,6 @@
 #include "run/merge/join.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,11 @@
 #include "base/mem.h"
 #include "json/document.h"
 #include "json/jsonl.h"
+#include "json/splice.h"
 #include "ledger/feed.h"
+#include "run/merge/join_clock.h"
 #include "run/merge/join_rows.h"
+#include "run/merge/join_scopes.h"
 #include "run/query_events.h"
 #include "trace/event.h"
 #include "trace/schema.h"
@@ -16,8 +20,10 @@
 struct member {
     const struct ipw_shard_run *run;
     int session;
+    int64_t ahead_ns; /* is added to its times */
     struct ipw_jsonl_reader *events;
-    struct ipw_json *doc; /* the next event; NULL: there is none */
+    struct ipw_jsonl_line line; /* the next event */
+    struct ipw_json *doc;       /* NULL: there is none */
     struct ipw_event event;
     bool ended;       /* it has a run_end */
     int64_t now_ns;   /* the time of its last event */
@@ -39,7 +45,8 @@ struct job {
     struct ipw_join_rows *rows;
     struct ipw_ledger *ledger;
     struct ipw_feed *feed;
-    int64_t n_rows, now_ns; /* rows and the time of the last event that were written */
+    struct ipw_ledger_scope *scopes; /* of the members; NULL: they are alike */
+    int64_t n_rows, now_ns;          /* rows and the time of the last event that were written */
     struct query *queries;
     size_t n, cap;
     int32_t *over; /* numbers of ended queries, in order; not booked are [first_over, n_over) */
@@ -59,23 +66,22 @@ static bool begins(const struct ipw_jsonl_line *line)
 /* The next event of the session, or none.  The reader stops before the run_start that follows. */
 static int next_event(struct member *m, bool inside, struct ipw_err *err)
 {
-    struct ipw_jsonl_line line;
+    struct ipw_jsonl_line *line = &m->line;
     int rc = 0;
 
     ipw_json_free(m->doc);
     m->doc = NULL;
-    while (!m->doc && (rc = ipw_jsonl_next(m->events, &line, err)) > 0) {
-        bool start = begins(&line);
-
-        if (line.torn)
+    while (!m->doc && (rc = ipw_jsonl_next(m->events, line, err)) > 0) {
+        if (line->torn)
             return ipw_fail(err, IPW_EPARSE, "%s/events.jsonl: its last line is torn",
                             m->run->path);
-        if (!inside && !start) continue;
-        rc = ipw_json_parse(&m->doc, line.text, line.n, NULL, err);
+        if (!inside && !begins(line)) continue;
+        rc = ipw_event_parse(&m->doc, line->text, line->n, err);
         if (!rc) rc = ipw_event_read(&m->event, m->doc, err);
         if (rc)
             return ipw_err_prefix(err, "%s/events.jsonl:%lld", m->run->path,
-                                  (long long)line.number);
+                                  (long long)line->number);
+        ipw_join_move_event(&m->event, m->ahead_ns);
         if (m->event.kind == IPW_EV_RUN_START && (inside || m->event.segment != m->session)) {
             ipw_json_free(m->doc);
             m->doc = NULL;
@@ -90,7 +96,7 @@ static int open_member(struct member *m, const struct ipw_join_member *from, str
     char *path = ipw_asprintf("%s/events.jsonl", from->run->path);
     int rc;
 
-    *m = (struct member){.run = from->run, .session = from->session};
+    *m = (struct member){.run = from->run, .session = from->session, .ahead_ns = from->ahead_ns};
     rc = ipw_jsonl_open(&m->events, path, IPW_LINE_MAX, err);
     if (!rc) rc = next_event(m, false, err);
     if (!rc && !m->doc)
@@ -196,6 +202,13 @@ static void write_booked(struct job *job, int32_t number)
     ipw_rundir_event(job->j->dir, &note);
 }
 
+/* The judge read answers behind the end of its own session, maybe while another of the joined ones
+ * went on: then its joules are in the books of that one's queries. */
+static void forget_judge_joules(struct ipw_judgement *judge)
+{
+    judge->gpu_j = judge->cpu_j = judge->gpu_w = judge->cpu_w = NAN;
+}
+
 static int book(struct job *job, int32_t number, struct ipw_err *err)
 {
     struct query *q = &job->queries[number];
@@ -211,6 +224,9 @@ static int book(struct job *job, int32_t number, struct ipw_err *err)
     rc = read_line(&was, m, q->line, err);
     if (!rc) {
         was.details.segment = job->j->number;
+        if (job->j->n > 1 && was.judge) forget_judge_joules(was.judge);
+        if (q->line->file == IPW_SHARD_TRACES)
+            ipw_summary_add(job->j->summary, &trace, &was.details);
         rc = ipw_query_write_line(job->j->dir, &trace, &was.details, &job->j->rules.clock,
                                   q->line->file == IPW_SHARD_WARMUP, err);
         ipw_query_loaded_release(&was);
@@ -229,7 +245,10 @@ static int book_covered(struct job *job, bool all, struct ipw_err *err)
     while (!rc && job->first_over < job->n_over) {
         int32_t number = job->over[job->first_over];
 
-        if (!all && job->queries[number].end_ns > ipw_ledger_covered_ns(job->ledger)) return 0;
+        if (!all &&
+            job->queries[number].end_ns >
+                ipw_ledger_query_covered_ns(job->ledger, ipw_feed_ordinal(job->feed, number)))
+            return 0;
         job->first_over++;
         rc = book(job, number, err);
     }
@@ -239,43 +258,24 @@ static int book_covered(struct job *job, bool all, struct ipw_err *err)
 
 /* ---- writing ---- */
 
-/* The object without its member `key`, with what `patch` says; as one line. */
-static void write_event(struct job *job, const struct ipw_json *doc, const char *patch)
+/* The member's event with these changes, its times and the number of rows before it; without
+ * sensors there is none. */
+static void write_event(struct job *job, const struct member *m, struct ipw_splice *changes)
 {
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
+    bool whole;
 
-    ipw_json_patch(&line, doc, patch);
+    ipw_join_put_times(changes, m->doc, m->ahead_ns);
+    if (job->n_rows || ipw_json_get(m->doc, "rows")) ipw_splice_int(changes, "rows", job->n_rows);
+    whole = ipw_splice_write(&line, changes, m->line.text, m->line.n);
+    if (!whole && !job->failed.code)
+        ipw_fail(&job->failed, IPW_EPARSE,
+                 "%s/events.jsonl:%lld: not a line as ipw-agent writes it", m->run->path,
+                 (long long)m->line.number);
     if (line.failed && !job->failed.code)
         ipw_fail(&job->failed, IPW_ELIMIT, "an event is longer than %zu bytes", IPW_LINE_MAX);
     ipw_rundir_event_line(job->j->dir, ipw_buf_str(&line), line.len);
     ipw_buf_release(&line);
-}
-
-/* Ends a patch with the number of rows before the event; without sensors there is none. */
-static void put_rows(const struct job *job, struct ipw_buf *patch, const struct ipw_json *doc)
-{
-    if (job->n_rows || ipw_json_get(doc, "rows"))
-        ipw_buf_addf(patch, "%s\"rows\":%lld", patch->len > 1 ? "," : "", (long long)job->n_rows);
-    ipw_buf_addc(patch, '}');
-}
-
-/* A place in the selection is a shard's word; the uncut run has none. */
-static void put_data_without_place(struct ipw_buf *patch, const struct ipw_json *data)
-{
-    struct ipw_jw w;
-
-    ipw_jw_init(&w, patch);
-    ipw_jw_obj(&w);
-    for (const struct ipw_json *m = ipw_json_first(data); m; m = ipw_json_next(m)) {
-        char *text;
-
-        if (!strcmp(ipw_json_key(m), "place")) continue;
-        text = ipw_json_text(m);
-        ipw_jw_key(&w, ipw_json_key(m));
-        ipw_jw_raw(&w, text, strlen(text));
-        free(text);
-    }
-    ipw_jw_obj_end(&w);
 }
 
 static void end_query(struct job *job, int32_t number, int64_t t_ns)
@@ -287,9 +287,12 @@ static void end_query(struct job *job, int32_t number, int64_t t_ns)
 
 static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
 {
+    /* A place in the selection is a shard's word; the uncut run has none. */
+    static const char *const place[] = {"place", NULL};
     struct member *m = &job->members[at];
     struct ipw_event *e = &m->event;
-    struct ipw_buf patch = IPW_BUF(IPW_LINE_MAX);
+    struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
+    struct ipw_splice changes = {.n = 0};
     struct query *q;
     int rc = e->kind == IPW_EV_QUERY_START ? begin_query(job, at, err) : 0;
 
@@ -298,18 +301,17 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
         return ipw_fail(err, IPW_EPARSE, "%s: an event of query %d before its start", m->run->path,
                         e->query);
     e->query = (int32_t)m->numbers[e->query];
+    e->q.scope = e->kind == IPW_EV_QUERY_START && job->j->divided ? (int64_t)at + 1 : 0;
     q = &job->queries[e->query];
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) return 0;
-    ipw_buf_addc(&patch, '{');
     if (e->kind == IPW_EV_QUERY_START && job->j->runs) {
-        ipw_buf_adds(&patch, "\"data\":");
-        put_data_without_place(&patch, ipw_json_get(m->doc, "data"));
-        ipw_buf_addc(&patch, ',');
+        ipw_json_merge_patch(&data, ipw_json_get(m->doc, "data"), "{}", place);
+        ipw_splice_text(&changes, "data", ipw_buf_str(&data));
     }
-    ipw_buf_addf(&patch, "\"query\":%d", e->query);
-    put_rows(job, &patch, m->doc);
-    write_event(job, m->doc, ipw_buf_str(&patch));
-    ipw_buf_release(&patch);
+    ipw_splice_int(&changes, "query", e->query);
+    if (e->q.scope) ipw_splice_int(&changes, "scope", e->q.scope);
+    write_event(job, m, &changes);
+    ipw_buf_release(&data);
     if (!q->builder) return 0; /* a note after its end, and after its booking */
     ipw_turn_builder_add(q->builder, e);
     ipw_feed_event(job->feed, e);
@@ -321,21 +323,24 @@ static int take_run_event(struct job *job, size_t at)
 {
     struct member *m = &job->members[at];
     const struct ipw_event *e = &m->event;
-    struct ipw_buf patch = IPW_BUF(256);
+    struct ipw_splice changes = {.n = 0};
+    struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
 
     if (e->kind == IPW_EV_RUN_END) m->ended = true;
     if (e->kind != IPW_EV_NOTE) return 0;
     if (e->tool.name && !strcmp(e->tool.name, IPW_NOTE_LOST)) {
-        const char *channel =
-            ipw_json_str(ipw_json_get(ipw_json_get(m->doc, "data"), "channel"), "");
+        const char *name = ipw_json_str(ipw_json_get(ipw_json_get(m->doc, "data"), "channel"), "");
+        size_t channel = ipw_join_rows_joined(job->rows, at, name), n;
+        const struct ipw_channel *channels = ipw_join_rows_channels(job->rows, &n);
 
-        if (!ipw_join_rows_leads(job->rows, at, channel)) return 0; /* its leader tells it */
-        ipw_feed_device_lost(job->feed, channel);
+        /* Its leader tells it. */
+        if (channel >= n || !ipw_join_rows_leads(job->rows, at, channel)) return 0;
+        ipw_feed_device_lost(job->feed, channels[channel].name);
     }
-    ipw_buf_addc(&patch, '{');
-    put_rows(job, &patch, m->doc);
-    write_event(job, m->doc, ipw_buf_str(&patch));
-    ipw_buf_release(&patch);
+    ipw_join_scopes_note(&data, job->rows, at, ipw_json_get(m->doc, "data"), m->ahead_ns);
+    if (data.len) ipw_splice_text(&changes, "data", ipw_buf_str(&data));
+    write_event(job, m, &changes);
+    ipw_buf_release(&data);
     ipw_feed_event(job->feed, e);
     return 0;
 }
@@ -434,33 +439,94 @@ static int take_all(struct job *job, struct ipw_err *err)
     return rc ? rc : book_covered(job, true, err);
 }
 
-/* ---- the session ---- */
+/* ---- the start ---- */
+
+/* The data of the run_start: that of the first member, with the rules of all. */
+static void put_start_data(struct job *job, struct ipw_buf *out)
+{
+    static const char *const machine[] = {"machine", NULL};
+    const struct ipw_json *data = ipw_json_get(job->members[0].doc, "data");
+    struct ipw_buf patch = IPW_BUF(256 * IPW_MIB);
+    struct ipw_join *j = job->j;
+    size_t n;
+    const struct ipw_channel *channels = ipw_join_rows_channels(job->rows, &n);
+
+    if (j->divided) {
+        ipw_ledger_rules_write(&patch, &j->rules);
+        patch.len--; /* the closing bracket */
+        ipw_buf_adds(&patch, ",\"scopes\":");
+        ipw_ledger_scopes_write(&patch, job->scopes, j->n, channels, n);
+        ipw_buf_addc(&patch, ',');
+    } else {
+        ipw_buf_addc(&patch, '{');
+    }
+    ipw_buf_adds(&patch, "\"manifest\":");
+    j->put_manifest(j->ud, j, &patch);
+    if (!j->runs && ipw_json_get(data, "reasons")) { /* the machine has a sensor now */
+        ipw_buf_adds(&patch, ",\"reasons\":");
+        ipw_json_merge_patch(&patch, ipw_json_get(data, "reasons"), "{}", machine);
+    }
+    ipw_buf_addc(&patch, '}');
+    ipw_json_patch(out, data, ipw_buf_str(&patch));
+    ipw_buf_release(&patch);
+}
 
 static void write_run_start(struct job *job)
 {
-    const struct member *first = &job->members[0];
-    struct ipw_buf rules = IPW_BUF(IPW_MIB), patch = IPW_BUF(256 * IPW_MIB);
+    struct ipw_splice changes = {.n = 0};
     struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
-    struct ipw_json *doc = NULL;
 
-    ipw_ledger_rules_write(&rules, &job->j->rules);
-    if (ipw_json_parse(&doc, ipw_buf_str(&rules), rules.len, NULL, NULL))
-        IPW_BUG("the rules of the ledger are not JSON");
-    ipw_buf_addf(&patch, "{\"manifest\":%s}", job->j->manifest);
-    ipw_json_patch(&data, doc, ipw_buf_str(&patch));
-    ipw_buf_clear(&patch);
-    ipw_buf_addf(&patch, "{\"data\":%s,\"segment\":%d}", ipw_buf_str(&data), job->j->number);
-    write_event(job, first->doc, ipw_buf_str(&patch));
-    ipw_json_free(doc);
-    ipw_buf_release(&rules);
+    put_start_data(job, &data);
+    ipw_splice_text(&changes, "data", ipw_buf_str(&data));
+    ipw_splice_int(&changes, "segment", job->j->number);
+    write_event(job, &job->members[0], &changes);
     ipw_buf_release(&data);
-    ipw_buf_release(&patch);
+}
+
+/* ---- the session ---- */
+
+static int open_rows(struct job *job, struct ipw_err *err)
+{
+    struct ipw_join *j = job->j;
+    struct ipw_join_from *from = ipw_calloc(j->n, sizeof *from);
+    int rc;
+
+    for (size_t i = 0; i < j->n; i++) {
+        const struct ipw_shard_session *s = ipw_join_session(j, i);
+
+        const char *readings = j->members[i].run->readings;
+
+        from[i] = (struct ipw_join_from){.run = readings ? readings : j->members[i].run->path,
+                                         .session = j->members[i].session,
+                                         .end_ns = s->end_ns + j->members[i].ahead_ns,
+                                         .ahead_ns = j->members[i].ahead_ns,
+                                         .host = s->boot_id,
+                                         .host_name = s->host ? s->host : s->boot_id};
+    }
+    rc = ipw_join_rows_open(&job->rows, from, j->n, j->divided, &j->at, err);
+    free(from);
+    return rc;
+}
+
+/* Each query is booked on the devices of its session. */
+static void divide(struct job *job, const struct ipw_channel *channels, size_t n)
+{
+    struct ipw_join *j = job->j;
+    const struct ipw_json **starts = ipw_calloc(j->n, sizeof *starts);
+    const struct ipw_join_scopes s = {j, job->rows, starts};
+
+    for (size_t i = 0; i < j->n; i++) starts[i] = ipw_json_get(job->members[i].doc, "data");
+    ipw_join_scopes_baselines(&j->rules, &s, channels, n);
+    ipw_ledger_rules_baseline(&j->rules, job->ledger);
+    job->scopes = ipw_join_scopes_make(&s, n);
+    ipw_ledger_set_scopes(job->ledger, channels, job->scopes, j->n);
+    ipw_join_scopes_describe(&j->channels, &s, channels, n);
+    free(starts);
 }
 
 static int open_all(struct job *job, struct ipw_err *err)
 {
     struct ipw_join *j = job->j;
-    struct ipw_join_from *from = ipw_calloc(j->n, sizeof *from);
     struct ipw_buf header = IPW_BUF(256 * IPW_MIB);
     struct ipw_channel *channels;
     size_t n;
@@ -469,22 +535,24 @@ static int open_all(struct job *job, struct ipw_err *err)
     for (size_t i = 0; i < j->n && !rc; i++) {
         j->at = i;
         rc = open_member(&job->members[i], &j->members[i], err);
-        from[i] = (struct ipw_join_from){
-            j->members[i].run->readings ? j->members[i].run->readings : j->members[i].run->path,
-            j->members[i].session, j->members[i].run->sessions[j->members[i].session].end_ns};
     }
-    if (!rc) rc = ipw_join_rows_open(&job->rows, from, j->n, &j->at, err);
-    free(from);
+    if (!rc && !j->runs && ipw_json_get(ipw_json_get(job->members[0].doc, "data"), "scopes"))
+        rc = ipw_fail(err, IPW_EUNSUPPORTED,
+                      "%s: it was merged from shards with different devices, and no meter can be "
+                      "booked into it: read the meter during the run (--telemetry log=FILE)",
+                      j->members[0].run->path);
+    if (!rc) rc = open_rows(job, err);
     if (rc) return rc;
     ipw_join_rows_header(job->rows, j->number, &header);
     if (header.len) ipw_rundir_power_line(j->dir, ipw_buf_str(&header), header.len);
     ipw_buf_release(&header);
     channels = ipw_join_rows_channels(job->rows, &n);
-    ipw_ledger_rules_read(&job->j->rules, ipw_json_get(job->members[0].doc, "data"));
+    ipw_ledger_rules_read(&j->rules, ipw_json_get(job->members[0].doc, "data"));
     if (!j->runs) j->rules.reasons[IPW_DOMAIN_MACHINE][0] = '\0'; /* it has the meter's channel */
-    job->ledger = ipw_ledger_rules_open(&job->j->rules, channels, n);
+    job->ledger = ipw_ledger_rules_open(&j->rules, channels, n);
+    if (j->divided) divide(job, channels, n);
     job->feed = ipw_feed_new(job->ledger);
-    ipw_feed_describe(job->feed, channels, n, job->j->rules.lm_remote);
+    ipw_feed_describe(job->feed, channels, n, j->rules.lm_remote);
     j->start_ns = job->members[0].event.t_ns;
     write_run_start(job);
     return 0;
@@ -497,7 +565,7 @@ static void write_run_end(struct job *job)
         .kind = IPW_EV_RUN_END, .query = -1, .rows = job->n_rows, .segment = j->number};
 
     for (size_t i = 0; i < j->n; i++) {
-        int64_t end_ns = j->members[i].run->sessions[j->members[i].session].end_ns;
+        int64_t end_ns = ipw_join_session(j, i)->end_ns + j->members[i].ahead_ns;
 
         if (end_ns > j->end_ns) j->end_ns = end_ns;
     }
@@ -521,6 +589,7 @@ int ipw_join_run(struct ipw_join *j, struct ipw_err *err)
     ipw_join_rows_close(job.rows);
     ipw_feed_free(job.feed);
     ipw_ledger_free(job.ledger);
+    ipw_join_scopes_free(job.scopes, j->n);
     free(job.members);
     free(job.queries);
     free(job.over);

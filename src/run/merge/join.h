@@ -1,4 +1,4 @@
-/* run/merge/join.h: several sessions of one boot as one session of the merged run.
+/* run/merge/join.h: several sessions that shared devices as one session of the merged run.
  *
  * The events of all sessions are written in the order of their times, the readings as
  * run/merge/join_rows.h joins them, and both go through one ledger: so a device that the sessions
@@ -6,18 +6,26 @@
  * get the numbers of the uncut run.  A query is booked anew, where the readings of the joined
  * session have passed its end; its line is written with the score and texts of its shard.
  *
+ * Sessions may share some devices only, or all: each query is booked on the devices that its
+ * session read (ledger/ledger.h, scopes).  Sessions of another machine, which share a scraped
+ * device, are moved to the clock of the first one by their wall clocks.
+ *
  * A session that was killed ends with its last event, and so do its queries. */
 #ifndef IPW_RUN_MERGE_JOIN_H
 #define IPW_RUN_MERGE_JOIN_H
 
+#include "base/buf.h"
 #include "ledger/balance.h"
 #include "ledger/rules.h"
+#include "report/summary.h"
 #include "run/merge/shard_runs.h"
 #include "trace/rundir.h"
 
 struct ipw_join_member { /* a session of a shard */
     const struct ipw_shard_run *run;
     int session;
+    int64_t ahead_ns;       /* from its monotonic clock to that of the first member */
+    int64_t clock_error_ns; /* how far that may be off; 0: one clock */
 };
 
 struct ipw_join {
@@ -25,17 +33,27 @@ struct ipw_join {
                                         * numbers and which a meter was added to */
     const struct ipw_join_member *members; /* by start */
     size_t n;
+    bool divided; /* they differ in their devices, or in their clocks */
     struct ipw_rundir *dir;
-    int number;           /* of the joined session */
-    const char *manifest; /* JSON text for its run_start */
-    int64_t *n_extra;     /* attempts so far that got a number after those of all queries */
+    struct ipw_summary *summary; /* gets every query of traces.jsonl */
+    int number;                  /* of the joined session */
+    /* Appends the manifest for its run_start, as JSON. */
+    void (*put_manifest)(void *ud, const struct ipw_join *j, struct ipw_buf *out);
+    void *ud;
+    int64_t *n_extra; /* attempts so far that got a number after those of all queries */
     /* Results.  Reasons in the balances point into the rules. */
     struct ipw_ledger_rules rules;
     int64_t start_ns, end_ns;
     struct ipw_balance balance[IPW_DOMAIN_COUNT];
     struct ipw_device_balances devices;
-    size_t at; /* after an error: the member with the file that cannot be read */
+    struct ipw_buf channels; /* hardware.channels of its manifest; empty: those of the first */
+    size_t at;               /* after an error: the member with the file that cannot be read */
 };
+
+static inline const struct ipw_shard_session *ipw_join_session(const struct ipw_join *j, size_t i)
+{
+    return &j->members[i].run->sessions[j->members[i].session];
+}
 
 int ipw_join_run(struct ipw_join *j, struct ipw_err *err);
 

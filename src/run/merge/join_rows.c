@@ -1,4 +1,4 @@
-#include "run/merge/join_rows.h"
+#include "run/merge/join_rows_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,107 +7,15 @@
 #include "json/document.h"
 #include "json/json.h"
 
-enum { NO_LEADER = -1 };
-
-struct reading {             /* of a session */
-    int64_t t_ns, before_ns; /* before: the one before it; INT64_MIN: there is none */
-    int64_t *values, *before;
-};
-
-struct waiting { /* a reading of another session than the leader */
-    size_t from;
-    struct reading reading; /* with values of its own */
-};
-
-struct sensor {
-    char *key, *text; /* its name and channels, to recognise it; its object in the header */
-    size_t first, n;  /* its channels */
-    bool own_zero;
-    int leader;      /* a session */
-    bool shift_due;  /* the leader's counters are shifted at its next reading */
-    int64_t last_ns; /* of the last reading that was passed on; INT64_MIN: none */
-    int64_t *last;   /* its values */
-    struct waiting *waiting;
-    size_t n_waiting, cap_waiting;
-};
-
-struct from {
-    struct ipw_power_reader power;
-    int64_t end_ns;
-    bool ready, over; /* a reading is in power; there is no further one */
-    size_t *sensors;  /* of its own sources, by their number */
-    /* By channel of the union: what is added to its counters; its previous reading. */
-    int64_t *shift, *before;
-    int64_t *before_ns; /* by sensor; INT64_MIN: none */
-};
-
-struct ipw_join_rows {
-    struct from *from;
-    size_t n_from;
-    struct sensor *sensors;
-    size_t n_sensors, cap_sensors;
-    struct ipw_channel *channels;
-    size_t n_channels, cap_channels;
-    char *header; /* of the first session with sensors */
-};
-
-/* ---- the union of the sensors ---- */
-
-/* What makes a sensor the same in two sessions. */
-static char *key_of(const struct ipw_json *source)
-{
-    static const char *const keys[] = {"device", "domain", "in_sum",     "kind", "name",
-                                       "remote", "unit",   "modulus_uj", NULL};
-    struct ipw_buf out = IPW_BUF(16 * IPW_MIB);
-    const struct ipw_json *channels = ipw_json_get(source, "channels");
-
-    ipw_json_print(&out, ipw_json_get(source, "name"));
-    for (const struct ipw_json *c = ipw_json_first(channels); c; c = ipw_json_next(c))
-        for (const char *const *k = keys; *k; k++) {
-            ipw_buf_addc(&out, ' ');
-            ipw_json_print(&out, ipw_json_get(c, *k));
-        }
-    return ipw_buf_take(&out, NULL);
-}
-
-static size_t sensor_of(struct ipw_join_rows *r, const struct ipw_json *source,
-                        const struct ipw_power_reader *p, size_t number)
-{
-    const struct ipw_power_source *own = &p->sources[number];
-    char *key = key_of(source);
-    struct sensor *s;
-
-    for (size_t i = 0; i < r->n_sensors; i++)
-        if (!strcmp(r->sensors[i].key, key)) {
-            free(key);
-            return i;
-        }
-    IPW_GROW(r->sensors, r->cap_sensors, r->n_sensors + 1);
-    s = &r->sensors[r->n_sensors++];
-    *s = (struct sensor){.key = key,
-                         .text = ipw_json_text(source),
-                         .first = r->n_channels,
-                         .n = own->n,
-                         .leader = NO_LEADER,
-                         .last_ns = INT64_MIN,
-                         .last = ipw_calloc(own->n + 1, sizeof *s->last)};
-    IPW_GROW(r->channels, r->cap_channels, r->n_channels + own->n + 1);
-    for (size_t i = 0; i < own->n; i++) {
-        r->channels[r->n_channels++] = p->channels[own->first + i];
-        s->own_zero |= p->channels[own->first + i].own_zero;
-    }
-    return r->n_sensors - 1;
-}
-
-static int open_from(struct ipw_join_rows *r, struct from *f, const struct ipw_join_from *from,
-                     struct ipw_err *err)
+static int open_from(struct ipw_join_rows *r, struct join_from *f, const struct ipw_join_from *from,
+                     bool divided, struct ipw_err *err)
 {
     const struct ipw_json *sources;
     struct ipw_json *header = NULL;
     size_t i = 0;
     int rc = ipw_power_reader_open(&f->power, from->run, err);
 
-    f->end_ns = from->end_ns;
+    f->is = from;
     if (!rc) rc = ipw_power_reader_segment(&f->power, from->session, err);
     if (rc || !f->power.n_sources) {
         f->over = true;
@@ -116,15 +24,16 @@ static int open_from(struct ipw_join_rows *r, struct from *f, const struct ipw_j
     rc = ipw_json_parse(&header, f->power.header_text, strlen(f->power.header_text), NULL, err);
     if (rc) return rc;
     if (!r->header) r->header = ipw_strdup(f->power.header_text);
-    f->sensors = ipw_calloc(f->power.n_sources, sizeof *f->sensors);
+    f->joined = ipw_calloc(f->power.n_channels + 1, sizeof *f->joined);
+    for (size_t c = 0; c < f->power.n_channels; c++) f->joined[c] = SIZE_MAX;
     sources = ipw_json_get(header, "sources");
     for (const struct ipw_json *s = ipw_json_first(sources); s; s = ipw_json_next(s), i++)
-        f->sensors[i] = sensor_of(r, s, &f->power, i);
+        if (!rc) rc = ipw_join_rows_add_source(r, f, s, i, divided, err);
     ipw_json_free(header);
-    return 0;
+    return rc;
 }
 
-static int advance(struct from *f, struct ipw_err *err)
+static int advance(struct join_from *f, struct ipw_err *err)
 {
     int rc;
 
@@ -136,22 +45,27 @@ static int advance(struct from *f, struct ipw_err *err)
 }
 
 int ipw_join_rows_open(struct ipw_join_rows **out, const struct ipw_join_from *from, size_t n,
-                       size_t *at, struct ipw_err *err)
+                       bool divided, size_t *at, struct ipw_err *err)
 {
     struct ipw_join_rows *r = *out = ipw_calloc(1, sizeof *r);
     int rc = 0;
 
     r->from = ipw_calloc(n, sizeof *r->from);
+    r->sessions = ipw_calloc(n, sizeof *r->sessions);
+    memcpy(r->sessions, from, n * sizeof *from);
     for (; r->n_from < n && !rc; r->n_from++) {
         *at = r->n_from;
-        rc = open_from(r, &r->from[r->n_from], &from[r->n_from], err);
+        rc = open_from(r, &r->from[r->n_from], &r->sessions[r->n_from], divided, err);
     }
+    ipw_join_rows_name_channels(r);
     for (size_t i = 0; i < n && !rc; i++) {
-        struct from *f = &r->from[i];
+        struct join_from *f = &r->from[i];
 
         f->shift = ipw_calloc(r->n_channels + 1, sizeof *f->shift);
+        f->now = ipw_calloc(r->n_channels + 1, sizeof *f->now);
         f->before = ipw_calloc(r->n_channels + 1, sizeof *f->before);
         f->before_ns = ipw_calloc(r->n_sensors + 1, sizeof *f->before_ns);
+        for (size_t k = 0; k < r->n_channels; k++) f->now[k] = IPW_NO_VALUE;
         for (size_t k = 0; k < r->n_sensors; k++) f->before_ns[k] = INT64_MIN;
         *at = i;
         rc = advance(f, err);
@@ -165,20 +79,14 @@ struct ipw_channel *ipw_join_rows_channels(struct ipw_join_rows *r, size_t *n)
     return r->channels;
 }
 
-void ipw_join_rows_header(const struct ipw_join_rows *r, int number, struct ipw_buf *out)
+const struct ipw_channel *ipw_join_rows_own(const struct ipw_join_rows *r, size_t session,
+                                            const size_t **joined, size_t *n)
 {
-    struct ipw_buf patch = IPW_BUF(256 * IPW_MIB);
-    struct ipw_json *doc = NULL;
+    const struct join_from *f = &r->from[session];
 
-    if (!r->header || ipw_json_parse(&doc, r->header, strlen(r->header), NULL, NULL)) return;
-    ipw_buf_addf(&patch, "{\"segment\":%d,\"sources\":[", number);
-    for (size_t i = 0; i < r->n_sensors; i++)
-        ipw_buf_addf(&patch, "%s%s", i ? "," : "", r->sensors[i].text);
-    ipw_buf_adds(&patch, "]}");
-    ipw_json_patch(out, doc, ipw_buf_str(&patch));
-    ipw_buf_addc(out, '\n');
-    ipw_buf_release(&patch);
-    ipw_json_free(doc);
+    *joined = f->joined;
+    *n = f->joined ? f->power.n_channels : 0;
+    return f->power.channels;
 }
 
 /* ---- readings ---- */
@@ -190,8 +98,8 @@ static bool is_counter(const struct ipw_channel *c)
     return c->kind == IPW_CHANNEL_COUNTER || c->kind == IPW_CHANNEL_ESTIMATE;
 }
 
-static void pass(struct ipw_join_rows *r, struct sensor *s, int64_t t_ns, const int64_t *values,
-                 row_fn fn, void *ud)
+static void pass(struct ipw_join_rows *r, struct join_sensor *s, int64_t t_ns,
+                 const int64_t *values, row_fn fn, void *ud)
 {
     const struct ipw_join_row row = {(size_t)(s - r->sensors), s->first, s->n, t_ns, values};
 
@@ -202,7 +110,7 @@ static void pass(struct ipw_join_rows *r, struct sensor *s, int64_t t_ns, const 
 }
 
 /* Does a reading lie between the last one and the leader's next one? */
-static bool fits(const struct ipw_join_rows *r, const struct sensor *s, const int64_t *values,
+static bool fits(const struct ipw_join_rows *r, const struct join_sensor *s, const int64_t *values,
                  const int64_t *next)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -214,7 +122,7 @@ static bool fits(const struct ipw_join_rows *r, const struct sensor *s, const in
     return true;
 }
 
-static void forget(struct sensor *s, size_t i)
+static void forget(struct join_sensor *s, size_t i)
 {
     free(s->waiting[i].reading.values);
     free(s->waiting[i].reading.before);
@@ -222,11 +130,11 @@ static void forget(struct sensor *s, size_t i)
 }
 
 /* The readings that waited for the leader's next one. */
-static void settle(struct ipw_join_rows *r, struct sensor *s, int64_t next_ns, const int64_t *next,
-                   row_fn fn, void *ud)
+static void settle(struct ipw_join_rows *r, struct join_sensor *s, int64_t next_ns,
+                   const int64_t *next, row_fn fn, void *ud)
 {
     while (s->n_waiting && s->waiting[0].reading.t_ns < next_ns) {
-        const struct reading *w = &s->waiting[0].reading;
+        const struct join_reading *w = &s->waiting[0].reading;
 
         if (w->t_ns > s->last_ns && s->last_ns != INT64_MIN && fits(r, s, w->values, next))
             pass(r, s, w->t_ns, w->values, fn, ud);
@@ -237,8 +145,8 @@ static void settle(struct ipw_join_rows *r, struct sensor *s, int64_t next_ns, c
 /* Counters of a new leader that have another zero go on where those of the leader before it ended:
  * between its readings before and after that instant they are a straight line.  Without own_zero
  * they have the same zero if the last reading lies between the two. */
-static void shift_counters(struct ipw_join_rows *r, struct from *f, struct sensor *s,
-                           const struct reading *now)
+static void shift_counters(struct ipw_join_rows *r, struct join_from *f, struct join_sensor *s,
+                           const struct join_reading *now)
 {
     s->shift_due = false;
     if (now->before_ns == INT64_MIN || now->before_ns > s->last_ns) return;
@@ -255,8 +163,8 @@ static void shift_counters(struct ipw_join_rows *r, struct from *f, struct senso
     }
 }
 
-static void lead(struct ipw_join_rows *r, struct from *f, struct sensor *s,
-                 const struct reading *now, row_fn fn, void *ud)
+static void lead(struct ipw_join_rows *r, struct join_from *f, struct join_sensor *s,
+                 const struct join_reading *now, row_fn fn, void *ud)
 {
     int64_t *shifted = ipw_calloc(s->n + 1, sizeof *shifted);
 
@@ -271,32 +179,32 @@ static void lead(struct ipw_join_rows *r, struct from *f, struct sensor *s,
 
 /* Of the sessions with readings so far, that whose readings go on for longest; else `begins`, with
  * its first reading. */
-static void choose_leader(struct ipw_join_rows *r, struct sensor *s, int begins, row_fn fn,
+static void choose_leader(struct ipw_join_rows *r, struct join_sensor *s, int begins, row_fn fn,
                           void *ud)
 {
     size_t number = (size_t)(s - r->sensors);
-    bool first = s->leader == NO_LEADER;
+    bool first = s->leader == IPW_NO_LEADER;
 
-    s->leader = NO_LEADER;
+    s->leader = IPW_NO_LEADER;
     for (size_t i = 0; i < r->n_from; i++) {
-        const struct from *f = &r->from[i];
+        const struct join_from *f = &r->from[i];
         bool more = f->ready && f->before_ns[number] != INT64_MIN;
 
         for (size_t k = 0; k < s->n_waiting && !more; k++) more = s->waiting[k].from == i;
-        if (more && (s->leader == NO_LEADER || f->end_ns > r->from[s->leader].end_ns))
+        if (more && (s->leader == IPW_NO_LEADER || f->is->end_ns > r->from[s->leader].is->end_ns))
             s->leader = (int)i;
     }
-    if (s->leader == NO_LEADER) s->leader = begins;
+    if (s->leader == IPW_NO_LEADER) s->leader = begins;
     s->shift_due = !first;
     /* Its readings that wait are now the leader's. */
-    for (size_t k = 0; s->leader != NO_LEADER && k < s->n_waiting;) {
-        struct waiting w = s->waiting[k];
+    for (size_t k = 0; s->leader != IPW_NO_LEADER && k < s->n_waiting;) {
+        struct join_waiting w = s->waiting[k];
 
         if (w.from != (size_t)s->leader) {
             k++;
             continue;
         }
-        s->waiting[k].reading = (struct reading){0};
+        s->waiting[k].reading = (struct join_reading){0};
         forget(s, k);
         lead(r, &r->from[w.from], s, &w.reading, fn, ud);
         free(w.reading.values);
@@ -306,10 +214,11 @@ static void choose_leader(struct ipw_join_rows *r, struct sensor *s, int begins,
 }
 
 /* A leader without further readings, of this sensor or of any, hands over. */
-static void look_after_leader(struct ipw_join_rows *r, struct sensor *s, int begins, row_fn fn,
+static void look_after_leader(struct ipw_join_rows *r, struct join_sensor *s, int begins, row_fn fn,
                               void *ud)
 {
-    if (s->leader == NO_LEADER || !r->from[s->leader].ready) choose_leader(r, s, begins, fn, ud);
+    if (s->leader == IPW_NO_LEADER || !r->from[s->leader].ready)
+        choose_leader(r, s, begins, fn, ud);
 }
 
 static int64_t *copy_of(const int64_t *values, size_t n)
@@ -320,11 +229,19 @@ static int64_t *copy_of(const int64_t *values, size_t n)
     return copy;
 }
 
-static void keep_waiting(struct sensor *s, size_t from, const struct reading *now)
+static void keep_waiting(struct join_sensor *s, size_t from, const struct join_reading *now)
 {
     IPW_GROW(s->waiting, s->cap_waiting, s->n_waiting + 1);
-    s->waiting[s->n_waiting++] = (struct waiting){
+    s->waiting[s->n_waiting++] = (struct join_waiting){
         from, {now->t_ns, now->before_ns, copy_of(now->values, s->n), copy_of(now->before, s->n)}};
+}
+
+static int64_t stamp_of(const struct join_from *f) { return f->power.t_ns + f->is->ahead_ns; }
+
+static bool is_one_clock(const struct join_from *a, const struct join_from *b)
+{
+    return a->is->host == b->is->host ||
+           (a->is->host && b->is->host && !strcmp(a->is->host, b->is->host));
 }
 
 int64_t ipw_join_rows_next_ns(const struct ipw_join_rows *r)
@@ -332,32 +249,47 @@ int64_t ipw_join_rows_next_ns(const struct ipw_join_rows *r)
     int64_t least = INT64_MAX;
 
     for (size_t i = 0; i < r->n_from; i++)
-        if (r->from[i].ready && r->from[i].power.t_ns < least) least = r->from[i].power.t_ns;
+        if (r->from[i].ready && stamp_of(&r->from[i]) < least) least = stamp_of(&r->from[i]);
     return least;
+}
+
+/* The reading of one sensor. */
+static void take_part(struct ipw_join_rows *r, size_t at, struct join_sensor *s, row_fn fn,
+                      void *ud)
+{
+    struct join_from *f = &r->from[at];
+    size_t number = (size_t)(s - r->sensors);
+    int64_t *values = f->now + s->first;
+    const struct join_reading now = {stamp_of(f), f->before_ns[number], values,
+                                     f->before + s->first};
+
+    look_after_leader(r, s, (int)at, fn, ud);
+    if (s->leader == (int)at)
+        lead(r, f, s, &now, fn, ud);
+    else if (!s->own_zero && is_one_clock(f, &r->from[s->leader]))
+        keep_waiting(s, at, &now);
+    memcpy(f->before + s->first, values, s->n * sizeof *values);
+    f->before_ns[number] = now.t_ns;
 }
 
 int ipw_join_rows_take(struct ipw_join_rows *r, row_fn fn, void *ud, size_t *at,
                        struct ipw_err *err)
 {
     int64_t t_ns = ipw_join_rows_next_ns(r);
-    struct reading now;
-    struct sensor *s;
-    struct from *f;
-    size_t number, i = 0;
+    const struct ipw_power_source *source;
+    struct join_from *f;
+    size_t i = 0;
 
-    while (!r->from[i].ready || r->from[i].power.t_ns != t_ns) i++;
+    while (!r->from[i].ready || stamp_of(&r->from[i]) != t_ns) i++;
     f = &r->from[i];
-    number = f->sensors[f->power.source];
-    s = &r->sensors[number];
-    /* power.values: of this sensor alone. */
-    now = (struct reading){t_ns, f->before_ns[number], f->power.values, f->before + s->first};
-    look_after_leader(r, s, (int)i, fn, ud);
-    if (s->leader == (int)i)
-        lead(r, f, s, &now, fn, ud);
-    else if (!s->own_zero)
-        keep_waiting(s, i, &now);
-    memcpy(f->before + s->first, now.values, s->n * sizeof *now.values);
-    f->before_ns[number] = t_ns;
+    source = &f->power.sources[f->power.source];
+    /* power.values: of this source alone. */
+    for (size_t c = 0; c < source->n; c++)
+        if (f->joined[source->first + c] != SIZE_MAX)
+            f->now[f->joined[source->first + c]] = f->power.values[c];
+    for (size_t k = 0; k < f->n_parts; k++)
+        if (f->parts[k].source == f->power.source)
+            take_part(r, i, &r->sensors[f->parts[k].sensor], fn, ud);
     f->ready = false;
     *at = i;
     return advance(f, err);
@@ -366,23 +298,33 @@ int ipw_join_rows_take(struct ipw_join_rows *r, row_fn fn, void *ud, size_t *at,
 void ipw_join_rows_flush(struct ipw_join_rows *r, row_fn fn, void *ud)
 {
     for (size_t i = 0; i < r->n_sensors; i++) {
-        struct sensor *s = &r->sensors[i];
+        struct join_sensor *s = &r->sensors[i];
 
         while (s->n_waiting) {
             size_t n = s->n_waiting;
 
-            choose_leader(r, s, NO_LEADER, fn, ud);
+            choose_leader(r, s, IPW_NO_LEADER, fn, ud);
             if (s->n_waiting == n) break; /* none of the sessions had more */
         }
     }
 }
 
-bool ipw_join_rows_leads(const struct ipw_join_rows *r, size_t session, const char *channel)
+size_t ipw_join_rows_joined(const struct ipw_join_rows *r, size_t session, const char *own_name)
+{
+    const size_t *joined;
+    size_t n;
+    const struct ipw_channel *own = ipw_join_rows_own(r, session, &joined, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(own[i].name, own_name)) return joined[i];
+    return SIZE_MAX;
+}
+
+bool ipw_join_rows_leads(const struct ipw_join_rows *r, size_t session, size_t channel)
 {
     for (size_t i = 0; i < r->n_sensors; i++)
-        for (size_t k = 0; k < r->sensors[i].n; k++)
-            if (!strcmp(r->channels[r->sensors[i].first + k].name, channel))
-                return r->sensors[i].leader == (int)session;
+        if (channel >= r->sensors[i].first && channel < r->sensors[i].first + r->sensors[i].n)
+            return r->sensors[i].leader == (int)session;
     return false;
 }
 
@@ -391,8 +333,10 @@ void ipw_join_rows_close(struct ipw_join_rows *r)
     if (!r) return;
     for (size_t i = 0; i < r->n_from; i++) {
         ipw_power_reader_close(&r->from[i].power);
-        free(r->from[i].sensors);
+        free(r->from[i].parts);
+        free(r->from[i].joined);
         free(r->from[i].shift);
+        free(r->from[i].now);
         free(r->from[i].before);
         free(r->from[i].before_ns);
     }
@@ -404,6 +348,7 @@ void ipw_join_rows_close(struct ipw_join_rows *r)
         free(r->sensors[i].text);
     }
     free(r->from);
+    free(r->sessions);
     free(r->sensors);
     free(r->channels);
     free(r->header);

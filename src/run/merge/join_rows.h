@@ -1,11 +1,15 @@
-/* run/merge/join_rows.h: the readings of several sessions of one boot, as those of one session.
+/* run/merge/join_rows.h: the readings of several sessions, as those of one session.
  *
- * The sessions read the same devices, each with a sampler of its own.  For each sensor the readings
- * of one session lead.  When its readings end, another session's lead.  Readings of the others in
- * between are taken if they lie between the neighbouring readings of the leader (their stamps show
- * the time of the reading to some microseconds only), and if their counters have the same zero.  A
- * counter with another zero is shifted, when its session takes the lead, to continue where the
- * leader's ended.
+ * The sessions read the same sensors, or some of them, each with a sampler of its own.  For each
+ * sensor the readings of one session lead.  When its readings end, another session's lead.
+ * Readings of the others in between are taken if they lie between the neighbouring readings of the
+ * leader (their stamps show the time of the reading to some microseconds only), if their counters
+ * have the same zero, and if their stamps are of the same clock.  A counter with another zero is
+ * shifted, when its session takes the lead, to continue where the leader's ended.
+ *
+ * Where sessions have different devices, a source is divided into one sensor for each device.  A
+ * device is known by its domain and its own id: a GPU's UUID, whatever its number in a session.
+ * Devices of the same name get their id behind it (gpu0@GPU-3f29ab10).
  *
  * Owns the readers of power.jsonl.  Rows go to the caller in the order of time for each sensor. */
 #ifndef IPW_RUN_MERGE_JOIN_ROWS_H
@@ -25,13 +29,16 @@ struct ipw_join_row {
 struct ipw_join_from { /* a session */
     const char *run;
     int session;
-    int64_t end_ns;
+    int64_t end_ns;        /* on the clock of the joined session */
+    int64_t ahead_ns;      /* is added to its stamps, for the same */
+    const char *host;      /* its clock and local devices: a boot id, or NULL */
+    const char *host_name; /* for a person */
 };
 
-/* A session without readings has no sensors.  All sessions have the same channels in their sums.
- * *at: the session with a file that cannot be read. */
+/* A session without readings has no sensors.  `divided`: their devices may differ.  *at: the
+ * session with a file that cannot be read. */
 int ipw_join_rows_open(struct ipw_join_rows **out, const struct ipw_join_from *from, size_t n,
-                       size_t *at, struct ipw_err *err);
+                       bool divided, size_t *at, struct ipw_err *err);
 /* The time of the next reading of any session; INT64_MAX: there is none. */
 int64_t ipw_join_rows_next_ns(const struct ipw_join_rows *r);
 /* Takes that reading; calls fn for it, for earlier ones that waited, or not at all.  *at: the
@@ -42,8 +49,13 @@ int ipw_join_rows_take(struct ipw_join_rows *r,
 /* After the last reading: those that still wait. */
 void ipw_join_rows_flush(struct ipw_join_rows *r,
                          void (*fn)(void *ud, const struct ipw_join_row *row), void *ud);
-/* Does this session lead the sensor with this channel? */
-bool ipw_join_rows_leads(const struct ipw_join_rows *r, size_t session, const char *channel);
+/* Does this session lead the sensor with this channel of the joined session? */
+bool ipw_join_rows_leads(const struct ipw_join_rows *r, size_t session, size_t channel);
+/* The session's own channels, and which of the joined session's each of them is; SIZE_MAX: none. */
+const struct ipw_channel *ipw_join_rows_own(const struct ipw_join_rows *r, size_t session,
+                                            const size_t **joined, size_t *n);
+/* The place of a session's own channel among them; SIZE_MAX: it is not there. */
+size_t ipw_join_rows_joined(const struct ipw_join_rows *r, size_t session, const char *own_name);
 /* The channels of all sensors; and the header of power.jsonl for session `number` (with its
  * newline), empty if there is no sensor. */
 struct ipw_channel *ipw_join_rows_channels(struct ipw_join_rows *r, size_t *n);

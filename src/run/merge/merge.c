@@ -28,6 +28,7 @@ struct job {
     struct ipw_rundir *dir;
     struct ipw_buf sessions; /* of the manifest: an array's elements */
     int64_t n_extra;
+    struct ipw_summary summary;     /* the queries so far */
     const struct ipw_shard_run *at; /* after an error: the shard with the file at fault, or NULL */
 };
 
@@ -91,21 +92,32 @@ static int put_in_place(const struct job *job, struct ipw_err *err)
 
 /* ---- the run ---- */
 
+static void put_manifest(void *ud, const struct ipw_join *j, struct ipw_buf *out)
+{
+    const struct job *job = ud;
+    struct ipw_buf alone = IPW_BUF(256 * IPW_MIB);
+
+    ipw_merge_session_put(&alone, job->m, j, false);
+    ipw_merge_manifest_put(out, job->m, ipw_buf_str(&alone));
+    ipw_buf_release(&alone);
+}
+
 static int join_group(struct job *job, size_t number, struct ipw_err *err)
 {
     struct ipw_sessions_joined *g = &job->groups;
-    struct ipw_buf alone = IPW_BUF(256 * IPW_MIB), manifest = IPW_BUF(256 * IPW_MIB);
     struct ipw_join j = {.runs = &job->m->runs,
                          .members = g->members + g->first[number],
                          .n = g->first[number + 1] - g->first[number],
+                         .divided = g->divided[number],
                          .dir = job->dir,
                          .number = (int)number,
+                         .put_manifest = put_manifest,
+                         .ud = job,
+                         .summary = &job->summary,
+                         .channels = IPW_BUF(256 * IPW_MIB),
                          .n_extra = &job->n_extra};
     int rc;
 
-    ipw_merge_session_put(&alone, job->m, &j, false);
-    ipw_merge_manifest_put(&manifest, job->m, ipw_buf_str(&alone));
-    j.manifest = ipw_buf_str(&manifest);
     rc = ipw_join_run(&j, err);
     if (rc) job->at = j.members[j.at].run;
     if (!rc && job->sessions.len) ipw_buf_addc(&job->sessions, ',');
@@ -113,8 +125,7 @@ static int join_group(struct job *job, size_t number, struct ipw_err *err)
     for (int d = 0; d < IPW_DOMAIN_COUNT && !rc; d++)
         job->m->total_j[d] += j.balance[d].total.known ? j.balance[d].total.j : NAN;
     ipw_device_balances_release(&j.devices);
-    ipw_buf_release(&alone);
-    ipw_buf_release(&manifest);
+    ipw_buf_release(&j.channels);
     return rc;
 }
 
@@ -144,11 +155,12 @@ static int write_run(struct job *job, struct ipw_err *err)
     closed = ipw_rundir_close(job->dir, rc ? NULL : err);
     job->dir = NULL;
     if (!rc) rc = closed;
-    return rc ? rc : ipw_rebuild_summary(job->folder, err);
+    return rc ? rc : ipw_rebuild_summary(job->folder, &job->summary, err);
 }
 
 static void release(struct job *job)
 {
+    ipw_summary_release(&job->summary);
     ipw_sessions_joined_release(&job->groups);
     ipw_buf_release(&job->sessions);
     free(job->folder);
@@ -183,6 +195,8 @@ static int merge_once(struct ipw_merge *m, const struct ipw_shard_run **bad, str
                                                 : 0;
 
     add_totals(m);
+    ipw_summary_init(&job.summary);
+    job.summary.place.folder = job.folder;
     if (!rc) rc = write_run(&job, err);
     *bad = job.at;
     if (!rc)

@@ -147,6 +147,15 @@ static void put_members(struct ipw_jw *w, const struct ipw_join *j)
     ipw_jw_arr(w);
     for (size_t i = 0; i < j->n; i++) {
         ipw_jw_obj(w);
+        if (j->members[i].clock_error_ns) {
+            const struct ipw_shard_run *run = j->members[i].run;
+
+            ipw_jw_kint(w, "ahead_ns", j->members[i].ahead_ns);
+            ipw_jw_kstr(w, "clock_error_by",
+                        run->sessions[j->members[i].session].clock_error_ns < 0 ? "assumed"
+                                                                                : "system");
+            ipw_jw_kint(w, "clock_error_ns", j->members[i].clock_error_ns);
+        }
         ipw_jw_kint(w, "segment", j->members[i].session);
         ipw_jw_kstr(w, "shard", j->members[i].run->name);
         ipw_jw_obj_end(w);
@@ -165,6 +174,18 @@ static void put_forced(struct ipw_jw *w, const struct ipw_join *j)
             ipw_jw_str(w, ipw_json_str(f, ""));
     }
     ipw_jw_arr_end(w);
+}
+
+static void put_hardware(struct ipw_jw *w, const struct ipw_join *j)
+{
+    struct ipw_buf patch = IPW_BUF(TEXT_MAX), text = IPW_BUF(TEXT_MAX);
+
+    if (!j->channels.len) return;
+    ipw_buf_addf(&patch, "{\"channels\":%s}", ipw_buf_str(&j->channels));
+    ipw_json_patch(&text, ipw_json_get(session_of(j, 0), "hardware"), ipw_buf_str(&patch));
+    ipw_jw_kraw(w, "hardware", ipw_buf_str(&text), text.len);
+    ipw_buf_release(&patch);
+    ipw_buf_release(&text);
 }
 
 void ipw_merge_session_put(struct ipw_buf *out, const struct ipw_merge *m, const struct ipw_join *j,
@@ -186,6 +207,7 @@ void ipw_merge_session_put(struct ipw_buf *out, const struct ipw_merge *m, const
                                      : "complete",
                         over ? j->end_ns : 0, &first->clock);
     put_forced(&w, j);
+    put_hardware(&w, j);
     ipw_segment_put_balances(&w, over ? j->balance : NULL, over ? &j->devices : NULL);
     put_members(&w, j);
     put_own(&w, j);

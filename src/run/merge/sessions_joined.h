@@ -1,9 +1,10 @@
 /* run/merge/sessions_joined.h: which sessions of the shards are one session of the merged run.
  *
- * Sessions that overlap on one boot and have the same devices in their sums are joined.  Devices of
- * which nobody can tell whether they are the same would be counted twice, and are an error: two
- * sets of sensors on one boot at the same time that share a domain and not all devices, and a
- * device of another machine that clients on several machines read at the same time. */
+ * Sessions that overlap on one boot and have a device of their sums in common are joined.  So are
+ * sessions of different boots that read a device of another machine (a scrape) at the same time, by
+ * their wall clocks.  Devices of which nobody can tell whether they are the same would be counted
+ * twice, and are an error: one boot whose CPUs, for example, two sessions read by different sensors
+ * at the same time. */
 #ifndef IPW_RUN_MERGE_SESSIONS_JOINED_H
 #define IPW_RUN_MERGE_SESSIONS_JOINED_H
 
@@ -13,6 +14,7 @@ struct ipw_sessions_joined {
     struct ipw_join_member *members; /* of all groups, one after the other */
     size_t n_members;
     size_t *first; /* n + 1 places in members: group i is [first[i], first[i + 1]) */
+    bool *divided; /* for each group: see ipw_join */
     size_t n;
 };
 

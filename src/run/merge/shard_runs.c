@@ -36,8 +36,13 @@ static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err
 {
     const struct lines_job *job = ud;
     struct ipw_shard_run *run = job->run;
+    /* Most of a line, and not needed here. */
+    static const char *const unread[] = {
+        "accounts", "energy", "energy_before", "energy_details", "messages",      "metadata",
+        "metrics",  "parts",  "power_metrics", "query_text",     "response_text", "spans_before",
+        "turns",    NULL};
     struct ipw_json *doc;
-    int rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
+    int rc = ipw_json_parse_without(&doc, line->text, line->n, unread, err);
 
     if (rc) return rc;
     IPW_GROW(run->lines, run->cap_lines, run->n_lines + 1);
@@ -122,12 +127,15 @@ static void read_sessions(struct ipw_shard_run *run)
     run->sessions = ipw_calloc(ipw_json_count(segments) + 1, sizeof *run->sessions);
     for (const struct ipw_json *s = ipw_json_first(segments); s; s = ipw_json_next(s)) {
         struct ipw_shard_session *session = &run->sessions[run->n_sessions++];
+        const struct ipw_json *host = ipw_json_get(s, "host");
 
         *session = (struct ipw_shard_session){
             .start_ns = whole(s, "start_ns"),
             .end_ns = whole(s, "end_ns"),
             .clock = ipw_saved_clock_read(ipw_json_get(s, "clock")),
-            .boot_id = ipw_json_str(ipw_json_get(ipw_json_get(s, "host"), "boot_id"), NULL),
+            .boot_id = ipw_json_str(ipw_json_get(host, "boot_id"), NULL),
+            .host = ipw_json_str(ipw_json_get(host, "name"), NULL),
+            .clock_error_ns = ipw_json_int(ipw_json_get(host, "clock_error_ns"), -1),
             .doc = s};
         read_devices(session);
     }
@@ -373,6 +381,18 @@ int64_t ipw_shard_runs_missing(const struct ipw_shard_runs *r)
 
     for (size_t i = 0; i < r->n; i++) n -= r->all[i].n_done;
     return n;
+}
+
+bool ipw_shard_runs_lacks(const struct ipw_shard_runs *r, int64_t index)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%lld-of-%lld", (long long)index, (long long)r->count);
+    for (size_t i = 0; i < r->n; i++)
+        if (r->all[i].index == index) return false;
+    for (size_t i = 0; i < r->n_left; i++)
+        if (!strcmp(r->left[i].name, name)) return false;
+    return true;
 }
 
 /* Names the first gap. */

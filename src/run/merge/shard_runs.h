@@ -33,7 +33,8 @@ struct ipw_shard_device { /* a device in the sums of a session */
 struct ipw_shard_session {
     int64_t start_ns, end_ns; /* start 0: it was killed before it began */
     struct ipw_anchor clock;
-    const char *boot_id; /* NULL: unknown */
+    const char *boot_id, *host; /* NULL: unknown */
+    int64_t clock_error_ns;     /* of its wall clock; -1: unknown */
     struct ipw_shard_device *devices;
     size_t n_devices, cap_devices;
     const struct ipw_json *doc;
@@ -76,6 +77,8 @@ int ipw_shard_runs_read(struct ipw_shard_runs *r, const char *folder, bool parti
 void ipw_shard_runs_leave(struct ipw_shard_runs *r, size_t i, const char *why);
 /* How many queries of the run are in no shard. */
 int64_t ipw_shard_runs_missing(const struct ipw_shard_runs *r);
+/* Is there no folder of this shard, from 0?  A shard without a task writes none. */
+bool ipw_shard_runs_lacks(const struct ipw_shard_runs *r, int64_t index);
 void ipw_shard_runs_release(struct ipw_shard_runs *r);
 /* The line of a query of this session; NULL: it has none. */
 const struct ipw_shard_line *ipw_shard_line_of(const struct ipw_shard_run *run, int segment,

@@ -467,7 +467,7 @@ static int mend_summary(struct job *j, struct ipw_err *err)
 
         if (strcmp(ipw_json_str(ipw_json_get(last, "end"), "killed"), "killed") != 0) {
             rc = ipw_validate_summary(&wrong, j->run, err);
-            if (!rc && wrong) rc = ipw_rebuild_summary(j->run, err);
+            if (!rc && wrong) rc = ipw_rebuild_summary(j->run, NULL, err);
             if (!rc && wrong)
                 ipw_rebuild_say(j->m, "%s: computed again from the other files", path);
         } else if (access(path, F_OK) == 0 && ipw_json_read(&doc, j->run, "summary.json", NULL)) {

@@ -172,6 +172,7 @@ int ipw_rebuild_manifest(const struct ipw_rebuild *m, const char *run, struct ip
 struct summing {
     struct ipw_history h;
     struct ipw_summary summary;
+    const struct ipw_summary *counted; /* that, or the caller's */
 };
 
 static int add_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
@@ -244,7 +245,7 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     facts.hardware = hardware;
     facts.planned = whole_at(config, "max_queries") * whole_at(config, "epochs");
     facts.status = ipw_json_get_str(last, "end");
-    if (facts.status && !strcmp(facts.status, "complete") && (int64_t)s->summary.n < facts.planned)
+    if (facts.status && !strcmp(facts.status, "complete") && (int64_t)s->counted->n < facts.planned)
         facts.status = "interrupted"; /* some of its lines are lost */
     facts.runner_cpu_s = s->h.runner_cpu_s;
     facts.sampler_cpu_s = s->h.sampler_cpu_s;
@@ -257,13 +258,13 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     memcpy(facts.balance, s->h.balances.balance, sizeof facts.balance);
     facts.devices = &s->h.balances.devices;
     take_session(&facts, last);
-    rc = ipw_summary_write(out, &s->summary, &facts, err);
+    rc = ipw_summary_write(out, s->counted, &facts, err);
     free(config_text);
     free(hardware);
     return rc;
 }
 
-int ipw_rebuild_summary(const char *run, struct ipw_err *err)
+int ipw_rebuild_summary(const char *run, const struct ipw_summary *counted, struct ipw_err *err)
 {
     struct summing s = {0};
     struct ipw_buf out = IPW_BUF(FILE_MAX_BYTES);
@@ -272,9 +273,10 @@ int ipw_rebuild_summary(const char *run, struct ipw_err *err)
 
     ipw_summary_init(&s.summary);
     s.summary.place.folder = run;
+    s.counted = counted ? counted : &s.summary;
     if (!rc) rc = ipw_history_each(run, "attempts.jsonl", add_attempt, &s, err);
     if (!rc) rc = ipw_history_warmup(&s.h, run, err);
-    if (!rc) rc = ipw_history_each(run, "traces.jsonl", add_query, &s, err);
+    if (!rc && !counted) rc = ipw_history_each(run, "traces.jsonl", add_query, &s, err);
     if (!rc) {
         ipw_history_fold(&s.h);
         rc = write_summary(&out, &s, run, err);

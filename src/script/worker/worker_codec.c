@@ -19,7 +19,7 @@ static const struct {
     {"child", "open send receive* close"},
     {"budget", "energy left"},
     {"span", "start finish"},
-    {"http", "request* search"},
+    {"http", "request* search speech"},
     {"sqlite", "query* search*"},
 };
 

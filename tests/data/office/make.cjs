@@ -1,4 +1,4 @@
-// Makes the office files of the tests with other programs' writers; run it in this folder.
+// Makes the office files of the tests with other programs' writers; run it in this folder.  (plan.xlsx is by openpyxl.)
 //   npm install exceljs docx pptxgenjs xlsx pdfkit && node make.cjs
 const fs=require('fs');const E=require('exceljs');const D=require('docx');const P=require('pptxgenjs');const X=require('xlsx');const K=require('pdfkit');
 (async()=>{

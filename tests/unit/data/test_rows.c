@@ -268,7 +268,7 @@ static void test_repository_files(void **state)
         const char *path;
         size_t rows;
     } files[] = {
-        {IPW_SOURCE_DIR "/datasets/gaia-sample/metadata.jsonl", 16},
+        {IPW_SOURCE_DIR "/datasets/gaia-sample/metadata.jsonl", 22},
         {IPW_SOURCE_DIR "/datasets/gaia-sample/power_log.csv", 36},
         {IPW_SOURCE_DIR "/datasets/gaia-sample/expenses.csv", 13},
         {IPW_TEST_DATA "/dataset/plain.csv", 2},

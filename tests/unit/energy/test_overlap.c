@@ -46,8 +46,11 @@ static void check(const struct line *lines, size_t n, const char *const basis[IP
                                            .in_sum = l->in};
         snprintf(channels[i].name, sizeof channels[i].name, "%s", l->name);
         snprintf(channels[i].device, sizeof channels[i].device, "%s", l->device);
-        items[i] = (struct ipw_overlap_item){
-            .channel = &channels[i], .source = l->source, .index = index, .rejected = l->rejected};
+        items[i] = (struct ipw_overlap_item){.channel = &channels[i],
+                                             .source = l->source,
+                                             .index = index,
+                                             .machine = index,
+                                             .rejected = l->rejected};
     }
     ipw_overlap_choose(items, n, got, remote);
     for (size_t i = 0; i < n; i++)

@@ -257,7 +257,7 @@ static void test_kinds(void **state)
     (void)state;
     for (; kinds[n]; n++) with_argument += strchr(kinds[n], '=') != NULL;
     assert_true(n >= 10);
-    assert_int_equal(with_argument, 3);
+    assert_int_equal(with_argument, 4);
     assert_string_equal(kinds[0], "perf");
 }
 

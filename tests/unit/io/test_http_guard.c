@@ -37,6 +37,7 @@ static void public_addresses(void **state)
         if (!is_public(all[i])) fail_msg("%s is refused", all[i]);
 }
 
+/* S-3 */
 static void addresses_that_lead_inside(void **state)
 {
     static const char *const all[] = {

@@ -1,3 +1,4 @@
+/* Rows P-8, P-9, P-10, P-11, P-12, P-14, P-15 and S-10 of tests/faults.txt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -265,7 +266,10 @@ static void test_environment(void **state)
 
     (void)state;
     setenv("OPENAI_API_KEY", "geheim", 1);
-    setenv("LD_PRELOAD_X", "geheim", 1);
+    setenv("LD_PRELOAD", "geheim", 1);
+    setenv("PYTHONPATH", "geheim", 1);
+    setenv("IFS", "geheim", 1);
+    setenv("PATH", ".:/geheim", 1);
     setenv("LANG", "C", 1);
     setenv("HOME", "/nowhere", 1);
     unsetenv("TZ");
@@ -280,6 +284,10 @@ static void test_environment(void **state)
     assert_non_null(strstr(run.out, "IPW_TOOL_ID="));
     assert_null(strstr(run.out, "geheim"));
     drop(&run);
+    unsetenv("LD_PRELOAD");
+    unsetenv("PYTHONPATH");
+    unsetenv("IFS");
+    setenv("PATH", "/usr/bin:/bin", 1);
 }
 
 static void test_walls(void **state)

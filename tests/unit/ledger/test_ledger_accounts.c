@@ -95,15 +95,27 @@ static void test_power_statistics(void **state)
 
             ipw_ledger_row(l, 0, n, S(t), v);
         }
-        assert_true(ipw_ledger_power(l, GPU, S(2), S(9), &p));
+        assert_true(
+            ipw_ledger_power(l,
+                             (struct ipw_ledger_question){IPW_LEDGER_ANY, GPU, IPW_LEDGER_ALL, S(2),
+                                                          S(9), IPW_LEDGER_TOTAL},
+                             &p));
         assert_near(p.avg_w, (4 * 100 + 400 + 2 * 300) / 7.0 + more, 0.1);
         assert_near(p.median_w, 100 + more, 0.1);
         assert_near(p.min_w, 100 + more, 0.1);
         assert_near(p.max_w, 400 + more, 0.1);
-        assert_true(ipw_ledger_power(l, GPU, S(4), S(7), &p));
+        assert_true(
+            ipw_ledger_power(l,
+                             (struct ipw_ledger_question){IPW_LEDGER_ANY, GPU, IPW_LEDGER_ALL, S(4),
+                                                          S(7), IPW_LEDGER_TOTAL},
+                             &p));
         assert_near(p.median_w, 300 + more, 0.1);
         assert_near(p.min_w, 300 + more, 0.1);
-        assert_false(ipw_ledger_power(l, GPU, S(20), S(21), &p));
+        assert_false(
+            ipw_ledger_power(l,
+                             (struct ipw_ledger_question){IPW_LEDGER_ANY, GPU, IPW_LEDGER_ALL,
+                                                          S(20), S(21), IPW_LEDGER_TOTAL},
+                             &p));
         assert_true(isnan(p.avg_w) && isnan(p.median_w) && isnan(p.min_w) && isnan(p.max_w));
         ipw_ledger_free(l);
     }

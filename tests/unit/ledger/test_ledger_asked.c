@@ -297,12 +297,24 @@ static void test_no_power(void **state)
     struct ipw_power_stats stats;
 
     (void)state;
-    assert_false(ipw_ledger_power(l, CPU, S(3), S(3), &stats));
-    assert_false(ipw_ledger_power(l, CPU, S(30), S(31), &stats));
-    assert_false(ipw_ledger_power(l, GPU, S(3), S(4), &stats));
+    assert_false(ipw_ledger_power(l,
+                                  (struct ipw_ledger_question){IPW_LEDGER_ANY, CPU, IPW_LEDGER_ALL,
+                                                               S(3), S(3), IPW_LEDGER_TOTAL},
+                                  &stats));
+    assert_false(ipw_ledger_power(l,
+                                  (struct ipw_ledger_question){IPW_LEDGER_ANY, CPU, IPW_LEDGER_ALL,
+                                                               S(30), S(31), IPW_LEDGER_TOTAL},
+                                  &stats));
+    assert_false(ipw_ledger_power(l,
+                                  (struct ipw_ledger_question){IPW_LEDGER_ANY, GPU, IPW_LEDGER_ALL,
+                                                               S(3), S(4), IPW_LEDGER_TOTAL},
+                                  &stats));
     assert_true(isnan(stats.avg_w) && isnan(stats.median_w) && isnan(stats.min_w) &&
                 isnan(stats.max_w));
-    assert_true(ipw_ledger_power(l, CPU, S(3.02), S(11), &stats));
+    assert_true(ipw_ledger_power(l,
+                                 (struct ipw_ledger_question){IPW_LEDGER_ANY, CPU, IPW_LEDGER_ALL,
+                                                              S(3.02), S(11), IPW_LEDGER_TOTAL},
+                                 &stats));
     assert_near(stats.avg_w, 150, 1e-3);
     assert_near(stats.median_w, 150, 1e-3);
     assert_near(stats.min_w, 150, 1e-3);

@@ -275,7 +275,11 @@ static void test_no_piece_beyond_the_most(void **state)
             assert_true(f.known && f.lo_j <= f.j && f.j <= f.hi_j);
             assert_true(f.j <= 900 * 0.00004 + 3e-6);
             assert_true(f.hi_j <= 900 * 0.00004 + 3e-6);
-            assert_true(ipw_ledger_power(w.l, GPU, S(first), S(first + 0.00004), &power));
+            assert_true(ipw_ledger_power(
+                w.l,
+                (struct ipw_ledger_question){IPW_LEDGER_ANY, GPU, IPW_LEDGER_ALL, S(first),
+                                             S(first + 0.00004), IPW_LEDGER_TOTAL},
+                &power));
             assert_true(power.avg_w <= power.max_w && power.max_w <= 901);
             decode_j += f.j;
         }

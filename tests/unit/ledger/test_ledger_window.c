@@ -33,7 +33,10 @@ static void test_one_query(void **state)
     assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(1), S(11))), 800, IPW_PROV_MEASURED);
     assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(3), S(5))), 0, IPW_PROV_MEASURED);
     assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(2), S(4))), 100, IPW_PROV_MEASURED);
-    assert_true(ipw_ledger_power(l, CPU, S(3), S(5), &power));
+    assert_true(ipw_ledger_power(l,
+                                 (struct ipw_ledger_question){IPW_LEDGER_ANY, CPU, IPW_LEDGER_ALL,
+                                                              S(3), S(5), IPW_LEDGER_TOTAL},
+                                 &power));
     assert_near(power.avg_w, 100, 1e-6);
     assert_near(power.max_w, 100, 1e-6);
     assert_int_equal(ipw_ledger_covered_ns(l), S(11));
@@ -162,7 +165,10 @@ static void test_05_two_sockets(void **state)
                           IPW_PROV_MEASURED);
         }
     }
-    assert_true(ipw_ledger_power(l, CPU, S(2), S(9), &power));
+    assert_true(ipw_ledger_power(l,
+                                 (struct ipw_ledger_question){IPW_LEDGER_ANY, CPU, IPW_LEDGER_ALL,
+                                                              S(2), S(9), IPW_LEDGER_TOTAL},
+                                 &power));
     assert_near(power.avg_w, 250, 1e-6);
     assert_near(power.max_w, 250, 1e-6);
     ipw_ledger_free(l);
@@ -294,8 +300,14 @@ static void test_reasons(void **state)
     assert_unknown(ipw_ledger_figure(l, ask_idle(IPW_DOMAIN_MACHINE, S(1), S(2))), "no_sensor");
     assert_unknown(ipw_ledger_figure(l, ask_any(CPU, S(0.5), S(2))), "not_covered");
     assert_unknown(ipw_ledger_figure(l, ask_any(CPU, S(1.5), S(2.5))), "not_covered");
-    assert_false(ipw_ledger_power(l, GPU, S(1), S(2), &power));
-    assert_false(ipw_ledger_power(l, CPU, S(1), S(3), &power));
+    assert_false(ipw_ledger_power(l,
+                                  (struct ipw_ledger_question){IPW_LEDGER_ANY, GPU, IPW_LEDGER_ALL,
+                                                               S(1), S(2), IPW_LEDGER_TOTAL},
+                                  &power));
+    assert_false(ipw_ledger_power(l,
+                                  (struct ipw_ledger_question){IPW_LEDGER_ANY, CPU, IPW_LEDGER_ALL,
+                                                               S(1), S(3), IPW_LEDGER_TOTAL},
+                                  &power));
     assert_int_equal(ipw_ledger_covered_ns(l), S(2));
     ipw_ledger_free(l);
     l = ipw_ledger_new(NULL, 0);

@@ -140,7 +140,7 @@ static void readings_are_joined(void **state)
                           cases[c].sessions[n]);
             from[n] = (struct ipw_join_from){paths[n], 0, cases[c].end_ns[n]};
         }
-        assert_int_equal(ipw_join_rows_open(&rows, from, n, &at, &err), 0);
+        assert_int_equal(ipw_join_rows_open(&rows, from, n, false, &at, &err), 0);
         while (ipw_join_rows_next_ns(rows) != INT64_MAX)
             assert_int_equal(ipw_join_rows_take(rows, take, &got, &at, &err), 0);
         ipw_join_rows_flush(rows, take, &got);
@@ -166,7 +166,7 @@ static void a_damaged_file_is_named(void **state)
     write_session(paths[0], sizeof paths[0], 0, COUNTER, "10 100 20 200");
     write_session(paths[1], sizeof paths[1], 1, COUNTER, "15 150 12 120");
     for (int i = 0; i < 2; i++) from[i] = (struct ipw_join_from){paths[i], 0, 30};
-    assert_int_equal(ipw_join_rows_open(&rows, from, 2, &at, &err), 0);
+    assert_int_equal(ipw_join_rows_open(&rows, from, 2, false, &at, &err), 0);
     while (!err.code && ipw_join_rows_next_ns(rows) != INT64_MAX) {
         struct ipw_buf got = IPW_BUF(IPW_MIB);
 

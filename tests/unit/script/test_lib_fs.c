@@ -68,6 +68,7 @@ static void files_of_the_workspace(void **state)
     world_close(&w);
 }
 
+/* S-1 */
 static void nothing_outside_of_it(void **state)
 {
     struct world w;

@@ -220,7 +220,9 @@ static void passwords_are_not_kept(void **state)
     close_web(&w);
 }
 
-/* Addresses inside are refused, also by a redirect, and the message says how to allow the host. */
+/* S-3: addresses inside are refused, also by a redirect and in odd numerals, and the message says
+ * how to allow the host.  The address of the connection counts, so a name that is looked up anew
+ * does not help. */
 static void only_allowed_hosts(void **state)
 {
     static const char *const other[] = {"127.0.0.1:1", "localhost:99999", NULL};
@@ -235,6 +237,13 @@ static void only_allowed_hosts(void **state)
         run(&w, "fails('permission', 'use --web-allow 127.0.0.1 to allow it', { url = at .. "
                 "'/plain' })\n");
         is_recorded("refused");
+        run(&w, "local port = at:match ':%d+$'\n"
+                "for _, host in ipairs { '2130706433', '0x7f000001', '0x7f.1', '127.1', "
+                "'0177.0.0.1', '0',\n"
+                "    '[::1]', '[::ffff:127.0.0.1]', '169.254.169.254', 'localhost' } do\n"
+                "  fails('permission', 'not a public one', { url = 'http://' .. host .. port .. "
+                "'/plain' })\n"
+                "end\n");
         close_web(&w);
     }
     open_web(&w, port);

@@ -230,7 +230,7 @@ static void files_are_written_in_order(void **state)
         "order/power.jsonl",
         "{\"basis\":{\"cpu\":null,\"dram\":null,\"gpu\":null,\"machine\":null},\"format\":1,"
         "\"interval_ns\":50000000,\"row\":[\"t_ns\",\"source\",\"values...\"],"
-        "\"schema_version\":1,\"segment\":0,\"sources\":[{\"channels\":[{\"device\":\"CPU "
+        "\"schema_version\":2,\"segment\":0,\"sources\":[{\"channels\":[{\"device\":\"CPU "
         "0\",\"domain\":\"cpu\","
         "\"in_sum\":true,\"kind\":\"counter\",\"max_w\":500,\"modulus_uj\":100,"
         "\"name\":\"package-0\",\"period_ns\":0,\"remote\":false,\"scope\":\"device\","

@@ -1,0 +1,15 @@
+--- Run by `ipw-agent test FILE`.
+local test = require "ipw.test"
+local draw = test.plot "my_plot"
+
+test.describe("my_plot", function()
+  test.it("draws each query that it knows", function()
+    local script, caption = draw { { seconds = 1, joules = 10 }, { seconds = 2, joules = 30 }, { seconds = 3 } }
+    test.matches(script, "\n1 10\n2 30\nEOD")
+    test.matches(caption, "each of 2 queries")
+  end)
+
+  test.it("says what is missing", function()
+    test.raises(function() draw { { seconds = 1 } } end, "no query of the run has both")
+  end)
+end)

@@ -1,0 +1,467 @@
+/* One hub holds the link to the other machine; each far sensor is a source that hangs on it.  The
+ * sampler has a thread for each source: whichever of them comes first moves the hub on, under its
+ * lock, and finds the readings of the others put into their queues. */
+#include "energy/sources/stream.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "energy/far_clock.h"
+#include "energy/sources/stream_queue.h"
+
+#define OPEN_NS    (5 * IPW_NS_PER_S)
+#define STALL_NS   (5 * IPW_NS_PER_S) /* so long without a byte, and the link counts as broken */
+#define RETRY_NS   IPW_NS_PER_S
+#define TRIP_NS    IPW_NS_PER_S /* between two round trips, or ten times as long as they take */
+#define TRIP_MOST  (2 * IPW_NS_PER_S)
+#define ANSWER_MAX (4 * IPW_KIB)
+#define AHEAD_NS   (100 * IPW_NS_PER_MS) /* a reading so far in the future is nonsense */
+enum { PIECE = 8192, PIECES = 32, FIRST_TRIPS = 8, HELLO_TRIPS = 3 };
+
+struct member {
+    struct ipw_source source;
+    struct hub *hub;
+    struct ipw_stream_queue queue;
+    bool closed;
+};
+
+struct hub {
+    pthread_mutex_t lock;
+    size_t open; /* members that are not closed */
+    int64_t (*now)(void);
+    struct ipw_stream_link link;
+    struct ipw_page_fetch fetch;
+    char *url, *clock_url;
+    char host[64]; /* "host:port", for the channels' names */
+    bool here;     /* the other machine is this one */
+    void *conn;    /* NULL: not connected */
+    void *kept;    /* state of `fetch` */
+    bool greeted;  /* this link has said hello */
+    bool drained;  /* all that has come was read */
+    bool gap;      /* readings are missing before those that come next */
+    bool fresh;    /* ... and counters of the far process began anew */
+    bool rebooted; /* ... and all counters */
+    bool dead;     /* its sensors have changed: never asked again */
+    struct ipw_buf line, answer;
+    struct ipw_stream_hello hello; /* of the first link */
+    char instance[40], boot_id[40];
+    struct ipw_far_clock clock;
+    int64_t seq;      /* of the last reading that came; -1: none */
+    int64_t retry_ns; /* not connected: when to try again */
+    int64_t heard_ns; /* when bytes last came */
+    int64_t trip_ns;  /* when the next round trip is due */
+    uint64_t breaks, dropped, odd;
+    struct member *members[IPW_STREAM_SOURCES_MAX];
+    int64_t values[IPW_STREAM_CHANNELS_MAX];
+};
+
+/* ---- the far clock ---- */
+
+static int take_trip(struct hub *h, struct ipw_err *err)
+{
+    int64_t sent_ns = h->now(), far_ns, back_ns;
+    int rc;
+
+    rc = h->fetch.get(&h->kept, h->clock_url, &h->answer, TRIP_MOST, &h->here, err);
+    back_ns = h->now();
+    h->trip_ns = back_ns + TRIP_NS;
+    if (back_ns - sent_ns > TRIP_NS / 10) h->trip_ns = back_ns + 10 * (back_ns - sent_ns);
+    if (rc) return rc;
+    rc = ipw_stream_clock_read(&far_ns, ipw_buf_str(&h->answer), h->answer.len, err);
+    if (rc) return ipw_err_prefix(err, "%.200s", h->clock_url);
+    ipw_far_clock_add(&h->clock, sent_ns, far_ns, back_ns);
+    return 0;
+}
+
+static int take_trips(struct hub *h, int n, struct ipw_err *err)
+{
+    int64_t begun_ns = h->now();
+    int rc = 0;
+
+    /* Over a slow link fewer must do. */
+    for (int i = 0; i < n && !rc && (i < HELLO_TRIPS || h->now() - begun_ns < IPW_NS_PER_S); i++)
+        rc = take_trip(h, err);
+    return rc;
+}
+
+/* ---- lines ---- */
+
+/* Without a clock in common the readings that follow would have no times. */
+static int greet_again(struct hub *h, const struct ipw_stream_hello *hello, struct ipw_err *err)
+{
+    bool other = strcmp(h->instance, hello->instance) != 0;
+
+    h->rebooted |= strcmp(h->boot_id, hello->boot_id) != 0;
+    if (!ipw_stream_hello_same(&h->hello, hello)) {
+        h->dead = true;
+        return ipw_fail(err, IPW_EUNSUPPORTED, "the sensors have changed since the start");
+    }
+    if (other) { /* how many readings it made before we came is unknown */
+        h->gap = h->fresh = true;
+        h->seq = -1;
+    }
+    if (h->rebooted) h->clock = (struct ipw_far_clock){0};
+    snprintf(h->instance, sizeof h->instance, "%s", hello->instance);
+    snprintf(h->boot_id, sizeof h->boot_id, "%s", hello->boot_id);
+    return take_trips(h, HELLO_TRIPS, err);
+}
+
+static int take_hello(struct hub *h, const char *text, size_t n, struct ipw_err *err)
+{
+    struct ipw_stream_hello hello;
+    int rc = ipw_stream_hello_read(&hello, text, n, err);
+
+    if (rc) return rc;
+    h->greeted = true;
+    if (!h->hello.channels) {
+        h->hello = hello;
+        snprintf(h->instance, sizeof h->instance, "%s", hello.instance);
+        snprintf(h->boot_id, sizeof h->boot_id, "%s", hello.boot_id);
+        return 0;
+    }
+    rc = greet_again(h, &hello, err);
+    ipw_stream_hello_release(&hello);
+    return rc;
+}
+
+/* What is missing is known to be missing in every sensor, also in those that read later. */
+static void tell_gap(struct hub *h)
+{
+    for (size_t i = 0; h->gap && i < h->hello.n_sources; i++)
+        ipw_stream_queue_gap(&h->members[i]->queue, h->fresh, h->rebooted);
+    h->gap = h->fresh = h->rebooted = false;
+}
+
+static int take_row(struct hub *h, const struct ipw_stream_line *line, struct ipw_err *err)
+{
+    int64_t t_ns, half_ns;
+
+    if (h->seq >= 0 && line->seq <= h->seq)
+        return ipw_fail(err, IPW_EPARSE, "seq: %lld after %lld", (long long)line->seq,
+                        (long long)h->seq);
+    if (h->seq >= 0 && line->seq != h->seq + 1) h->gap = true;
+    h->seq = line->seq;
+    tell_gap(h);
+    if (!ipw_far_clock_at(&h->clock, line->mono_ns, &t_ns, &half_ns) ||
+        t_ns - half_ns > h->now() + AHEAD_NS) {
+        h->odd++;
+        return 0;
+    }
+    return ipw_stream_queue_row(&h->members[line->source]->queue, line->mono_ns, t_ns, half_ns,
+                                h->values, err);
+}
+
+static int take_line(struct hub *h, const char *text, size_t n, struct ipw_err *err)
+{
+    struct ipw_stream_line line;
+    int rc;
+
+    if (n == 0) return 0;
+    if (!h->greeted) return take_hello(h, text, n, err);
+    rc = ipw_stream_line_read(&line, h->values, &h->hello, text, n, err);
+    if (rc) return rc;
+    if (line.is_row) return h->members[0] ? take_row(h, &line, err) : 0;
+    h->dropped += (uint64_t)line.dropped;
+    h->gap |= line.dropped > 0;
+    if (line.seq > 0 && line.seq - 1 > h->seq) h->seq = line.seq - 1;
+    return 0;
+}
+
+static int take_bytes(struct hub *h, const char *bytes, size_t n, struct ipw_err *err)
+{
+    int rc = 0;
+
+    while (n && !rc) {
+        const char *end = memchr(bytes, '\n', n);
+        size_t piece = end ? (size_t)(end - bytes) : n;
+
+        ipw_buf_add(&h->line, bytes, piece);
+        if (h->line.failed)
+            return ipw_fail(err, IPW_ELIMIT, "a line is over %d KiB", IPW_STREAM_LINE_MAX / 1024);
+        if (!end) break;
+        rc = take_line(h, ipw_buf_str(&h->line), h->line.len, err);
+        ipw_buf_clear(&h->line);
+        bytes += piece + 1;
+        n -= piece + 1;
+    }
+    return rc ? ipw_err_prefix(err, "%.200s", h->url) : 0;
+}
+
+/* ---- the link ---- */
+
+static void connect_link(struct hub *h)
+{
+    char *url = h->seq < 0 ? ipw_strdup(h->url)
+                           : ipw_asprintf("%s?after=%lld&instance=%s", h->url, (long long)h->seq,
+                                          h->instance);
+
+    h->conn = h->link.open(url);
+    free(url);
+    h->greeted = false;
+    h->heard_ns = h->now();
+    ipw_buf_clear(&h->line);
+}
+
+static void say(struct hub *h, const struct ipw_err *why)
+{
+    if (!h->members[0]) return;
+    ipw_source_set_note(&h->members[0]->source,
+                        "%llu break%s of the link, %llu readings dropped, %llu not usable; last: "
+                        "%.90s",
+                        (unsigned long long)h->breaks, h->breaks == 1 ? "" : "s",
+                        (unsigned long long)h->dropped, (unsigned long long)h->odd, why->text);
+}
+
+static void disconnect(struct hub *h, const struct ipw_err *why)
+{
+    h->link.close(h->conn);
+    h->conn = NULL;
+    h->greeted = false;
+    h->breaks++;
+    h->retry_ns = h->now() + RETRY_NS;
+    say(h, why);
+}
+
+/* While a queue is half full nothing is read: the far side waits, and drops what is too old. */
+static bool has_room(const struct hub *h)
+{
+    for (size_t i = 0; i < h->hello.n_sources; i++)
+        if (h->members[i] && !h->members[i]->closed &&
+            h->members[i]->queue.n > IPW_STREAM_QUEUE / 2)
+            return false;
+    return true;
+}
+
+static int read_link(struct hub *h, struct ipw_err *err)
+{
+    char piece[PIECE];
+    size_t n;
+    int rc = 0;
+
+    h->drained = false;
+    for (int i = 0; i < PIECES && !rc && has_room(h); i++) {
+        rc = h->link.read(h->conn, piece, sizeof piece, &n, err);
+        h->drained = !rc && !n;
+        if (rc || !n) break;
+        h->heard_ns = h->now();
+        rc = take_bytes(h, piece, n, err);
+        if (!rc) continue;
+        h->seq = -1; /* what it said of its numbers is not believed either */
+        h->gap = true;
+    }
+    return rc;
+}
+
+static int64_t stall_ns(const struct hub *h)
+{
+    int64_t most = STALL_NS;
+
+    for (size_t i = 0; i < h->hello.n_sources; i++)
+        if (5 * h->hello.sources[i].period_ns > most) most = 5 * h->hello.sources[i].period_ns;
+    return most;
+}
+
+static void move_on(struct hub *h)
+{
+    struct ipw_err err = {0};
+    int64_t now_ns = h->now();
+    int rc;
+
+    if (!h->conn && !h->dead && now_ns >= h->retry_ns) connect_link(h);
+    if (!h->conn) return;
+    /* Round trips only while the link lives: each waits for its answer. */
+    if (h->greeted && now_ns >= h->trip_ns && now_ns - h->heard_ns < IPW_NS_PER_S)
+        take_trip(h, &err);
+    rc = read_link(h, &err);
+    if (!rc && has_room(h) && h->now() - h->heard_ns > stall_ns(h))
+        rc = ipw_fail(&err, IPW_ETIMEOUT, "%.200s: nothing came for %.0f s", h->url,
+                      ipw_ns_to_s(stall_ns(h)));
+    if (rc) disconnect(h, &err);
+}
+
+/* ---- the sources ---- */
+
+static int stream_next(struct ipw_source *self, int64_t *values, int64_t *t_ns, int64_t *half_ns)
+{
+    struct member *m = (struct member *)self;
+    struct hub *h = m->hub;
+    int rc;
+
+    pthread_mutex_lock(&h->lock);
+    if (m->queue.n == 0) move_on(h);
+    if (m->queue.n == 0 && (h->drained || !h->conn)) ipw_stream_queue_fail(&m->queue, h->now());
+    rc = ipw_stream_queue_take(&m->queue, values, t_ns, half_ns) ? 1 : h->conn ? 0 : -1;
+    pthread_mutex_unlock(&h->lock);
+    return rc;
+}
+
+static void stream_read(struct ipw_source *self, int64_t *values)
+{
+    struct member *m = (struct member *)self;
+    int64_t t_ns, half_ns;
+
+    while (stream_next(self, values, &t_ns, &half_ns) > 0) continue;
+    ipw_stream_queue_newest(&m->queue, values);
+}
+
+static void free_hub(struct hub *h)
+{
+    h->link.close(h->conn);
+    h->fetch.release(h->kept);
+    for (size_t i = 0; i < h->hello.n_sources && h->members[i]; i++) {
+        ipw_stream_queue_release(&h->members[i]->queue);
+        free(h->members[i]);
+    }
+    ipw_stream_hello_release(&h->hello);
+    ipw_buf_release(&h->line);
+    ipw_buf_release(&h->answer);
+    free(h->url);
+    free(h->clock_url);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+static void stream_close(struct ipw_source *self)
+{
+    struct member *m = (struct member *)self;
+    struct hub *h = m->hub;
+    bool last;
+
+    pthread_mutex_lock(&h->lock);
+    m->closed = true;
+    last = --h->open == 0;
+    pthread_mutex_unlock(&h->lock);
+    if (last) free_hub(h);
+}
+
+static void add_member(struct hub *h, size_t i)
+{
+    struct member *m = ipw_calloc(1, sizeof *m);
+    struct ipw_source *s = &m->source;
+
+    ipw_stream_queue_init(&m->queue, &h->hello, i, h->host, !h->here);
+    m->hub = h;
+    s->name = "stream";
+    s->read = stream_read;
+    s->next = stream_next;
+    s->close = stream_close;
+    s->now = h->now;
+    s->machine = h;
+    s->period_ns = h->hello.sources[i].period_ns;
+    s->channels = m->queue.channels;
+    s->n_channels = m->queue.n_channels;
+    s->lost = m->queue.lost;
+    h->members[i] = m;
+    h->open++;
+    if (i) h->members[i - 1]->source.also = s;
+}
+
+/* ---- opening ---- */
+
+/* "http://host[:port][/path]": the paths /stream and /clock of that server. */
+static int take_url(struct hub *h, const char *url, struct ipw_err *err)
+{
+    const char *authority = url + 7, *path;
+    size_t n;
+
+    if (strncasecmp(url, "http://", 7) != 0)
+        return ipw_fail(err, IPW_EINVAL, "%.300s: expected http://HOST:PORT", url);
+    n = strcspn(authority, "/?#");
+    path = authority + n;
+    if (!n || memchr(authority, '@', n))
+        return ipw_fail(err, IPW_EINVAL, "%.300s: expected http://HOST:PORT", url);
+    if (*path && strcmp(path, "/") && strcmp(path, "/metrics") && strcmp(path, "/stream"))
+        return ipw_fail(err, IPW_EINVAL,
+                        "%.300s: expected the address of `ipw-agent telemetry --listen`, such as "
+                        "http://gpu-box:9440",
+                        url);
+    snprintf(h->host, sizeof h->host, "%.*s", (int)n, authority);
+    h->url = ipw_asprintf("http://%.*s/stream", (int)n, authority);
+    h->clock_url = ipw_asprintf("http://%.*s/clock", (int)n, authority);
+    return 0;
+}
+
+static void pause_shortly(void)
+{
+    struct timespec ts = {.tv_nsec = 2 * IPW_NS_PER_MS};
+
+    nanosleep(&ts, NULL);
+}
+
+static int wait_for_hello(struct hub *h, struct ipw_err *err)
+{
+    int64_t give_up_ns = h->now() + OPEN_NS;
+    int rc = 0;
+
+    connect_link(h);
+    while (!rc && !h->greeted) {
+        rc = read_link(h, err);
+        if (rc || h->greeted) break;
+        if (h->now() > give_up_ns)
+            rc = ipw_fail(err, IPW_ETIMEOUT, "%.200s: no answer in time", h->url);
+        pause_shortly();
+    }
+    return rc;
+}
+
+static bool all_read(const struct hub *h)
+{
+    for (size_t i = 0; i < h->hello.n_sources; i++)
+        if (!h->members[i]->queue.any) return false;
+    return true;
+}
+
+/* The checks before a run want a value; a sensor that has none yet is not waited for for long. */
+static void wait_for_readings(struct hub *h)
+{
+    int64_t give_up_ns = h->now() + OPEN_NS / 2;
+
+    while (!all_read(h) && h->conn && h->now() < give_up_ns) {
+        move_on(h);
+        if (!all_read(h)) pause_shortly();
+    }
+}
+
+static int open_hub(struct hub *h, const char *url, struct ipw_err *err)
+{
+    int rc = take_url(h, url, err);
+
+    if (!rc) rc = wait_for_hello(h, err);
+    if (!rc && h->hello.n_sources == 0)
+        rc = ipw_fail(err, IPW_EUNSUPPORTED, "%.200s: that machine has no sensor", h->url);
+    if (!rc) rc = take_trips(h, FIRST_TRIPS, err);
+    if (rc) return rc;
+    for (size_t i = 0; i < h->hello.n_sources; i++) add_member(h, i);
+    wait_for_readings(h);
+    return 0;
+}
+
+int ipw_stream_open(struct ipw_source **out, const char *url, const struct ipw_stream_link *link,
+                    const struct ipw_page_fetch *fetch, int64_t (*now)(void), struct ipw_err *err)
+{
+    struct hub *h = ipw_calloc(1, sizeof *h);
+    int rc;
+
+    *out = NULL;
+    pthread_mutex_init(&h->lock, NULL);
+    h->now = now ? now : ipw_now_ns;
+    h->link = *link;
+    h->fetch = *fetch;
+    h->seq = -1;
+    ipw_buf_init(&h->line, IPW_STREAM_LINE_MAX);
+    ipw_buf_init(&h->answer, ANSWER_MAX);
+    rc = open_hub(h, url, err);
+    if (rc < 0) {
+        free_hub(h);
+        return rc;
+    }
+    *out = &h->members[0]->source;
+    return 0;
+}

@@ -1,0 +1,63 @@
+#include "run/merge/join_clock.h"
+
+static void move(int64_t *t_ns, int64_t ahead_ns)
+{
+    if (*t_ns) *t_ns += ahead_ns; /* 0: unknown */
+}
+
+void ipw_join_move_event(struct ipw_event *e, int64_t ahead_ns)
+{
+    struct ipw_lm_times *t = &e->lm.times;
+    int64_t *const all[] = {&e->t_ns,
+                            &t->sent_ns,
+                            &t->headers_ns,
+                            &t->first_byte_ns,
+                            &t->first_event_ns,
+                            &t->first_token_ns,
+                            &t->second_token_ns,
+                            &t->last_token_ns,
+                            &t->first_text_ns,
+                            &t->first_reasoning_ns,
+                            &t->first_call_ns,
+                            &e->q.scheduled_ns};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) move(all[i], ahead_ns);
+}
+
+static void put(struct ipw_splice *changes, const struct ipw_json *doc, const char *const *keys,
+                int64_t ahead_ns)
+{
+    for (; *keys && ahead_ns; keys++) {
+        int64_t t_ns = ipw_json_int(ipw_json_get(doc, *keys), 0);
+
+        move(&t_ns, ahead_ns);
+        if (t_ns) ipw_splice_int(changes, *keys, t_ns);
+    }
+}
+
+void ipw_join_put_times(struct ipw_splice *changes, const struct ipw_json *doc, int64_t ahead_ns)
+{
+    static const char *const keys[] = {"first_byte_ns",
+                                       "first_call_ns",
+                                       "first_event_ns",
+                                       "first_text_ns",
+                                       "first_reasoning_ns",
+                                       "first_token_ns",
+                                       "headers_ns",
+                                       "last_token_ns",
+                                       "second_token_ns",
+                                       "scheduled_ns",
+                                       "sent_ns",
+                                       "t_ns",
+                                       NULL};
+
+    put(changes, doc, keys, ahead_ns);
+}
+
+void ipw_join_put_note_times(struct ipw_splice *changes, const struct ipw_json *data,
+                             int64_t ahead_ns)
+{
+    static const char *const keys[] = {"from_ns", "read_ns", "to_ns", NULL};
+
+    put(changes, data, keys, ahead_ns);
+}

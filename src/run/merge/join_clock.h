@@ -1,0 +1,19 @@
+/* run/merge/join_clock.h: the times of an event, moved to another clock.
+ *
+ * A session of another machine has another monotonic clock.  Its instants are moved by one number,
+ * in the event as it was read and in the line that is written.  An instant of 0 is unknown and
+ * stays.  Durations stay.  Owns nothing. */
+#ifndef IPW_RUN_MERGE_JOIN_CLOCK_H
+#define IPW_RUN_MERGE_JOIN_CLOCK_H
+
+#include "json/json.h"
+#include "json/splice.h"
+#include "trace/event.h"
+
+void ipw_join_move_event(struct ipw_event *e, int64_t ahead_ns);
+/* Adds the moved instants of an event's line, or of a note's data. */
+void ipw_join_put_times(struct ipw_splice *changes, const struct ipw_json *doc, int64_t ahead_ns);
+void ipw_join_put_note_times(struct ipw_splice *changes, const struct ipw_json *data,
+                             int64_t ahead_ns);
+
+#endif
