@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "audit/meter_report.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "json/write.h"
 #include "report/format.h"
@@ -184,6 +185,129 @@ void ipw_metered_run_json(struct ipw_buf *out, const struct ipw_metered_run *r)
     ipw_jw_kstr(&w, "run", r->run);
     ipw_jw_kint(&w, "samples", (int64_t)r->samples);
     ipw_jw_kint(&w, "schema_version", 1);
+    ipw_jw_obj_end(&w);
+    ipw_buf_addc(out, '\n');
+}
+
+/* ---- energy_report.json ---- */
+
+enum { FEW_SAMPLES = 10, MANY_SAMPLES = 60 };
+
+static size_t unknown_queries(const struct ipw_metered_run *r)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n_queries; i++) n += !r->queries[i].energy.known;
+    return n;
+}
+
+void ipw_metered_run_doubts(struct ipw_buf *out, const struct ipw_metered_run *r)
+{
+    size_t unknown = unknown_queries(r);
+
+    if (r->samples < FEW_SAMPLES)
+        ipw_buf_addf(out,
+                     "the run is too short for its meter: %zu reading%s in it; with %d and more "
+                     "its joules are good, with fewer than %d they are rough\n",
+                     r->samples, r->samples == 1 ? "" : "s", MANY_SAMPLES, FEW_SAMPLES);
+    if (unknown)
+        ipw_buf_addf(out, "%zu of %zu queries have no joules of their own from this meter\n",
+                     unknown, r->n_queries);
+}
+
+static void put_date(struct ipw_jw *w, const char *key, double t_s)
+{
+    char date[40];
+
+    ipw_jw_kstr(w, key, ipw_clock_iso8601(date, sizeof date, ipw_s_to_ns(t_s)));
+}
+
+/* {"per_epoch", "per_run", "total"}; per_run: of one query, as the guide calls it. */
+static void put_amount(struct ipw_jw *w, const char *key, double total, size_t n, int epochs)
+{
+    ipw_jw_key(w, key);
+    ipw_jw_obj(w);
+    ipw_jw_knum(w, "per_epoch", total / epochs);
+    ipw_jw_knum(w, "per_run", total / (double)n);
+    ipw_jw_knum(w, "total", total);
+    ipw_jw_obj_end(w);
+}
+
+/* The queries of an epoch; its seconds are from the first one's start to the last one's end. */
+static void put_epoch(struct ipw_jw *w, const struct ipw_metered_run *r, int epoch)
+{
+    double j = 0, t0_s = INFINITY, t1_s = -INFINITY;
+    int64_t n = 0;
+
+    for (size_t i = 0; i < r->n_queries; i++) {
+        const struct ipw_metered_run_query *q = &r->queries[i];
+
+        if (q->epoch != epoch) continue;
+        n++;
+        j += joules(&q->energy);
+        t0_s = fmin(t0_s, q->t0_s);
+        t1_s = fmax(t1_s, q->t1_s);
+    }
+    if (!n) return;
+    ipw_jw_obj(w);
+    ipw_jw_knum(w, "duration_seconds", t1_s - t0_s);
+    ipw_jw_kint(w, "epoch", epoch);
+    ipw_jw_kint(w, "num_runs", n);
+    ipw_jw_knum(w, "queries_joules", j);
+    ipw_jw_obj_end(w);
+}
+
+static void put_doubts(struct ipw_jw *w, const struct ipw_metered_run *r)
+{
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+
+    ipw_metered_run_doubts(&text, r);
+    ipw_jw_key(w, "warnings");
+    ipw_jw_arr(w);
+    for (const char *at = ipw_buf_str(&text); *at; at += strcspn(at, "\n") + 1)
+        ipw_jw_strn(w, at, strcspn(at, "\n"));
+    ipw_jw_arr_end(w);
+    ipw_buf_release(&text);
+}
+
+void ipw_metered_run_energy_report(struct ipw_buf *out, const struct ipw_metered_run *r)
+{
+    double run_s = r->t1_s - r->t0_s, total = joules(&r->total), sum = 0;
+    int epochs = 1;
+    struct ipw_jw w;
+
+    for (size_t i = 0; i < r->n_queries; i++) {
+        sum += joules(&r->queries[i].energy);
+        if (r->queries[i].epoch >= epochs) epochs = r->queries[i].epoch + 1;
+    }
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_knum(&w, "duration_seconds", run_s);
+    put_date(&w, "end_timestamp", r->t1_s);
+    put_amount(&w, "energy_joules", total, r->n_queries, epochs);
+    put_amount(&w, "energy_wh", total / J_PER_WH, r->n_queries, epochs);
+    ipw_jw_key(&w, "epochs");
+    ipw_jw_arr(&w);
+    for (int e = 0; e < epochs; e++) put_epoch(&w, r, e);
+    ipw_jw_arr_end(&w);
+    ipw_jw_knum(&w, "idle_joules", joules(&r->idle));
+    ipw_jw_key(&w, "logs");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < r->n_logs; i++) json_log(&w, &r->logs[i]);
+    ipw_jw_arr_end(&w);
+    ipw_jw_kint(&w, "num_epochs", epochs);
+    ipw_jw_kint(&w, "num_power_samples", (int64_t)r->samples);
+    ipw_jw_kint(&w, "num_runs", (int64_t)r->n_queries);
+    ipw_jw_key(&w, "power_watts");
+    ipw_jw_obj(&w);
+    ipw_jw_knum(&w, "average", watts(&r->total, run_s));
+    ipw_jw_knum(&w, "min", r->least_w);
+    ipw_jw_knum(&w, "peak", r->peak_w);
+    ipw_jw_obj_end(&w);
+    ipw_jw_kstr(&w, "provenance", ipw_provenance_name(r->total.provenance));
+    ipw_jw_knum(&w, "queries_joules", sum);
+    put_date(&w, "start_timestamp", r->t0_s);
+    put_doubts(&w, r);
     ipw_jw_obj_end(&w);
     ipw_buf_addc(out, '\n');
 }

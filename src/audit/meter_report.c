@@ -78,6 +78,7 @@ static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
     IPW_GROW(r->queries, r->cap_queries, r->n_queries + 1);
     out = &r->queries[r->n_queries++];
     *out = (struct ipw_metered_run_query){.id = ipw_strdup(q->trace.id),
+                                          .epoch = q->details.epoch,
                                           .t0_s = t0_s,
                                           .t1_s = t0_s +
                                                   ipw_ns_to_s(q->trace.end_ns - q->trace.start_ns)};
@@ -276,29 +277,33 @@ static int by_time(const void *a, const void *b)
     return ra->channel < rb->channel ? -1 : ra->channel > rb->channel;
 }
 
-/* A column's rows around the run.  A mean over the time since the row before stands in the middle
- * of that time. */
+double ipw_metered_run_reading(int64_t *reading, const struct ipw_metered_run_input *in,
+                               size_t column, size_t i)
+{
+    const struct ipw_meter_point *p = in->log.columns[column].at;
+    bool watts = in->log.format.columns[column].kind == IPW_METER_WATTS;
+    double t_s = p[i].t_s - in->fit.offset_s;
+    double value = watts ? p[i].value * 1e3 : (p[i].value - p[0].value) * 1e6;
+
+    *reading = value < 9e18 && value >= 0 ? (int64_t)(value + 0.5) : IPW_NO_VALUE;
+    if (watts && in->fit.averages) {
+        double since = i ? p[i].t_s - p[i - 1].t_s : in->fit.row_s;
+
+        t_s -= fmin(since, 3 * in->fit.row_s) / 2;
+    }
+    return t_s;
+}
+
+/* A column's rows around the run. */
 static void take_rows(struct rows *rows, size_t channel, const struct ipw_metered_run *r,
                       const struct ipw_metered_run_input *in, size_t column)
 {
-    const struct ipw_meter_points *p = &in->log.columns[column];
-    bool watts = in->log.format.columns[column].kind == IPW_METER_WATTS, kept = false;
-    double zero = 0;
-
-    for (size_t i = 0; i < p->n; i++) {
-        double t = p->at[i].t_s - in->fit.offset_s, value;
+    for (size_t i = 0; i < in->log.columns[column].n; i++) {
         int64_t reading;
+        double t = ipw_metered_run_reading(&reading, in, column, i);
 
-        if (watts && in->fit.averages) {
-            double since = i ? p->at[i].t_s - p->at[i - 1].t_s : in->fit.row_s;
-            t -= fmin(since, 3 * in->fit.row_s) / 2;
-        }
         if (t < r->t0_s - MARGIN_S) continue;
         if (t > r->t1_s + MARGIN_S) break;
-        if (!kept && !watts) zero = p->at[i].value;
-        kept = true;
-        value = watts ? p->at[i].value * 1e3 : (p->at[i].value - zero) * 1e6;
-        reading = value < 9e18 && value >= 0 ? (int64_t)(value + 0.5) : IPW_NO_VALUE;
         IPW_GROW(rows->rows, rows->cap, rows->n + 1);
         rows->rows[rows->n++] = (struct row){ledger_ns(r, t), reading, channel};
     }

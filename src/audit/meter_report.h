@@ -15,6 +15,7 @@
 
 struct ipw_metered_run_query {
     char *id;
+    int epoch;
     double t0_s, t1_s; /* since 1970 */
     int64_t ordinal;   /* the ledger's; -1: of no length */
     struct ipw_figure energy;
@@ -47,9 +48,19 @@ struct ipw_metered_run {
 int ipw_metered_run_make(struct ipw_metered_run *r, const char *run, const char *const *logs,
                          size_t n_logs, const char *column, const double *offset_s,
                          struct ipw_err *err);
+/* Reading `i` of a column as the ledger takes it: milliwatts, or microjoules since the column's
+ * first.  Returns when it holds, on the run's clock: a mean stands in the middle of its time. */
+double ipw_metered_run_reading(int64_t *value, const struct ipw_metered_run_input *in,
+                               size_t column, size_t i);
 void ipw_metered_run_release(struct ipw_metered_run *r);
 
 void ipw_metered_run_text(struct ipw_buf *out, const struct ipw_metered_run *r);
 void ipw_metered_run_json(struct ipw_buf *out, const struct ipw_metered_run *r);
+/* energy_report.json: the keys of the guide for WattsUp meters (docs/power-meter.md), for the run
+ * and for each epoch. */
+void ipw_metered_run_energy_report(struct ipw_buf *out, const struct ipw_metered_run *r);
+/* Appends a line for each reason to trust the figures less, because the run is short for its
+ * meter. */
+void ipw_metered_run_doubts(struct ipw_buf *out, const struct ipw_metered_run *r);
 
 #endif

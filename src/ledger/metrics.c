@@ -90,7 +90,7 @@ void ipw_metrics_trim(struct ipw_metrics *m, int64_t before_ns)
         struct line *l = &m->lines[i];
         size_t drop = first_at(l, before_ns);
 
-        if (drop < 64 && drop < l->n) continue; /* too few to move the rest */
+        if (!drop || (drop < 64 && drop < l->n)) continue; /* too few to move the rest */
         l->n -= drop;
         memmove(l->all, l->all + drop, l->n * sizeof *l->all);
     }

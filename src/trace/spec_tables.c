@@ -77,6 +77,7 @@ const struct ipw_spec ipw_spec_manifest[] = {
     KEY("hardware", OZ),
     KEY("hashes", O | OPT),
     KEY("merge", O | OPT),
+    KEY("meter", O | OPT),
     KEY("not_quiet", TZ),
     OF("program", O, program),
     KEY("redacted", T | OPT),

@@ -23,12 +23,13 @@ def get(path):
 page, headers = get("")
 assert headers["Content-Type"] == "text/html; charset=utf-8" and headers["Cache-Control"] == "no-store"
 assert "{{nonce}}" not in page and "http://" not in page and "https://" not in page
-deadline, done = time.time() + 60, -1
+deadline, done = time.time() + 60, 0
 while True:
     text, headers = get("live.json")
     d = json.loads(text)
     p = d["progress"]
-    assert done <= p["done"] <= p["queries"] == 5 and p["correct"] + p["wrong"] + p["failed"] <= 5
+    assert p["queries"] in (0, 5) and done <= p["done"] <= p["queries"]  # 0: it has not begun yet
+    assert p["correct"] + p["wrong"] + p["failed"] <= 5
     done = p["done"]
     if done == 4 and p["joules"] and p["watts"] and p["seconds"] > 1.5: break
     assert time.time() < deadline, text
@@ -42,7 +43,9 @@ except urllib.error.HTTPError as e: assert e.code == 404
 PY
 
 step "the page, in a browser"
-if [ -z "$CHROMIUM" ] || ! command -v node >/dev/null; then
+if [ -n "${IPW_SANITIZE-}" ]; then
+    open_gate || fail "the gate" # the page is the same in every build
+elif [ -z "$CHROMIUM" ] || ! command -v node >/dev/null; then
     echo "NOT OPENED in a browser: it needs Chromium and node (packages chromium, nodejs)"
     open_gate || fail "the gate"
 else

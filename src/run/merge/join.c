@@ -129,8 +129,10 @@ static int64_t number_of(struct job *job, const struct member *m, const struct i
 {
     const struct ipw_shard_runs *r = job->j->runs;
     const struct ipw_json *data = ipw_json_get(m->doc, "data");
-    int64_t warmups = r->warmup * r->count;
+    int64_t warmups;
 
+    if (!r) return m->event.query;
+    warmups = r->warmup * r->count;
     if (ipw_json_bool(ipw_json_get(data, "warmup"), false))
         return m->run->index * r->warmup + m->event.query;
     if (line->file == IPW_SHARD_ATTEMPTS && is_repeated(job, m))
@@ -276,25 +278,6 @@ static void write_event(struct job *job, const struct member *m, struct ipw_spli
     ipw_buf_release(&line);
 }
 
-/* A place in the selection is a shard's word; the uncut run has none. */
-static void put_data_without_place(struct ipw_buf *patch, const struct ipw_json *data)
-{
-    struct ipw_jw w;
-
-    ipw_jw_init(&w, patch);
-    ipw_jw_obj(&w);
-    for (const struct ipw_json *m = ipw_json_first(data); m; m = ipw_json_next(m)) {
-        char *text;
-
-        if (!strcmp(ipw_json_key(m), "place")) continue;
-        text = ipw_json_text(m);
-        ipw_jw_key(&w, ipw_json_key(m));
-        ipw_jw_raw(&w, text, strlen(text));
-        free(text);
-    }
-    ipw_jw_obj_end(&w);
-}
-
 static void end_query(struct job *job, int32_t number, int64_t t_ns)
 {
     job->queries[number].end_ns = t_ns;
@@ -304,6 +287,8 @@ static void end_query(struct job *job, int32_t number, int64_t t_ns)
 
 static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
 {
+    /* A place in the selection is a shard's word; the uncut run has none. */
+    static const char *const place[] = {"place", NULL};
     struct member *m = &job->members[at];
     struct ipw_event *e = &m->event;
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
@@ -319,8 +304,8 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
     e->q.scope = e->kind == IPW_EV_QUERY_START && job->j->divided ? (int64_t)at + 1 : 0;
     q = &job->queries[e->query];
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) return 0;
-    if (e->kind == IPW_EV_QUERY_START) {
-        put_data_without_place(&data, ipw_json_get(m->doc, "data"));
+    if (e->kind == IPW_EV_QUERY_START && job->j->runs) {
+        ipw_json_merge_patch(&data, ipw_json_get(m->doc, "data"), "{}", place);
         ipw_splice_text(&changes, "data", ipw_buf_str(&data));
     }
     ipw_splice_int(&changes, "query", e->query);
@@ -459,6 +444,8 @@ static int take_all(struct job *job, struct ipw_err *err)
 /* The data of the run_start: that of the first member, with the rules of all. */
 static void put_start_data(struct job *job, struct ipw_buf *out)
 {
+    static const char *const machine[] = {"machine", NULL};
+    const struct ipw_json *data = ipw_json_get(job->members[0].doc, "data");
     struct ipw_buf patch = IPW_BUF(256 * IPW_MIB);
     struct ipw_join *j = job->j;
     size_t n;
@@ -475,8 +462,12 @@ static void put_start_data(struct job *job, struct ipw_buf *out)
     }
     ipw_buf_adds(&patch, "\"manifest\":");
     j->put_manifest(j->ud, j, &patch);
+    if (!j->runs && ipw_json_get(data, "reasons")) { /* the machine has a sensor now */
+        ipw_buf_adds(&patch, ",\"reasons\":");
+        ipw_json_merge_patch(&patch, ipw_json_get(data, "reasons"), "{}", machine);
+    }
     ipw_buf_addc(&patch, '}');
-    ipw_json_patch(out, ipw_json_get(job->members[0].doc, "data"), ipw_buf_str(&patch));
+    ipw_json_patch(out, data, ipw_buf_str(&patch));
     ipw_buf_release(&patch);
 }
 
@@ -503,7 +494,9 @@ static int open_rows(struct job *job, struct ipw_err *err)
     for (size_t i = 0; i < j->n; i++) {
         const struct ipw_shard_session *s = ipw_join_session(j, i);
 
-        from[i] = (struct ipw_join_from){.run = j->members[i].run->path,
+        const char *readings = j->members[i].run->readings;
+
+        from[i] = (struct ipw_join_from){.run = readings ? readings : j->members[i].run->path,
                                          .session = j->members[i].session,
                                          .end_ns = s->end_ns + j->members[i].ahead_ns,
                                          .ahead_ns = j->members[i].ahead_ns,
@@ -543,6 +536,11 @@ static int open_all(struct job *job, struct ipw_err *err)
         j->at = i;
         rc = open_member(&job->members[i], &j->members[i], err);
     }
+    if (!rc && !j->runs && ipw_json_get(ipw_json_get(job->members[0].doc, "data"), "scopes"))
+        rc = ipw_fail(err, IPW_EUNSUPPORTED,
+                      "%s: it was merged from shards with different devices, and no meter can be "
+                      "booked into it: read the meter during the run (--telemetry log=FILE)",
+                      j->members[0].run->path);
     if (!rc) rc = open_rows(job, err);
     if (rc) return rc;
     ipw_join_rows_header(job->rows, j->number, &header);
@@ -550,6 +548,7 @@ static int open_all(struct job *job, struct ipw_err *err)
     ipw_buf_release(&header);
     channels = ipw_join_rows_channels(job->rows, &n);
     ipw_ledger_rules_read(&j->rules, ipw_json_get(job->members[0].doc, "data"));
+    if (!j->runs) j->rules.reasons[IPW_DOMAIN_MACHINE][0] = '\0'; /* it has the meter's channel */
     job->ledger = ipw_ledger_rules_open(&j->rules, channels, n);
     if (j->divided) divide(job, channels, n);
     job->feed = ipw_feed_new(job->ledger);

@@ -29,7 +29,8 @@ struct ipw_join_member { /* a session of a shard */
 };
 
 struct ipw_join {
-    const struct ipw_shard_runs *runs;
+    const struct ipw_shard_runs *runs;     /* NULL: one session of one run, whose queries keep their
+                                        * numbers and which a meter was added to */
     const struct ipw_join_member *members; /* by start */
     size_t n;
     bool divided; /* they differ in their devices, or in their clocks */

@@ -163,23 +163,40 @@ static int check_state(const struct ipw_shard_run *run, struct ipw_err *err)
     return 0;
 }
 
+static int read_manifest(struct ipw_shard_run *run, struct ipw_err *err)
+{
+    int rc = ipw_json_read(&run->manifest, run->path, "manifest.json", err);
+
+    if (rc) return rc;
+    run->config = ipw_json_get(run->manifest, "config");
+    run->n_tasks = whole(run->config, "max_queries");
+    read_sessions(run);
+    return 0;
+}
+
 static int open_run(struct ipw_shard_run *run, struct ipw_err *err)
 {
     struct ipw_err held;
     int rc;
 
     if (ipw_lock_look(run->path, &held)) return ipw_fail(err, IPW_EINVAL, "is still running");
-    rc = ipw_json_read(&run->manifest, run->path, "manifest.json", err);
+    rc = read_manifest(run, err);
     if (rc) return rc;
-    run->config = ipw_json_get(run->manifest, "config");
     run->index = whole(ipw_json_get(run->config, "shard"), "index");
-    run->n_tasks = whole(run->config, "max_queries");
-    read_sessions(run);
     rc = check_state(run, err);
     return rc ? rc : read_lines(run, err);
 }
 
-static void release_run(struct ipw_shard_run *run)
+int ipw_shard_run_read(struct ipw_shard_run *run, const char *path, struct ipw_err *err)
+{
+    int rc;
+
+    *run = (struct ipw_shard_run){.path = ipw_strdup(path), .name = ipw_strdup("")};
+    rc = read_manifest(run, err);
+    return rc ? rc : read_lines(run, err);
+}
+
+void ipw_shard_run_release(struct ipw_shard_run *run)
 {
     for (size_t i = 0; i < run->n_lines; i++) free(run->lines[i].id);
     for (size_t i = 0; i < run->n_sessions; i++) free(run->sessions[i].devices);
@@ -199,7 +216,7 @@ static void note_left(struct ipw_shard_runs *r, const char *name, const char *wh
 void ipw_shard_runs_leave(struct ipw_shard_runs *r, size_t i, const char *why)
 {
     note_left(r, r->all[i].name, why);
-    release_run(&r->all[i]);
+    ipw_shard_run_release(&r->all[i]);
     memmove(r->all + i, r->all + i + 1, (--r->n - i) * sizeof *r->all);
 }
 
@@ -219,7 +236,7 @@ static int add_run(struct ipw_shard_runs *r, const char *name, bool partial, str
     }
     note_left(r, name, why.text);
     if (!partial) rc = ipw_fail(err, rc, "%s: %s; --partial leaves it out", run.path, why.text);
-    release_run(&run);
+    ipw_shard_run_release(&run);
     return partial ? 0 : rc;
 }
 
@@ -422,7 +439,7 @@ int ipw_shard_runs_read(struct ipw_shard_runs *r, const char *folder, bool parti
 
 void ipw_shard_runs_release(struct ipw_shard_runs *r)
 {
-    for (size_t i = 0; i < r->n; i++) release_run(&r->all[i]);
+    for (size_t i = 0; i < r->n; i++) ipw_shard_run_release(&r->all[i]);
     for (size_t i = 0; i < r->n_left; i++) {
         free(r->left[i].name);
         free(r->left[i].why);

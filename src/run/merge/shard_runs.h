@@ -41,7 +41,8 @@ struct ipw_shard_session {
 };
 
 struct ipw_shard_run {
-    char *path, *name; /* the folder; "2-of-4" */
+    char *path, *name;    /* the folder; "2-of-4" */
+    const char *readings; /* the folder of power.jsonl, if it is another one; borrowed */
     struct ipw_json *manifest;
     const struct ipw_json *config;
     int64_t index;                /* of the shard, from 0 */
@@ -65,6 +66,9 @@ struct ipw_shard_runs {
     int64_t count, selected, epochs, warmup; /* as the shards have them */
 };
 
+/* Reads one run, which need not be a shard; release it. */
+int ipw_shard_run_read(struct ipw_shard_run *run, const char *path, struct ipw_err *err);
+void ipw_shard_run_release(struct ipw_shard_run *run);
 /* Reads all shards of the folder.  Without `partial`, one that cannot be merged, and a missing
  * query, are errors; shards of different runs always are. */
 int ipw_shard_runs_read(struct ipw_shard_runs *r, const char *folder, bool partial,
