@@ -47,7 +47,7 @@ assert.ok((await legend()).includes("10\u202f000 in view"));
 
 // ---- hexagons, densities, quantiles by name; the page stays light ----
 assert.ok(await page.eval("document.querySelectorAll('#tokens path.hex').length") > 50);
-assert.ok((await page.eval("document.getElementById('tokens').innerText")).includes("n 10\u202f000"));
+assert.ok((await page.eval("document.getElementById('tokens').innerText")).includes("n\u00a010\u202f000"));
 assert.ok((await page.eval("document.querySelector('#distributions svg').textContent")).includes("p99 "));
 await page.eval("document.querySelector('[data-density]').click()");
 assert.equal(await page.eval("[...document.querySelectorAll('#distributions .density path.ecdf')].every(path => path.getBoundingClientRect().width > 100)"), true);
