@@ -5,6 +5,8 @@
 --
 -- traces(path): a row a query. turns(path): a row a turn. spans(path): a row a span.
 -- In pandas: duckdb.execute(open("library/traces.sql").read()), then duckdb.sql("SELECT * FROM traces('...')").df().
+-- A key that a line leaves out is null here: coverage is then 1 where joules are known, samples 0, and what a device has
+-- not is as in its domain (docs/trace-format.md).
 -- Keys that are not named here are left out; attempts.jsonl and warmup.jsonl have the same shape.
 
 CREATE OR REPLACE TYPE ipw_figure AS STRUCT(joules DOUBLE, provenance VARCHAR, lo DOUBLE, hi DOUBLE, mean_w DOUBLE,
@@ -21,7 +23,8 @@ CREATE OR REPLACE TYPE ipw_turn AS STRUCT(turn_index BIGINT, start_s DOUBLE, end
   inference_s DOUBLE, ttft_s DOUBLE, ttfo_s DOUBLE, ttst_s DOUBLE, decode_s DOUBLE, itl_mean_s DOUBLE,
   chunk_gap_p50_s DOUBLE, chunk_gap_p90_s DOUBLE, chunk_gap_p99_s DOUBLE, latency_content_s DOUBLE,
   latency_close_s DOUBLE, headers_s DOUBLE, connect_s DOUBLE, server_queue_s DOUBLE, server_prefill_s DOUBLE,
-  server_decode_s DOUBLE, agent_s DOUBLE, retry_wait_s DOUBLE, cost_usd DOUBLE, cpu_energy_joules DOUBLE,
+  server_decode_s DOUBLE, context_trimmed_bytes BIGINT, agent_s DOUBLE, retry_wait_s DOUBLE, cost_usd DOUBLE,
+  cpu_energy_joules DOUBLE,
   dram_energy_joules DOUBLE, gpu_energy_joules DOUBLE, cpu_power_avg_watts DOUBLE, gpu_power_avg_watts DOUBLE,
   peak_watts DOUBLE, shared_device_warning BOOLEAN, energy ipw_energy, spans ipw_span[]);
 

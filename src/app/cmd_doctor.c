@@ -239,7 +239,7 @@ static const char *remedy(void)
     ipw_buf_release(&text);
     if (facts.virtual)
         return "joules are estimated: to measure them read the host's sensors (on it: ipw-agent "
-               "telemetry --listen; here: --telemetry prometheus=URL), or a power meter's log";
+               "telemetry --listen; here: --telemetry stream=URL), or a power meter's log";
     return "joules are estimated: to measure them read a power meter (--telemetry log=FILE), or "
            "fit "
            "this machine once against one, or its battery (ipw-agent calibrate)";

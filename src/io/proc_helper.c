@@ -71,6 +71,7 @@ static _Noreturn void end_like(int status)
 
     if (WIFEXITED(status)) _exit(WEXITSTATUS(status));
     sigfillset(&all);
+    signal(WTERMSIG(status), SIG_DFL);
     sigprocmask(SIG_UNBLOCK, &all, NULL);
     raise(WTERMSIG(status));
     _exit(128 + WTERMSIG(status));

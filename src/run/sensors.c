@@ -252,11 +252,27 @@ void ipw_sensors_drain(struct ipw_sensors *s)
     if (s->sampler) ipw_sampler_drain(s->sampler, take_row, s);
 }
 
+/* What happened to the links to other machines, for the summary. */
+static void note_links(struct ipw_sensors *s)
+{
+    for (size_t i = 0; i < s->sources.n; i++) {
+        size_t used = strlen(s->loss_note);
+        char note[IPW_NOTE_BYTES];
+
+        if (!s->sources.sources[i]->next || !*ipw_source_note(s->sources.sources[i], note))
+            continue;
+        snprintf(s->loss_note + used, sizeof s->loss_note - used, "%s%s: %s", used ? "; " : "",
+                 s->sources.sources[i]->name, note);
+        ipw_log(IPW_LOG_WARN, "%s: %s", s->sources.sources[i]->name, note);
+    }
+}
+
 void ipw_sensors_stop(struct ipw_sensors *s)
 {
     if (!s->sampler) return;
     ipw_sampler_stop(s->sampler);
     s->rows(s->ud);
+    note_links(s);
 }
 
 /* One query by itself has a reading at each of its edges.  Where several are in flight, no reading

@@ -1,5 +1,5 @@
-/* serve/listener.h: serves a few pages of text, such as metrics, and perhaps a stream of lines, in a
- * thread of its own.
+/* serve/listener.h: serves a few pages of text, such as metrics, and perhaps a stream of lines, in
+ * a thread of its own.
  *
  * Owns a listening socket, its connections and the thread; libmicrohttpd does the work, by epoll.
  * `write` of a page is called in the listener's thread once for each request, and appends the page:

@@ -183,9 +183,10 @@ static void nothing(struct ipw_buf *out, const struct ipw_telemetry *t, size_t w
                        "container",
                        0, 2, width);
     ipw_format_wrapped(out,
-                       "- in a virtual machine, or when the model runs elsewhere: the machine's "
-                       "exporter, --telemetry prometheus=http://HOST:9400/metrics (DCGM, "
-                       "Scaphandre, Kepler, or ipw-agent telemetry --listen there)",
+                       "- in a virtual machine, or when the model runs elsewhere: ipw-agent "
+                       "telemetry --listen on that machine, --telemetry stream=http://HOST:9440 "
+                       "here; or its exporter (DCGM, Scaphandre, Kepler), "
+                       "--telemetry prometheus=http://HOST:9400/metrics",
                        0, 2, width);
     ipw_format_wrapped(out,
                        "- a power meter: --telemetry log=FILE.csv, or exec=COMMAND that prints "

@@ -156,7 +156,7 @@ function headline.no_joules(run)
     local row = (run.summary.ledger or {})[domain]
     if row and row.total_j then own[#own + 1] = numbers.joules(row.total_j) .. " (" .. domain_names[domain] .. ")" end
   end
-  return "No joules: the model ran on another machine, whose sensors were not read (run --telemetry prometheus=URL)." ..
+  return "No joules: the model ran on another machine, whose sensors were not read (run --telemetry stream=URL)." ..
     (#own > 0 and " This machine drew " .. table.concat(own, ", ") .. " meanwhile; they are in no figure." or "")
 end
 

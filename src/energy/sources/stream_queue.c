@@ -9,6 +9,7 @@
 
 #define SILENT_NS (3 * IPW_NS_PER_S)    /* nothing for so long is a failure */
 #define FAIL_NS   (500 * IPW_NS_PER_MS) /* distance of failed readings */
+#define MOST_NS   (3600 * IPW_NS_PER_S)
 #define CLOSE_NS  (200 * IPW_NS_PER_US) /* no sensor is read more often: left out */
 
 enum { HEAD = 3 }; /* numbers before a row's values */
@@ -114,6 +115,10 @@ int ipw_stream_queue_row(struct ipw_stream_queue *q, int64_t far_ns, int64_t t_n
     }
     if (q->gap && q->last_ns) mark_gap(q);
     q->gap = q->fresh = q->rebooted = false;
+    /* The far side may have its readings from a third machine, whose clock it knows as well. */
+    for (size_t i = 0; i + 1 < q->n_channels; i++)
+        if (!strcmp(q->channels[i].unit, IPW_UNIT_CLOCK) && values[i] > 0 && values[i] < MOST_NS)
+            half_ns += values[i];
     row = add_row(q, up, half_ns);
     memcpy(row + HEAD, values, (q->n_channels - 1) * sizeof *values);
     row[HEAD + q->n_channels - 1] = half_ns; /* microseconds times 1000 */
