@@ -34,8 +34,7 @@ sed -i '1i error("an edited module")' "$SHARE/lua/ipw/tools.lua"
 demo module 3
 check_err "an edited module"
 cp kept/lua/ipw/tools.lua "$SHARE/lua/ipw/tools.lua"
-sed -i 's/"question": *"[^"]*"/"question": "An edited question"/; s/"Question": *"[^"]*"/"Question": "An edited question"/' \
-    "$SHARE/datasets/gaia-sample/metadata.jsonl"
+sed -i '1s/"Question": *"[^"]*"/"Question": "An edited question"/' "$SHARE/datasets/gaia-sample/metadata.jsonl"
 sed -i 's/<title>/<title>An edited page: /' "$SHARE/lua/ipw/report/page.html"
 demo data 0
 assert_contains data/traces.jsonl "An edited question"
