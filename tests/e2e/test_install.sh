@@ -25,6 +25,7 @@ echo '-- edited' >>"$SHARE/agents/react.lua"
 demo edited 0
 assert_json edited/manifest.json 'd["config"]["agent_file"] == "'"$SHARE"'/agents/react.lua"'
 assert_json edited/manifest.json 'd["config"]["agent_sha256"] == "'"$(sha256sum <"$SHARE/agents/react.lua" | cut -c1-64)"'"'
+assert_json edited/manifest.json '[s["path"] for s in d["config"]["scripts"]] == ["'"$SHARE"'/agents/react.lua"]'
 expect_exit 0 agent replay edited
 sed -i '1i error("an edited agent")' "$SHARE/agents/react.lua"
 demo agent 3
