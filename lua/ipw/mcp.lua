@@ -13,7 +13,9 @@ local MODERN = "2026-07-28"
 local LEGACY = { ["2025-11-25"] = true, ["2025-06-18"] = true, ["2025-03-26"] = true, ["2024-11-05"] = true }
 local UNSUPPORTED_VERSION = -32022
 local INPUT_ROUNDS = 4
-local PROBE_SECONDS, START_SECONDS = 2, 30 -- at most; a call: --mcp-timeout
+-- At most; a call: --mcp-timeout.  An old program can be silent at a question that it does not know; an old
+-- server over HTTP answers with a status.
+local PROBE_SECONDS, PROBE_HTTP_SECONDS, START_SECONDS = 2, 10, 30
 local PAGES_MAX, TOOLS_MAX, SCHEMA_BYTES, ABOUT_BYTES = 64, 512, 64 * 1024, 8000
 
 local mcp = {}
@@ -105,7 +107,7 @@ function Client:connect()
   if not ok then return nil, why end
   if self.era == "legacy" then return self:handshake() end
   local first
-  ok, why, first = self:probe(math.min(PROBE_SECONDS, self.seconds))
+  ok, why, first = self:probe(math.min(self.is_url and PROBE_HTTP_SECONDS or PROBE_SECONDS, self.seconds))
   if ok then return true end
   if first == "network" or first == "permission" then return nil, why end
   if first == "gone" then -- some end at a request before the handshake

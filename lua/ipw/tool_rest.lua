@@ -76,7 +76,7 @@ local function try(tool, args, ctx, timed)
   if not timed or (tool.seconds or 0) == 0 then return pcall(tool.run, args, ctx) end
   local got = within(tool.seconds, function() return pcall(tool.run, args, ctx) end)
   if not got then return true, nil, ("no result within %g s"):format(tool.seconds), false, "timeout" end
-  return table.unpack(got, 1, 4)
+  return table.unpack(got, 1, 5)
 end
 
 --- The results of the call's last try.

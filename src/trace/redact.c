@@ -356,6 +356,13 @@ static void put_hidden(struct ipw_buf *out, const struct ipw_redactor *r,
     ipw_jw_arr_end(&w);
 }
 
+/* The summary's tools are figures; the configuration's are names of files. */
+static bool is_figures(const struct ipw_json *node)
+{
+    return strcmp(ipw_json_key(node), "tools") == 0 && ipw_json_kind(node) == IPW_JSON_ARR &&
+           ipw_json_kind(ipw_json_first(node)) == IPW_JSON_OBJ;
+}
+
 void ipw_redact_document(struct ipw_buf *out, const struct ipw_redactor *r,
                          const struct ipw_json *doc)
 {
@@ -386,7 +393,7 @@ void ipw_redact_document(struct ipw_buf *out, const struct ipw_redactor *r,
             struct ipw_buf inner = IPW_BUF(MAX_TEXT_BYTES);
 
             key_of(&w, m);
-            if (is_one_of(ipw_json_key(m), hidden))
+            if (is_one_of(ipw_json_key(m), hidden) && !is_figures(m))
                 put_hidden(&inner, r, m);
             else
                 ipw_redact_document(&inner, r, m);

@@ -1,5 +1,7 @@
-"""Lines of traces.jsonl for the tests: a key that is absent because its value is unknown reads as None, a domain of which
-nothing is known as an empty object; a device gets what it has of its domain.  Any other absent key is an error.
+"""Lines of traces.jsonl for the tests, with what is absent by a rule of docs/trace-format.md put in its place.
+
+A key that is absent because its value is unknown reads as None.  A domain of which nothing is known has the query's
+reason, in a span nothing at all.  A device gets what it has of its domain.  Any other absent key is an error.
 
 The keys that may be unknown are those with a `?` in their type in docs/trace-format.md."""
 import json
@@ -36,5 +38,16 @@ def _line(members):
     return Line(members)
 
 
+def _parts(query):
+    yield query["energy_before"]
+    for turn in query["turns"]:
+        yield turn["energy"]
+
+
 def loads(text):
-    return json.loads(text, object_hook=_line)
+    query = json.loads(text, object_hook=_line)
+    if "energy_before" in query:
+        for energy in _parts(query):
+            for domain in DOMAINS - energy.keys():
+                energy[domain] = Line(reason=query["energy"][domain].get("reason"))
+    return query

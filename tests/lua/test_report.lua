@@ -4,6 +4,7 @@ local comparison = require "ipw.report.comparison"
 local detail = require "ipw.report.detail"
 local energy = require "ipw.report.energy"
 local figures = require "ipw.report.figures"
+local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local markdown = require "ipw.report.markdown"
 local numbers = require "ipw.report.numbers"
@@ -185,6 +186,24 @@ return {
     test.equal(spread.heading(run("m", 21, yes, joules)), "All were right; half of the queries took less than 11.0 J")
     test.equal(spread.heading(run("m", 21, function() return false end, joules)),
       "None was right; half of the queries took less than 11.0 J")
+  end },
+  { "small and empty runs: none solved, nothing scored, one query, a few", function()
+    local function no() return false end
+    local function joules(i) return 10 + i end
+    local none = run("m", 4, no, joules)
+    test.equal(headline.title(none), "m solved none of 4 d questions")
+    test.equal({ headline.per_solved(none) }, { nil, "not defined: none solved" })
+    none.summary.totals = { resolved = 0, unresolved = 0, completed = 4 }
+    none.summary.repeats.metrics = { joules = { mean = 12.5 } }
+    test.equal({ headline.per_solved(none) }, { nil, "not defined: no reference answers" })
+    test.equal(headline.title(none), "m answered 4 of 4 d queries, at 12.5 J each")
+    local one = run("m", 1, no, joules)
+    test.equal({ spread.html(one), tokens.html(one), queries.heading(one) }, { "", "", "The query took 11.0 J" })
+    local few = run("m", 5, no, joules)
+    for i, q in ipairs(few.queries) do q.seconds, q.tokens_in, q.tokens_out = i, 100 * i, i end
+    local drawn = spread.html(few)
+    test.ok(drawn:find('<circle class="mark wrong"', 1, true) and not drawn:find('class="ecdf', 1, true))
+    test.ok(tokens.html(few):find("No line: that needs 8 queries", 1, true))
   end },
   { "where nothing was scored the runs are compared by joules on one axis", function()
     local function row(name, j) return { name = name, joules = { j, j - 1, j + 1 }, accuracy = {} } end

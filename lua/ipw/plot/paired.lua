@@ -17,7 +17,7 @@ return {
       local x, y = a.b - a.a, b.b - b.a
       return x ~= y and x < y or x == y and a.id < b.id
     end)
-    local named, most, data = #tasks <= 20, 0, {}
+    local named, most, data = #tasks <= 24, 0, {}
     for i, task in ipairs(tasks) do
       data[i] = { task.a, task.b, i }
       most = math.max(most, task.a, task.b)

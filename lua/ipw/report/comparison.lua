@@ -182,26 +182,37 @@ end
 
 local function small(text, range) return text .. (range and "<small>" .. range .. "</small>" or "") end
 
+local COLUMNS = {
+  { "run" },
+  { "accuracy", "num" },
+  { "against the first", "num" },
+  { "J/query", "num" },
+  { "against the first", "num" },
+  { "J/solved", "num" },
+}
+
+--- A difference as markup: bold where it is real.
+local function difference(d, how)
+  local text, real = told(d, how)
+  return ('<span class="%s">%s</span>'):format(real and "real" or "muted", text)
+end
+
 local function runs_table(rows)
   local out = {}
   for i, row in ipairs(rows) do
     local name = (#rows >= 8 and string.char(64 + i) .. " " or "") .. html.name(row.name)
-    local cells = { i == 1 and small(name, "the first") or name, class = i == 1 and "this" or
-      nil }
     local accuracy, range = value_of(row.accuracy, 100)
-    cells[2] = row.accuracy[1] and small(accuracy .. " %", range) or numbers.dash
-    local text, real = told(row.points, "points")
-    cells[3] = real and '<span class="real">' .. text .. "</span>" or '<span class="muted">' .. text .. "</span>"
-    local j, j_range = value_of(row.joules)
-    cells[4] = small(j, j_range)
-    text, real = told(row.percent, "percent")
-    cells[5] = real and '<span class="real">' .. text .. "</span>" or '<span class="muted">' .. text .. "</span>"
-    local s, s_range = per_solved(row)
-    cells[6] = small(s, s_range)
-    out[i] = cells
+    out[i] = {
+      class = i == 1 and "this" or nil,
+      i == 1 and small(name, "the first") or name,
+      row.accuracy[1] and small(accuracy .. " %", range) or numbers.dash,
+      difference(row.points, "points"),
+      small(value_of(row.joules)),
+      difference(row.percent, "percent"),
+      small(per_solved(row)),
+    }
   end
-  return html.table({ { "run" }, { "accuracy", "num" }, { "against the first", "num" }, { "J/query", "num" },
-                      { "against the first", "num" }, { "J/solved", "num" } }, out, "compare")
+  return html.table(COLUMNS, out, "compare")
 end
 
 local function csv(rows)

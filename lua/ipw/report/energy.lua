@@ -176,30 +176,29 @@ local function fits(piece, width)
   return px >= 22 and "percent" or nil
 end
 
+local NAMED = '<text class="%size% on-%class% b" x="8" y="19">%name%</text>' ..
+  '<text class="%size% on-%class%" x="8" y="36">%percent%</text>'
+local UNNAMED = '<text class="%size% on-%class%" x="6" y="28">%percent%</text>'
+
 local function label(piece)
-  local out = {}
-  local percent = numbers.share(piece.share, 100, true)
-  local desk, phone = fits(piece, DESK), fits(piece, PHONE)
-  local function add(class, how)
-    if how == "name" then
-      out[#out + 1] = ('<text class="%s on-%s b" x="8" y="19">%s</text><text class="%s on-%s" x="8" y="36">' ..
-        '%s</text>'):format(class,
-        piece.part.class, html.text(piece.part.name), class, piece.part.class, percent)
-    elseif how then
-      out[#out + 1] = ('<text class="%s on-%s" x="6" y="28">%s</text>'):format(class, piece.part.class, percent)
-    end
+  local out, values = {}, { class = piece.part.class, name = html.text(piece.part.name),
+                            percent = numbers.share(piece.share, 100, true) }
+  for size, width in pairs { desk = DESK, phone = PHONE } do
+    local how = fits(piece, width)
+    values.size = size
+    if how then out[#out + 1] = html.fill(how == "name" and NAMED or UNNAMED, values) end
   end
-  add("desk", desk)
-  add("phone", phone)
+  table.sort(out) -- "desk" before "phone"
   return table.concat(out)
 end
 
+local BRACKET = '<svg x="%.4f%%" width="%.4f%%" height="22" overflow="visible">' ..
+  '<path class="bracket" d="M.5 21V15"/><line class="bracket" x1="0" x2="100%%" y1="15.5" y2="15.5"/>' ..
+  '<line class="bracket" x1="100%%" x2="100%%" y1="15" y2="21"/>' ..
+  '<text x="50%%" y="10" text-anchor="middle" class="muted">%s</text></svg>'
+
 local function bracket(from, to, text)
-  if to - from < 4 then return "" end
-  return ('<svg x="%.4f%%" width="%.4f%%" height="22" overflow="visible"><path class="bracket" d="M.5 21V15"/>' ..
-    '<line class="bracket" x1="0" x2="100%%" y1="15.5" y2="15.5"/><line class="bracket" x1="100%%" x2="100%%" ' ..
-    'y1="15" y2="21"/><text x="50%%" y="10" text-anchor="middle" class="muted">%s</text></svg>'):format(
-    from, to - from, text)
+  return to - from < 4 and "" or BRACKET:format(from, to - from, text)
 end
 
 local function brackets(run, list)
@@ -219,6 +218,9 @@ local function brackets(run, list)
   return table.concat(out)
 end
 
+local TICK = '<line class="tick" x1="%x%" x2="%x%" y1="69" y2="73"/>' ..
+  '<text class="muted%size%" x="%x%" y="85" text-anchor="%anchor%">%text%</text>'
+
 local function axis(run)
   local total = run.sum_uj / 1e6
   local step = numbers.axis(total, 5)
@@ -226,13 +228,13 @@ local function axis(run)
   for i = 0, 5 do
     local j = i * step
     if j < total * 0.93 then
-      out[#out + 1] = ('<line class="tick" x1="%.4f%%" x2="%.4f%%" y1="69" y2="73"/><text class="muted%s" ' ..
-        'x="%.4f%%" y="85" text-anchor="%s">%s</text>'):format(
-        j / total * 100, j / total * 100, j > total * 0.75 and " desk" or "", j / total * 100, i == 0 and "start"
-          or "middle", numbers.tick(j, step) .. (i == 0 and " J" or ""))
+      out[#out + 1] = html.fill(TICK, {
+        x = ("%.4f%%"):format(j / total * 100), size = j > total * 0.75 and " desk" or "",
+        anchor = i == 0 and "start" or "middle", text = numbers.tick(j, step) .. (i == 0 and " J" or ""),
+      })
     end
   end
-  out[#out + 1] = ('<text class="b" x="100%%" y="85" text-anchor="end">%s</text>'):format(numbers.joules(total))
+  out[#out + 1] = '<text class="b" x="100%" y="85" text-anchor="end">' .. numbers.joules(total) .. "</text>"
   return table.concat(out)
 end
 
@@ -242,23 +244,22 @@ local function bounds(part)
   return text .. (range and " " .. range or "") .. " J, by the bounds of its windows"
 end
 
+local PIECE = '<svg class="piece" x="%x%" y="23" width="%width%" height="46" data-part="%key%">' ..
+  '<title>%title%</title><rect class="f-%class%" width="100%" height="46"/>%waste%%label%' ..
+  '<line class="gap" x1="100%" x2="100%" y1="0" y2="46"/></svg>'
+local WASTE = '<rect class="hatch" x="%.4f%%" width="%.4f%%" height="46" fill="url(#hatch)"/>'
+
 local function bar(run)
-  local list, out = pieces(run), {}
-  local told = {}
-  for _, piece in ipairs(list) do
+  local list, out, told = pieces(run), {}, {}
+  for i, piece in ipairs(list) do
     local part = piece.part
-    told[#told + 1] = part.name .. " " .. numbers.share(part.uj, run.sum_uj)
-    out[#out + 1] = ('<svg class="piece" x="%.4f%%" y="23" width="%.4f%%" height="46" data-part="%s">' ..
-      '<title>%s</title><rect class="f-%s" width="100%%" height="46"/>'):format(
-      piece.at, piece.share, html.text(part.key),
-        html.text(part.name .. ": " .. (bounds(part) or numbers.joules(part.uj / 1e6))),
-        part.class)
-    if part.wasted_uj > 0 then
-      local share = part.wasted_uj / part.uj * 100
-      out[#out + 1] = ('<rect class="hatch" x="%.4f%%" width="%.4f%%" height="46" fill="url(#hatch)"/>' ..
-        ''):format(100 - share, share)
-    end
-    out[#out + 1] = label(piece) .. '<line class="gap" x1="100%" x2="100%" y1="0" y2="46"/></svg>'
+    local wasted = part.wasted_uj / part.uj * 100
+    told[i] = part.name .. " " .. numbers.share(part.uj, run.sum_uj)
+    out[i] = html.fill(PIECE, {
+      x = ("%.4f%%"):format(piece.at), width = ("%.4f%%"):format(piece.share), key = html.text(part.key),
+      title = html.text(part.name .. ": " .. (bounds(part) or numbers.joules(part.uj / 1e6))),
+      class = part.class, label = label(piece), waste = wasted > 0 and WASTE:format(100 - wasted, wasted) or "",
+    })
   end
   return ('<svg class="ebar" width="100%%" height="92" role="img" aria-label="%s">%s%s%s</svg>'):format(
     html.text("Joules by part: " .. table.concat(told, ", ")), brackets(run, list), table.concat(out), axis(run))

@@ -95,58 +95,51 @@ end
 
 --- The parts of a query as the bar has them: {class, joules, wasted}.
 function queries.bars(run, q)
-  local out = {}
   if not q.parts or not run.parts then
-    if q.energy.joules then out[1] = { class = "whole", uj = q.energy.joules * 1e6, wasted_uj = 0 } end
-    return out
+    return q.energy.joules and { { class = "whole", uj = q.energy.joules * 1e6, wasted_uj = 0 } } or {}
   end
-  for _, part in ipairs(run.parts or {}) do
+  local out = {}
+  for _, part in ipairs(run.parts) do
     local mine = q.parts[part.key]
-    if mine and mine.uj > 0 then out[#out + 1] = { class = part.class, key = part.key, uj = mine.uj,
-      wasted_uj = mine.wasted_uj } end
+    if mine and mine.uj > 0 then
+      out[#out + 1] = { class = part.class, key = part.key, uj = mine.uj, wasted_uj = mine.wasted_uj }
+    end
   end
   return out
 end
 
+local RECT = '<rect class="f-%s" x="%.3f%%" width="%.3f%%" height="14"/>'
+local HATCHED = '<rect x="%.3f%%" width="%.3f%%" height="14" fill="url(#hatch)"/>'
+local ESTIMATE = '<rect class="f-whole estimated" x="0.5" y="0.5" width="%.3f%%" height="13"/>'
+local UNKNOWN = '<rect class="unknown" x="1" y="1" width="99%" height="12"/>'
+local WHISKER = '<line class="whisker" x1="%.3f%%" x2="%.3f%%" y1="%d" y2="%d"/>'
+
+--- From `lo` to `hi` per cent; an end beyond the scale has no mark.
 local function whisker(lo, hi)
-  local function line(x1, x2, y1, y2)
-    return ('<line class="whisker" x1="%.3f%%" x2="%.3f%%" y1="%d" y2="%d"/>'):format(x1, x2, y1, y2)
-  end
   local from, to = math.max(0, lo), math.min(100, hi)
-  return line(from, to, 7, 7) .. line(from, from, 4, 10) .. (hi <= 100 and line(to, to, 4, 10) or "")
+  return WHISKER:format(from, to, 7, 7) .. WHISKER:format(from, from, 4, 10) ..
+    (hi <= 100 and WHISKER:format(to, to, 4, 10) or "")
 end
 
-local function bar(run, q, scale)
+local function bar_marks(run, q, scale)
   local figure = queries.shown(q)
-  if not figure then return '<svg class="qbar" width="100%" height="14" aria-hidden="true"><rect ' ..
-    'class="unknown" x="1" y="1" width="99%" height="12"/></svg>' end
+  if not figure then return UNKNOWN end
   local out, at = {}, 0
-  local pieces = numbers.below_resolution(figure) and {} or queries.bars(run, q)
-  if figure == q.estimate then
-    out[1] = ('<rect class="f-whole estimated" x="0.5" y="0.5" width="%.3f%%" height="13"/>'):format(
-      figure.joules / scale * 100)
-  end
-  for _, piece in ipairs(pieces) do
-    local w = piece.uj / 1e6 / scale * 100
-    out[#out + 1] = ('<rect class="f-%s" x="%.3f%%" width="%.3f%%" height="14"/>'):format(piece.class, at, w)
+  if figure == q.estimate then out[1] = ESTIMATE:format(figure.joules / scale * 100) end
+  for _, piece in ipairs(numbers.below_resolution(figure) and {} or queries.bars(run, q)) do
+    local width = piece.uj / 1e6 / scale * 100
+    out[#out + 1] = RECT:format(piece.class, at, width)
     if piece.wasted_uj > 0 then
-      local hatched = w * piece.wasted_uj / piece.uj
-      out[#out + 1] = ('<rect x="%.3f%%" width="%.3f%%" height="14" fill="url(#hatch)"/>'):format(at + w - hatched,
-        hatched)
+      local wasted = width * piece.wasted_uj / piece.uj
+      out[#out + 1] = HATCHED:format(at + width - wasted, wasted)
     end
-    at = at + w
+    at = at + width
   end
   if figure.lo and figure.hi then
     out[#out + 1] = whisker(figure.lo / scale * 100, figure.hi / scale * 100)
   end
-  return '<svg class="qbar" width="100%" height="14" aria-hidden="true">' .. table.concat(out) .. "</svg>"
+  return table.concat(out)
 end
-
-local COLUMNS = { { "mark", "", "mark" }, { "id", "query", "" }, { "turns", "turns", "num wide" }, { "tools",
-  "tools", "num wide" },
-                  { "tokens_in", "tokens in", "num wide" }, { "tokens_out", "out", "num wide" }, { "seconds",
-                    "seconds", "num" },
-                  { "joules", "joules", "num" }, { "pm", "", "pm wide" }, { "bar", "by part, with bounds", "bar" } }
 
 local function known(n) return n and numbers.at(n, 0) or numbers.dash end
 
@@ -154,63 +147,88 @@ local function known(n) return n and numbers.at(n, 0) or numbers.dash end
 local function whole_millijoules(figure)
   local function mj(x) return tonumber(detail.millijoules(x)) / 1000 end
   local joules = mj(figure.joules)
-  return { joules = joules, lo = figure.lo and joules - mj(figure.joules - figure.lo),
-           hi = figure.hi and joules + mj(figure.hi - figure.joules), provenance = figure.provenance }
+  return { joules = joules, provenance = figure.provenance,
+           lo = figure.lo and joules - mj(figure.joules - figure.lo),
+           hi = figure.hi and joules + mj(figure.hi - figure.joules) }
 end
 
+local ROW = '<tr class="q %mark%" data-i="%place%" tabindex="0">' ..
+  '<td class="mark"><span aria-hidden="true">%sign%</span><span class="sr">%said%</span></td>' ..
+  '<td>%id%</td><td class="num wide">%turns%</td><td class="num wide">%tools%</td>' ..
+  '<td class="num wide">%into%</td><td class="num wide">%out%</td><td class="num">%seconds%</td>' ..
+  '<td class="num">%joules%</td><td class="pm wide">%bounds%</td><td class="bar">' ..
+  '<svg class="qbar" width="100%" height="14" aria-hidden="true">%bar%</svg></td></tr>'
+
 local function row(run, q, place, scale)
-  local joules, bounds = numbers.dash .. (run.known > 0 and " " .. figures.why(q.energy.reason) or ""), ""
-  local figure = queries.shown(q)
-  if figure then joules, bounds = numbers.metered(whole_millijoules(figure)) end
-  local outcome = queries.outcome(q)
-  local id = html.name(q.id) .. (outcome ~= "" and ' <span class="muted">' .. html.text(outcome) .. "</span>" or "")
-  return ('<tr class="q %s" data-i="%d" tabindex="0"><td class="mark"><span aria-hidden="true">%s</span><span ' ..
-    'class="sr">%s</span></td><td>%s</td><td class="num wide">%d</td><td class="num wide">%d</td><td class="num ' ..
-    'wide">%s</td><td class="num wide">%s</td><td class="num">%s</td><td class="num">%s</td><td class="pm wide">' ..
-    '%s</td><td class="bar">%s</td></tr>')
-    :format(q.mark, place, queries.marks[q.mark], said[q.mark], id, q.turns, q.tools, known(q.tokens_in),
-      known(q.tokens_out),
-      q.seconds and numbers.plain(q.seconds) or numbers.dash, joules, bounds or "", bar(run, q, scale))
+  local joules, bounds = numbers.dash, ""
+  local figure, outcome, id = queries.shown(q), queries.outcome(q), html.name(q.id)
+  if figure then
+    joules, bounds = numbers.metered(whole_millijoules(figure))
+  elseif run.known > 0 then
+    joules = joules .. " " .. figures.why(q.energy.reason)
+  end
+  if outcome ~= "" then id = id .. ' <span class="muted">' .. html.text(outcome) .. "</span>" end
+  return html.fill(ROW, {
+    mark = q.mark, place = place, sign = queries.marks[q.mark], said = said[q.mark], id = id, turns = q.turns,
+    tools = q.tools, into = known(q.tokens_in), out = known(q.tokens_out),
+    seconds = q.seconds and numbers.plain(q.seconds) or numbers.dash, joules = joules, bounds = bounds or "",
+    bar = bar_marks(run, q, scale),
+  })
 end
+
+local COLUMNS = { -- what it is sorted by, its name, its class
+  { "mark", "", "mark" },
+  { "id", "query", "" },
+  { "turns", "turns", "num wide" },
+  { "tools", "tools", "num wide" },
+  { "tokens_in", "tokens in", "num wide" },
+  { "tokens_out", "out", "num wide" },
+  { "seconds", "seconds", "num" },
+  { "joules", "joules", "num" },
+  { "pm", "", "pm wide" },
+  { "bar", "by part, with bounds", "bar" },
+}
+
+local SORT = '<button type="button" class="sort js" data-sort="%key%">%name%</button><span class="nojs">%name%</span>'
 
 local function head()
   local out = {}
-  for _, column in ipairs(COLUMNS) do
-    local name = column[2]
-    if name ~= "" and column[1] ~= "bar" then
-      name = ('<button type="button" class="sort js" data-sort="%s">%s</button><span class="nojs">%s</span>' ..
-        ''):format(column[1], name, name)
-    end
-    out[#out + 1] = ('<th scope="col" class="%s"%s>%s</th>'):format(column[3], column[1] == "mark"
-      and ' aria-label="outcome"' or "", name)
+  for i, column in ipairs(COLUMNS) do
+    local key, name = column[1], column[2]
+    if name ~= "" and key ~= "bar" then name = html.fill(SORT, { key = key, name = name }) end
+    out[i] = ('<th scope="col" class="%s"%s>%s</th>'):format(column[3],
+      key == "mark" and ' aria-label="outcome"' or "", name)
   end
   return "<tr>" .. table.concat(out) .. "</tr>"
 end
 
+local CHIP = '<button type="button" class="chip" data-mark="%mark%" aria-pressed="%pressed%">%text%</button>'
+
 local function chips(run)
   local counts = {}
   for _, q in ipairs(run.queries) do counts[q.mark] = (counts[q.mark] or 0) + 1 end
-  local out = { ('<button type="button" class="chip" data-mark="" aria-pressed="true">All %s</button>' ..
-    ''):format(numbers.at(#run.queries, 0)) }
+  local out = { html.fill(CHIP, { mark = "", pressed = "true", text = "All " .. numbers.at(#run.queries, 0) }) }
   for _, mark in ipairs(queries.order) do
     if counts[mark] and counts[mark] < #run.queries then
-      out[#out + 1] = ('<button type="button" class="chip" data-mark="%s" aria-pressed="false">%s %s %s</button>' ..
-        ''):format(mark,
-        queries.marks[mark], mark == "open" and "not scored" or mark, numbers.at(counts[mark], 0))
+      local text = ("%s %s %s"):format(queries.marks[mark], mark == "open" and said.open or mark,
+        numbers.at(counts[mark], 0))
+      out[#out + 1] = html.fill(CHIP, { mark = mark, pressed = "false", text = text })
     end
   end
   return table.concat(out)
 end
 
+local CSV = { "query", "mark", "outcome", "turns", "tools", "tokens_in", "tokens_out", "seconds", "value", "lo", "hi",
+              "provenance", "reason" }
+
 local function csv(run)
   local rows = {}
   for i, q in ipairs(run.queries) do
     local figure = queries.shown(q) or {}
-    rows[i] = { q.id, q.mark, q.outcome, q.turns, q.tools, q.tokens_in, q.tokens_out, q.seconds, figure.joules,
-                figure.lo, figure.hi, figure.provenance, q.energy.reason }
+    rows[i] = { q.id, q.mark, q.outcome, q.turns, q.tools, q.tokens_in, q.tokens_out, q.seconds,
+                figure.joules, figure.lo, figure.hi, figure.provenance, q.energy.reason }
   end
-  return html.csv("queries", { "query", "mark", "outcome", "turns", "tools", "tokens_in", "tokens_out", "seconds",
-    "value", "lo", "hi", "provenance", "reason" }, rows)
+  return html.csv("queries", CSV, rows)
 end
 
 local function filters(run)

@@ -125,38 +125,45 @@ local function named_quantiles(sorted, x, y)
   return table.concat(out)
 end
 
+local DOT = '<circle class="mark %class%" cx="%x%" cy="%y%" r="%r%"/>'
+
+--- A group of values as steps (a few: as dots), with its median and a tick for each.
+local function group_marks(values, class, x, y, top)
+  local out, under = {}, SPEC.height - SPEC.bottom + (class == "wrong" and 8 or 3)
+  if #values < 8 then
+    for i, v in ipairs(values) do
+      out[i] = html.fill(DOT, { class = class, x = x(v), y = y(i / #values), r = 3.5 })
+    end
+  else
+    out[1] = ('<path class="ecdf %s" d="%s"/>'):format(class, steps(values, x, y, top))
+  end
+  out[#out + 1] = html.fill(DOT, { class = class, x = x(stats.quantile(values, 0.5)), y = y(0.5), r = 4.5 })
+  out[#out + 1] = dots(values, "rug " .. class, x, under)
+  return table.concat(out)
+end
+
+local PANEL = '<div><p class="b">%s per query</p><p class="muted">%s</p>%s</div>'
+
 local function panel(run, measure)
   local right, other, all = spread.values(run, measure)
-  if #all == 0 then return ('<div><p class="b">%s per query</p><p class="muted">not known</p></div>' ..
-    ''):format(measure.name) end
+  if #all == 0 then return PANEL:format(measure.name, "not known", "") end
   local spec = setmetatable({ x_top = all[#all] * 1.03, x_unit = measure.unit }, { __index = SPEC })
   local x, y, frame = charts.frame(spec)
   local caption, marks, told = {}, { named_quantiles(all, x, y) }, {}
-  local function line(values, class, sign, name)
-    if #values == 0 then return end
-    local median = stats.quantile(values, 0.5)
-    caption[#caption + 1] = ('<b class="%s">%s %s%s</b>'):format(class, sign, numbers.plain(median), measure.unit)
-    told[#told + 1] = ("%s: median %s%s, %d queries"):format(name, numbers.plain(median), measure.unit, #values)
-    if #values < 8 then
-      for i, v in ipairs(values) do marks[#marks + 1] = html.fill('<circle class="mark %c%" cx="%x%" cy="%y%" ' ..
-        'r="3.5"/>', { c = class, x = x(v), y = y(i / #values) }) end
-    else
-      marks[#marks + 1] = ('<path class="ecdf %s" d="%s"/>'):format(class, steps(values, x, y, spec.x_top))
+  local groups = #right + #other == 0 and { { all, "right", "\u{25CF}", "all" } }
+    or { { right, "right", "\u{25CF}", "right" }, { other, "wrong", "\u{25CB}", "not right" } }
+  for _, group in ipairs(groups) do
+    local values, class, sign, name = table.unpack(group)
+    if #values > 0 then
+      local median = numbers.plain(stats.quantile(values, 0.5)) .. measure.unit
+      caption[#caption + 1] = ('<b class="%s">%s %s</b>'):format(class, sign, median)
+      told[#told + 1] = ("%s: median %s, %d queries"):format(name, median, #values)
+      marks[#marks + 1] = group_marks(values, class, x, y, spec.x_top)
     end
-    marks[#marks + 1] = html.fill('<circle class="mark %c%" cx="%x%" cy="%y%" r="4.5"/>', { c = class, x = x(median),
-      y = y(0.5) })
-    marks[#marks + 1] = dots(values, "rug " .. class, x, class == "wrong" and SPEC.height - SPEC.bottom + 8
-      or SPEC.height - SPEC.bottom + 3)
   end
-  if #right + #other == 0 then
-    line(all, "right", "\u{25CF}", "all")
-  else
-    line(right, "right", "\u{25CF}", "right")
-    line(other, "wrong", "\u{25CB}", "not right")
-  end
-  return ('<div><p class="b">%s per query</p><p class="muted">median %s</p>%s</div>'):format(measure.name,
-    table.concat(caption, " "),
-    charts.svg(spec, "small", measure.name .. " per query. " .. table.concat(told, "; "), frame .. table.concat(marks)))
+  return PANEL:format(measure.name, "median " .. table.concat(caption, " "),
+    charts.svg(spec, "small", measure.name .. " per query. " .. table.concat(told, "; "),
+      frame .. table.concat(marks)))
 end
 
 local DENSE = 200 -- queries from which on a density says more than the steps
@@ -197,8 +204,8 @@ local function density_panel(run, measure)
     end
     if #path > 1 then out[#out + 1] = ('<path class="ecdf %s" d="M%s"/>'):format(group[2], table.concat(path, "L")) end
   end
-  return ('<div><p class="b">%s per query</p><p class="muted">density%s</p>%s</div>'):format(measure.name,
-    log and ", logarithmic axis" or "", charts.svg(SPEC, "small", "Density of " .. measure.noun, table.concat(out)))
+  return PANEL:format(measure.name, "density" .. (log and ", logarithmic axis" or ""),
+    charts.svg(SPEC, "small", "Density of " .. measure.noun, table.concat(out)))
 end
 
 local function densities(run)
@@ -210,52 +217,58 @@ local function densities(run)
   return text ~= "" and '<div class="panels three density" hidden>' .. text .. "</div>" or ""
 end
 
-local QUANTILES = { { 0.5, "p50", 4 }, { 0.9, "p90", 20 }, { 0.95, "p95", 40 }, { 0.99, "p99", 200 } }
+local QUANTILES = { -- of what, its name, from how many queries on it is told
+  { 0.5, "p50", 4 },
+  { 0.9, "p90", 20 },
+  { 0.95, "p95", 40 },
+  { 0.99, "p99", 200 },
+}
 
 --- Rows {measure, p50, p90, p95, p99}: numbers, or nil with too few queries.
 function spread.rows(run)
   local rows = {}
-  for _, measure in ipairs(spread.measures) do
+  for m, measure in ipairs(spread.measures) do
     local _, _, all = spread.values(run, measure)
     local row = { name = measure.noun, unit = measure.unit, n = #all }
-    for i, q in ipairs(QUANTILES) do row[i] = (q[1] == 0.5 and #all > 0) and stats.quantile(all, 0.5)
-      or spread.quantile(all, q[1]) end
-    rows[#rows + 1] = row
+    for i, q in ipairs(QUANTILES) do
+      if q[1] == 0.5 then row[i] = stats.quantile(all, 0.5) else row[i] = spread.quantile(all, q[1]) end
+    end
+    rows[m] = row
   end
   return rows
 end
 
 local function quantiles_table(run)
-  local rows, missing = {}, {}
-  for _, row in ipairs(spread.rows(run)) do
+  local rows, missing, notes = {}, {}, {}
+  for k, row in ipairs(spread.rows(run)) do
     local cells = { row.name .. " per query", numbers.at(row.n, 0) }
     for i, q in ipairs(QUANTILES) do
       cells[#cells + 1] = row[i] and numbers.plain(row[i]) or numbers.dash
       if not row[i] and row.n > 0 then missing[q[2]] = q[3] end
     end
-    rows[#rows + 1] = cells
+    rows[k] = cells
   end
-  local notes = {}
+  local columns = { { "" }, { "n", "num" } }
   for _, q in ipairs(QUANTILES) do
+    columns[#columns + 1] = { q[2], "num" }
     if missing[q[2]] then notes[#notes + 1] = ("%s needs %d queries"):format(q[2], q[3]) end
   end
-  return html.table({ { "" }, { "n", "num" }, { "p50", "num" }, { "p90", "num" }, { "p95", "num" }, { "p99",
-    "num" } }, rows, "plain")
-    .. (#notes > 0 and '<p class="muted">' .. numbers.dash .. " " .. table.concat(notes, "; ") .. ".</p>" or "")
+  local note = #notes > 0 and ('<p class="muted">%s %s.</p>'):format(numbers.dash, table.concat(notes, "; ")) or ""
+  return html.table(columns, rows, "plain") .. note
 end
+
+local CSV = { "measure", "query", "mark", "value", "lo", "hi", "provenance", "reason" }
 
 local function csv(run)
   local rows = {}
   for _, measure in ipairs(spread.measures) do
     for _, q in ipairs(run.queries) do
-      local v = measure.of(q)
-      rows[#rows + 1] = { measure.noun, q.id, q.mark, v, measure.name == "Joules" and q.energy.lo or nil,
-                          measure.name == "Joules" and q.energy.hi or nil,
-                          measure.name == "Joules" and q.energy.provenance or nil, not v and (q.energy.reason
-                            or "not known") or nil }
+      local v, energy = measure.of(q), measure.name == "Joules" and q.energy or {}
+      rows[#rows + 1] = { measure.noun, q.id, q.mark, v, energy.lo, energy.hi, energy.provenance,
+                          not v and (q.energy.reason or "not known") or nil }
     end
   end
-  return html.csv("distributions", { "measure", "query", "mark", "value", "lo", "hi", "provenance", "reason" }, rows)
+  return html.csv("distributions", CSV, rows)
 end
 
 function spread.html(run)
