@@ -160,9 +160,14 @@ static bool is_own(char *path, size_t size, const char *relative)
     return is_file(path);
 }
 
-/* In the user's folder: a file of the user's, not a copy of the program's. */
+/* In the user's folder: a file of the user's, not a copy of the program's.  Beside an edited script
+ * of the installation lie others of the program: is_own() decides about them. */
 static bool is_users(const struct folder *folder, const char *path)
 {
+    const char *installed = folder->is_user ? NULL : ipw_installed_folder();
+    size_t n = installed ? strlen(installed) : 0;
+
+    if (n && strncmp(path, installed, n) == 0 && path[n] == '/') return false;
     return is_file(path) && !(folder->is_user && ipw_installed_is_copy(folder->path, path));
 }
 

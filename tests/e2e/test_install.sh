@@ -25,6 +25,7 @@ echo '-- edited' >>"$SHARE/agents/react.lua"
 demo edited 0
 assert_json edited/manifest.json 'd["config"]["agent_file"] == "'"$SHARE"'/agents/react.lua"'
 assert_json edited/manifest.json 'd["config"]["agent_sha256"] == "'"$(sha256sum <"$SHARE/agents/react.lua" | cut -c1-64)"'"'
+assert_json edited/manifest.json '[s["path"] for s in d["config"]["scripts"]] == ["'"$SHARE"'/agents/react.lua"]'
 expect_exit 0 agent replay edited
 sed -i '1i error("an edited agent")' "$SHARE/agents/react.lua"
 demo agent 3
@@ -34,8 +35,7 @@ sed -i '1i error("an edited module")' "$SHARE/lua/ipw/tools.lua"
 demo module 3
 check_err "an edited module"
 cp kept/lua/ipw/tools.lua "$SHARE/lua/ipw/tools.lua"
-sed -i 's/"question": *"[^"]*"/"question": "An edited question"/; s/"Question": *"[^"]*"/"Question": "An edited question"/' \
-    "$SHARE/datasets/gaia-sample/metadata.jsonl"
+sed -i '1s/"Question": *"[^"]*"/"Question": "An edited question"/' "$SHARE/datasets/gaia-sample/metadata.jsonl"
 sed -i 's/<title>/<title>An edited page: /' "$SHARE/lua/ipw/report/page.html"
 demo data 0
 assert_contains data/traces.jsonl "An edited question"

@@ -1,0 +1,62 @@
+# The Debian package in a bare Debian 12: installed with its dependencies, the first command of README, `man`, completion,
+# removed with nothing left.  Needs root, debootstrap, Debian's mirror and IPW_BARE_ROOT=1, because it takes minutes
+# (or IPW_BARE_ROOT=DIR, such a root to copy):
+#
+#     IPW_BARE_ROOT=1 ctest --preset dev -R e2e.bare_root
+. "$(dirname "$0")/lib.sh"
+[ -n "${IPW_BARE_ROOT-}" ] || skip "IPW_BARE_ROOT=1 installs a Debian of 300 MB into a folder, for some minutes"
+[ "$(id -u)" -eq 0 ] || skip "only root can enter another root"
+for needed in debootstrap cpack dpkg-deb dpkg-shlibdeps; do
+    command -v $needed >/dev/null || skip "no $needed"
+done
+ROOT=$WORK/root
+
+step "a bare Debian"
+if [ -d "$IPW_BARE_ROOT/usr" ]; then
+    cp -a "$IPW_BARE_ROOT" "$ROOT" || fail "copy"
+else
+    mirror=$(sed -n 's,^\(URIs: \|deb \)\(http[^ ]*/debian/*\).*,\2,p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
+    debootstrap --variant=minbase bookworm "$ROOT" ${mirror:-http://deb.debian.org/debian} >out 2>&1 || fail "debootstrap"
+fi
+# In a mount namespace of its own, so that no /proc is left there.
+inside() {
+    unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$ROOT" \
+        /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"
+}
+files() { (cd "$ROOT" && find etc usr opt srv root home bin sbin lib var/lib ! -path 'var/lib/apt/*' ! -path 'var/lib/dpkg/*' | sort); }
+
+step "the package, in the way of its user"
+(cd "$IPW_BINARY_DIR" && cpack -G DEB -B "$WORK/made" >"$WORK/out" 2>&1) || fail "cpack"
+cp made/*.deb "$ROOT/tmp/ipw-agent.deb"
+inside apt-get update >out 2>&1 || fail "apt-get update"
+inside apt-get install -y --no-install-recommends man-db bash-completion >out 2>&1 || fail "man and completion"
+# What the package brings along stays; what it is itself must go.
+inside apt-get install -y --no-install-recommends /tmp/ipw-agent.deb >out 2>&1 || fail "install"
+inside dpkg -s ipw-agent >out || fail "dpkg -s"
+check_out "Status: install ok installed"
+
+step "the first command of README"
+inside ipw-agent run react --dataset gaia --limit 3 --model demo -o /tmp/run >out 2>err || fail "run"
+check_out "accuracy"
+inside ipw-agent validate /tmp/run >out 2>err || fail "validate"
+echo '-- edited' >>"$ROOT/usr/share/ipw-agent/agents/react.lua"
+inside ipw-agent run react --dataset gaia --limit 1 --model demo -o /tmp/edited >out 2>err || fail "run of the edited copy"
+assert_json "$ROOT/tmp/edited/manifest.json" 'd["config"]["agent_file"] == "/usr/share/ipw-agent/agents/react.lua"'
+
+step "man and completion"
+inside man -P cat ipw-agent-run >out 2>err || fail "man"
+check_out "--max-turns"
+inside bash -c '. /usr/share/bash-completion/bash_completion
+    _completion_loader ipw-agent
+    COMP_WORDS=(ipw-agent run --max-tu) COMP_CWORD=2
+    _ipw_agent
+    echo "${COMPREPLY[*]}"' >out 2>err || fail "completion"
+check_out "--max-turns"
+
+step "removed with nothing left"
+inside apt-get purge -y ipw-agent >out 2>&1 || fail "purge"
+files >left
+grep ipw-agent left && fail "files of the package are left"
+assert_lacks "$ROOT/var/lib/dpkg/status" "Package: ipw-agent"
+rm -rf "$ROOT" # end_test looks at every run below
+end_test
