@@ -85,8 +85,8 @@ int ipw_cmd_merge(int argc, char **argv)
         .usage = "merge NAME.shards [-o NAME] [--partial]",
         .about =
             "Merge the shards of a run (run --shard) into one run folder. Energy is computed\n"
-            "anew: a device that several shards shared is counted once, and a query is charged\n"
-            "only for devices that its shard read.",
+            "anew: a device that several shards shared is counted once, and a query pays only\n"
+            "for devices that its shard read.",
         .options = options,
         .more = "Merging again replaces an earlier merge; the shards are only read.\n"
                 "Exit status: 0 merged, 1 failed, 2 wrong usage, 3 the shards are not of one run,\n"

@@ -78,7 +78,7 @@ int ipw_cmd_meter(int argc, char **argv)
     /* clang-format on */
     static const struct ipw_command command = {
         .name = "meter",
-        .usage = "meter RUN --log FILE [--column NAME] [--offset SECONDS|auto] [--book]",
+        .usage = "meter RUN --log FILE [--column NAME] [--offset S|auto] [--book]",
         .about = "Compute the energy of a saved run from a power meter's log\n"
                  "(docs/power-meter.md).",
         .options = options,
