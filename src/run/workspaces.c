@@ -29,26 +29,35 @@ const char *ipw_workspaces_root(void)
     return tmp && tmp[0] == '/' ? tmp : "/tmp";
 }
 
+/* The mark gets its name when it is locked: a process that sweeps takes an unlocked mark for that of
+ * a process that ended. */
+static int put_mark(const char *folder)
+{
+    char *early = ipw_asprintf("%s/" OWNER ".new", folder);
+    char *mark = ipw_asprintf("%s/" OWNER, folder);
+    int fd = open(early, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || rename(early, mark) < 0)
+        ipw_log(IPW_LOG_DEBUG, "%s: cannot be locked: %s", mark, strerror(errno));
+    free(early);
+    free(mark);
+    return fd;
+}
+
 int ipw_workspaces_make(struct ipw_workspaces *w, struct ipw_err *err)
 {
-    char *path = ipw_asprintf("%s/" PREFIX "XXXXXX", ipw_workspaces_root()), *owner;
-    int rc = 0;
+    char *path;
+    int rc;
 
-    if (w->path) {
-        free(path);
-        return 0;
-    }
+    if (w->path) return 0;
+    path = ipw_asprintf("%s/" PREFIX "XXXXXX", ipw_workspaces_root());
     if (!mkdtemp(path)) {
         rc = ipw_fail_errno(err, errno, "%s: cannot make a folder for workspaces", path);
         free(path);
         return rc;
     }
-    owner = ipw_asprintf("%s/" OWNER, path);
-    w->owner = open(owner, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (w->owner < 0 || flock(w->owner, LOCK_EX | LOCK_NB) < 0)
-        ipw_log(IPW_LOG_DEBUG, "%s: cannot be locked: %s", owner, strerror(errno));
+    w->owner = put_mark(path);
     w->path = path;
-    free(owner);
     return 0;
 }
 

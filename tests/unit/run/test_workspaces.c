@@ -151,9 +151,35 @@ static void not_of_children(void **state)
     close(started[1]);
 }
 
+/* Another run sweeps all the time: what is being made is not taken for a dead process's. */
+static void being_made(void **state)
+{
+    pid_t sweeper = fork();
+    int gone = 0;
+
+    (void)state;
+    if (sweeper == 0) {
+        for (;;) {
+            struct ipw_workspaces_left left;
+
+            ipw_workspaces_left(&left, true);
+        }
+    }
+    for (int i = 0; i < 2000; i++) {
+        struct ipw_workspaces w = IPW_WORKSPACES_NONE;
+
+        if (ipw_workspaces_make(&w, NULL) || !is_there(w.path)) gone++;
+        ipw_workspaces_remove(&w);
+    }
+    kill(sweeper, SIGKILL);
+    waitpid(sweeper, NULL, 0);
+    assert_int_equal(gone, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sweeps), cmocka_unit_test(not_of_children)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sweeps), cmocka_unit_test(not_of_children),
+                                       cmocka_unit_test(being_made)};
 
     return cmocka_run_group_tests(tests, enter, leave_temp_folder);
 }
