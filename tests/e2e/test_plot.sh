@@ -46,7 +46,7 @@ queries = [json.loads(l) for l in open("one/traces.jsonl")]
 labels = [int(n) for n in re.findall(r"set label '(\d+)(?: [✓✗!][^']*)?' at first", timeline)]
 assert labels and len(set(labels)) == len(labels) and set(labels) <= set(range(1, len(queries) + 1)), labels
 # every point of the scatter has the bounds of its joules
-rows = re.findall(r"\$data(\d+) using 1:2:3:4 with yerrorbars", open("scatter.gp").read())
+rows = re.findall(r"\$data(\d+) using 1:3:\(0\):\(\$4-\$3\) with vectors heads", open("scatter.gp").read())
 blocks = dict(re.findall(r"\$data(\d+) << EOD\n(.*?)\nEOD", open("scatter.gp").read(), re.S))
 whiskers = sorted(tuple(float(x) for x in l.split()[1:]) for n in rows for l in blocks[n].split("\n"))
 def bounds(q): return tuple(sum(q["energy"][d][k] for d in ("cpu", "dram")) for k in ("joules", "lo", "hi"))

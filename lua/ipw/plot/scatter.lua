@@ -3,6 +3,9 @@ local figure = require "ipw.figure"
 local runs   = require "ipw.runs"
 local stats  = require "ipw.stats"
 
+-- Arrows with flat heads: gnuplot's own error bars clear a circle around each point, which hides short whiskers.
+local WHISKER = '%s using 1:3:(0):($4-$3) with vectors heads size graph 0.012,90 nofilled lw 0.6 lc rgb "%s"'
+
 --- Whether a point of the group has bounds: a figure without them has no whisker.
 local function bounded(group)
   for _, point in ipairs(group) do
@@ -63,8 +66,7 @@ return {
         if #group > 0 then
           local data, colour = f:data(group, 4), k == 1 and figure.colours.ink or figure.colours.bad
           if bounded(group) then
-            plots[#plots + 1] = ('%s using 1:2:3:4 with yerrorbars pt -1 ps 0.4 lw 0.6 lc rgb "%s"'):format(data,
-              colour)
+            plots[#plots + 1] = WHISKER:format(data, colour)
           end
           plots[#plots + 1] = ('%s using 1:2 with points pt %d ps 0.5 lc rgb "%s"'):format(data,
             k == 1 and 7 or k == 2 and 6 or 2, colour)
