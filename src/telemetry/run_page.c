@@ -1,10 +1,12 @@
 #include "telemetry/run_page.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/exchange.h"
 #include "base/mem.h"
 #include "json/write.h"
@@ -12,15 +14,19 @@
 #include "script/embedded.h"
 
 enum { NAME_BYTES = 400, NONCE_BYTES = 16 };
+/* An open page asks twice a second, one in the background once. */
+#define READER_GONE_NS (3 * IPW_NS_PER_S)
 
 struct figures {
     char agent[NAME_BYTES], model[NAME_BYTES], dataset[NAME_BYTES], folder[NAME_BYTES];
     struct ipw_progress_state state;
+    bool ended;
 };
 
 struct ipw_run_page {
     struct figures now, copies[IPW_EXCHANGE_COPIES];
     struct ipw_exchange exchange;
+    _Atomic int64_t asked_ns;        /* when the figures were last asked for, or 0 */
     char nonce[2 * NONCE_BYTES + 1]; /* of the page's own style and script */
 };
 
@@ -61,6 +67,19 @@ void ipw_run_page_progress(struct ipw_run_page *p, const struct ipw_progress_sta
     publish(p);
 }
 
+void ipw_run_page_ended(struct ipw_run_page *p)
+{
+    p->now.ended = true;
+    publish(p);
+}
+
+bool ipw_run_page_is_read(struct ipw_run_page *p)
+{
+    int64_t asked_ns = atomic_load(&p->asked_ns);
+
+    return asked_ns && ipw_now_ns() - asked_ns < READER_GONE_NS;
+}
+
 /* ---- the listener's thread ---- */
 
 void ipw_run_page_json(struct ipw_buf *out, void *page)
@@ -69,10 +88,12 @@ void ipw_run_page_json(struct ipw_buf *out, void *page)
     const struct figures *f = &p->copies[ipw_exchange_newest(&p->exchange)];
     struct ipw_jw w;
 
+    atomic_store(&p->asked_ns, ipw_now_ns());
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     ipw_jw_kstr(&w, "agent", f->agent);
     ipw_jw_kstr(&w, "dataset", f->dataset);
+    ipw_jw_kbool(&w, "ended", f->ended);
     ipw_jw_kstr(&w, "folder", f->folder);
     ipw_jw_kstr(&w, "model", f->model);
     ipw_jw_key(&w, "progress");

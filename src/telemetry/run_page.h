@@ -6,6 +6,8 @@
 #ifndef IPW_TELEMETRY_RUN_PAGE_H
 #define IPW_TELEMETRY_RUN_PAGE_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "run/observer.h"
 
@@ -16,6 +18,10 @@ void ipw_run_page_free(struct ipw_run_page *p); /* NULL is fine */
 /* The run's thread. */
 void ipw_run_page_begun(struct ipw_run_page *p, const struct ipw_observed_run *run);
 void ipw_run_page_progress(struct ipw_run_page *p, const struct ipw_progress_state *state);
+/* The figures are final. */
+void ipw_run_page_ended(struct ipw_run_page *p);
+/* Somebody asked for the figures in the last seconds. */
+bool ipw_run_page_is_read(struct ipw_run_page *p);
 /* One other thread; `page` is a struct ipw_run_page. */
 void ipw_run_page_html(struct ipw_buf *out, void *page);
 void ipw_run_page_json(struct ipw_buf *out, void *page);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -126,10 +127,21 @@ struct ipw_observer *ipw_run_watch_observer(struct ipw_run_watch *w)
     return w ? &w->observer : NULL;
 }
 
+/* An open page asks for the figures about twice a second: it gets the last ones before the program
+ * ends. */
+static void show_end(struct ipw_run_page *page)
+{
+    const struct timespec a_second = {.tv_sec = 1};
+
+    if (ipw_run_page_is_read(page)) nanosleep(&a_second, NULL); /* a signal ends it */
+}
+
 void ipw_run_watch_close(struct ipw_run_watch *w)
 {
     if (!w) return;
+    if (w->page) ipw_run_page_ended(w->page);
     ipw_run_exporter_finish(&w->exporter);
+    if (w->page) show_end(w->page);
     ipw_listener_close(w->listener);
     ipw_run_metrics_free(w->metrics);
     ipw_run_page_free(w->page);

@@ -64,7 +64,9 @@ const filter = value => page.eval(`{const f = document.getElementById("filter");
 await filter("q-01");
 assert.equal((await column(1)).length, 10);
 await filter("calcul");
-assert.equal(await page.eval("document.getElementById('range').innerText"), "1\u201325 of 30");
+assert.equal(await page.eval("document.getElementById('range').innerText"), "1\u201325 of 29 (of 30)");
+await filter("OVEN IS");
+assert.deepEqual((await column(1)).map(id => id.split(" ")[0]), ["q-011"], "an error's text");
 await filter("no such query");
 assert.equal((await column(1)).length, 0);
 await filter("");
@@ -83,6 +85,18 @@ await page.key("Enter");
 const fall = await page.eval("document.querySelector('tr.open svg.fall').textContent");
 for (const words of ["turn 1", "turn 2", "attempt 1, 503", "waiting to retry", "prefill", "decode", "calculator"]) assert.ok(fall.includes(words), words);
 assert.equal(await page.eval("document.querySelectorAll('.fall [fill=\"url(#hatch)\"]').length >= 1"), true);
+
+// ---- the conversation: tokens and joules of each block in its margin are those of the waterfall ----
+const margin = await page.eval(`[...document.querySelectorAll(".talk > div")].map(block => [...block.querySelectorAll("span")].map(s => s.textContent))`);
+const spans = await page.eval("(i => report.runs[0].spans(i)[1][1])(report.runs[0].columns.ids.indexOf('q-007'))");
+const joulesOf = (kind, turn) => page.eval(`report.metered(...${JSON.stringify(spans.find(s => s[0] === kind && s[1] === turn).slice(4, 8))})[0]`);
+const notesOf = what => margin.find(list => list[0] === what).slice(1);
+const [prompt, called, result, answer] = ["turn 1 \u00B7 user", "turn 1 \u00B7 call of calculator", "turn 1 \u00B7 result of calculator", "turn 2 \u00B7 reply"].map(notesOf);
+for (const [notes, ...wanted] of [[prompt, "400 tokens in", await joulesOf(1, 0)], [called, "9 tokens out", await joulesOf(2, 0)],
+  [result, await joulesOf(3, 0)], [answer, "600 tokens in", await joulesOf(1, 1), "17 tokens out", await joulesOf(2, 1)]]) {
+  assert.ok(notes.length === wanted.length && wanted.every((words, k) => notes[k].startsWith(words)), `${notes} is not ${wanted}`);
+  assert.ok(notes.every(note => / (J|tokens in|tokens out)$/.test(note)), notes);
+}
 
 // ---- hostile texts are text, also a million characters in one line ----
 await page.eval("report.runs[0].table.open(report.runs[0].columns.ids.findIndex(id => id.startsWith('q-004')))");

@@ -6,7 +6,7 @@
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
 export IPW_POWERCAP_ROOT="$WORK/tree"
-expect_exit 0 agent run react --dataset gaia-sample --model demo --sample-interval 5ms --concurrency 2 -o one -q
+expect_exit 0 agent run react --dataset gaia-sample --model demo --sample-interval 5ms --concurrency 2 --baseline 300ms -o one -q
 expect_exit 0 agent run react --dataset gaia-sample --model demo --sample-interval 5ms --seed 2 -o two -q
 
 step "scripts with their data, without gnuplot"
@@ -36,6 +36,23 @@ assert len(stacks) == 2
 rows = [[float(x) for x in line.split()] for line in stacks[-1][1].split("\n")]
 known = [row[2] for row in rows if row[2] == row[2]]
 assert known and all(row[2] >= row[1] or row[2] != row[2] for row in rows), rows
+# the idle line is the baseline's; the lanes' labels begin with the numbers of the queries, whose ids are long
+timeline = open("timeline.gp").read()
+idle = sum(s["baseline"]["domains"][d]["before_w"] for d in ("cpu", "dram"))
+line = re.search(r"set arrow from graph 0, first (\S+) to graph 1, first (\S+) nohead lw 0.8 dt 2", timeline)
+assert line and abs(float(line[1]) - idle) < 1e-6 * idle and line[1] == line[2], (line, idle)
+assert f"set label 'idle {idle:.3g} W'" in timeline
+queries = [json.loads(l) for l in open("one/traces.jsonl")]
+labels = [int(n) for n in re.findall(r"set label '(\d+)(?: [✓✗!][^']*)?' at first", timeline)]
+assert labels and len(set(labels)) == len(labels) and set(labels) <= set(range(1, len(queries) + 1)), labels
+# every point of the scatter has the bounds of its joules
+rows = re.findall(r"\$data(\d+) using 1:3:\(0\):\(\$4-\$3\) with vectors heads", open("scatter.gp").read())
+blocks = dict(re.findall(r"\$data(\d+) << EOD\n(.*?)\nEOD", open("scatter.gp").read(), re.S))
+whiskers = sorted(tuple(float(x) for x in l.split()[1:]) for n in rows for l in blocks[n].split("\n"))
+def bounds(q): return tuple(sum(q["energy"][d][k] for d in ("cpu", "dram")) for k in ("joules", "lo", "hi"))
+wanted = sorted(bounds(q) for q in queries if all(q["energy"][d]["joules"] is not None for d in ("cpu", "dram")))
+assert len(whiskers) == 2 * len(wanted), (len(whiskers), len(wanted))
+assert all(abs(a - b) <= 1e-6 * max(1, b) for w, q in zip(whiskers[::2], wanted) for a, b in zip(w, q)), whiskers
 PY
 
 step "the user's own"

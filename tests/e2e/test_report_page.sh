@@ -31,6 +31,12 @@ when Question 7?
 status 503
 json {"error":"busy"}
 ---
+when Question 11?
+always
+delay 200
+status 400
+json {"error":"the oven is too cold"}
+---
 unless "role":"tool"
 always
 delay 150

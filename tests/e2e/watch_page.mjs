@@ -39,5 +39,9 @@ if (process.env.IPW_PICTURES) {
 assert.deepEqual([...new Set(page.requests)], [new URL("/live.json", address).href]);
 assert.deepEqual(page.errors, []);
 await fetch(`http://${gate}/open`);
-await until("the page tells the end", async () => /the run has ended/.test(await text("state")));
+await until("the page tells the end", async () => /run has ended/.test(await text("state")));
+assert.match(await text("state"), /^The run has ended after \d+ s\. Its files are in the folder run; ipw-agent report run shows the whole run\.$/);
+assert.equal(await text("done"), "5 of 5");
+assert.equal(await page.eval("document.getElementById('bar').style.width"), "100%");
+if (process.env.IPW_PICTURES) await page.picture(`${process.env.IPW_PICTURES}/ended-390.png`);
 await browser.close();

@@ -3,6 +3,17 @@ local figure = require "ipw.figure"
 local runs   = require "ipw.runs"
 local stats  = require "ipw.stats"
 
+-- Arrows with flat heads: gnuplot's own error bars clear a circle around each point, which hides short whiskers.
+local WHISKER = '%s using 1:3:(0):($4-$3) with vectors heads size graph 0.012,90 nofilled lw 0.6 lc rgb "%s"'
+
+--- Whether a point of the group has bounds: a figure without them has no whisker.
+local function bounded(group)
+  for _, point in ipairs(group) do
+    if point[3] and point[4] then return true end
+  end
+  return false
+end
+
 return {
   name = "scatter", about = "joules against generated and prompt tokens, with a line and its band",
   runs = { 1, 1 }, height = 2.1,
@@ -17,7 +28,10 @@ return {
     f:add("set multiplot layout 1,2 margins 0.17,0.95,0.23,0.95 spacing 0.08,0")
     f:put("set ylabel '%s per query' offset 1.6,0", joules and "joules" or "seconds")
     local highest = 0.0
-    for _, row in ipairs(run.rows) do highest = math.max(highest, y_of(row) or 0) end
+    for _, row in ipairs(run.rows) do
+      local value, _, hi = y_of(row)
+      highest = math.max(highest, hi or value or 0)
+    end
     f:put("set yrange [0:%.9g]", highest > 0 and highest * 1.1 or 1)
     f:put("set ytics %.9g", figure.step(highest > 0 and highest or 1, 4))
     for i, panel in ipairs { { "generated tokens", "output" }, { "prompt tokens", "input" } } do
@@ -28,7 +42,7 @@ return {
           x[#x + 1], y[#y + 1] = n, value
           most = math.max(most, n)
           local failed = row.resolved == nil or row.outcome ~= "answered"
-          table.insert(groups[row.resolved == 1 and 1 or failed and 3 or 2], { n, value, lo or value, hi or value })
+          table.insert(groups[row.resolved == 1 and 1 or failed and 3 or 2], { n, value, lo, hi })
         end
       end
       local plots, line = {}, stats.line(x, y)
@@ -50,8 +64,12 @@ return {
       end
       for k, group in ipairs(groups) do
         if #group > 0 then
-          plots[#plots + 1] = ('%s using 1:2 with points pt %d ps 0.5 lc rgb "%s"'):format(f:data(group, 4),
-            k == 1 and 7 or k == 2 and 6 or 2, k == 1 and figure.colours.ink or figure.colours.bad)
+          local data, colour = f:data(group, 4), k == 1 and figure.colours.ink or figure.colours.bad
+          if bounded(group) then
+            plots[#plots + 1] = WHISKER:format(data, colour)
+          end
+          plots[#plots + 1] = ('%s using 1:2 with points pt %d ps 0.5 lc rgb "%s"'):format(data,
+            k == 1 and 7 or k == 2 and 6 or 2, colour)
         end
       end
       f:put("set xlabel '%s' offset 0,0.4", panel[1])
@@ -61,6 +79,7 @@ return {
       f:add(#plots > 0 and "plot " .. table.concat(plots, ", ") or "plot NaN", "unset label")
     end
     f:add("unset multiplot")
-    f.caption = ("Dots right, circles wrong, crosses failed or not scored. %s."):format(table.concat(words, "; "))
+    f.caption = ("Dots right, circles wrong, crosses failed or not scored.%s %s."):format(
+      joules and " Whiskers are the bounds of the joules." or "", table.concat(words, "; "))
   end,
 }

@@ -1,6 +1,7 @@
 --- Power over time, and below it what each query in flight did.
 local export = require "ipw.export"
 local figure = require "ipw.figure"
+local numbers = require "ipw.report.numbers"
 local runs   = require "ipw.runs"
 local watts  = require "ipw.report.watts"
 
@@ -134,6 +135,23 @@ local function holes(f, top, known, n, place)
   end
 end
 
+--- Watts that the devices draw while no query is in flight, of the run's baseline; nil: not measured for each.
+local function idle_of(run, drawn)
+  local domains, sum = object(object(object(run.summary).baseline).domains), 0.0
+  for _, domain in ipairs(drawn) do
+    local w = number(object(domains[domain]).before_w)
+    sum = w and sum and sum + w
+  end
+  return #drawn > 0 and sum or nil
+end
+
+--- The idle line: dashed, its watts at the right edge; under the areas' names if these leave no room.
+local function draw_idle(f, idle, top)
+  f:put('set arrow from graph 0, first %.9g to graph 1, first %.9g nohead lw 0.8 dt 2 lc rgb "%s" front', idle, idle,
+    figure.colours.ink)
+  f:label(("idle %.3g W"):format(idle), "graph 0.01", ("first %.9g"):format(idle + top * 0.06), "left")
+end
+
 local function draw_power(f, run, from, to, origin)
   local n = math.max(2, math.min(160, math.floor((to - from) / 2e8)))
   local by, width = bins_of(run, from, to, n)
@@ -150,6 +168,8 @@ local function draw_power(f, run, from, to, origin)
     plots[#plots + 1] = ('%s using 1:3 with lines lw 1 lc rgb "%s"'):format(data, figure.colours[domain])
     for i = 1, n do highest = math.max(highest, tops[k][i] or 0) end
   end
+  local idle = idle_of(run, drawn)
+  highest = math.max(highest, idle or 0)
   local top = highest > 0 and highest * 1.08 or 1
   f:add("set ylabel 'power / W' offset 0.8,0", "set format x ''")
   f:put("set yrange [0:%.9g]", top)
@@ -159,9 +179,43 @@ local function draw_power(f, run, from, to, origin)
     name_areas(f, drawn, tops, n, top)
     holes(f, top, tops[#tops], n, place)
   end
+  if idle then draw_idle(f, idle, top) end
   f:add(#plots > 0 and "plot " .. table.concat(plots, ", ") or "plot NaN")
-  f:add("unset label", "unset object")
-  return drawn, width
+  f:add("unset label", "unset object", "unset arrow")
+  return drawn, width, idle
+end
+
+local MOST_LABELLED = 4 -- lanes; more leave a label no room
+local MOST_CHARACTERS = 6 -- of an id in a label; longer ids give way to the numbers of the queries
+
+--- The names of the queries in their labels: what tells their ids apart; if that is long, their numbers in the run.
+local function ids_of(queries)
+  local ids, longest = {}, 0
+  for i, one in ipairs(queries) do ids[i] = one.row.id end
+  ids = figure.short_names(ids, 64)
+  for _, id in ipairs(ids) do longest = math.max(longest, utf8.len(id) or #id) end
+  if longest <= MOST_CHARACTERS then return ids, false end
+  for i, one in ipairs(queries) do ids[i] = ("%d"):format(one.row.index + 1) end
+  return ids, true
+end
+
+--- Until when the lane of query i is free for its label: the next query there begins.
+local function until_next(queries, i, to)
+  for k = i + 1, #queries do
+    if queries[k].lane == queries[i].lane then return math.min(to, queries[k].row.kept.from) end
+  end
+  return to
+end
+
+--- The label of a query: its id, its mark, its joules; as much of it as fits in so many seconds.
+local function label_of(run, row, id, seconds, inches)
+  local mark = row.resolved == 1 and "\u{2713}" or row.resolved == 0 and "\u{2717}" or "!"
+  local j = runs.joules(row.energy, run.basis)
+  local texts = { id .. " " .. mark, id }
+  if j then table.insert(texts, 1, ("%s %s %s J"):format(id, mark, numbers.plain(j))) end
+  for _, text in ipairs(texts) do
+    if figure.text_units(text, 1, 1) * 1.1 <= inches * seconds then return text end
+  end
 end
 
 --- Each query in the lowest lane that is free.
@@ -191,9 +245,9 @@ return {
       return (a.kept and a.kept.from or 0) < (b.kept and b.kept.from or 0)
     end)
     local from, to, origin = window(run.rows, settings)
-    f:add("set multiplot", "set lmargin at screen 0.13", "set rmargin at screen 0.84", "set tmargin at screen 0.96",
+    f:add("set multiplot", "set lmargin at screen 0.16", "set rmargin at screen 0.82", "set tmargin at screen 0.96",
       "set bmargin at screen 0.52")
-    local named, width = draw_power(f, run, from, to, origin)
+    local named, width, idle = draw_power(f, run, from, to, origin)
     local queries, n = lanes_of(run.rows, from, to)
     f:add("set tmargin at screen 0.49", "set bmargin at screen 0.2", "set border 1", "unset ylabel", "unset ytics",
       "set grid noytics", "set format x '%g'", "set xlabel 'seconds since the first query' offset 0,0.4")
@@ -201,24 +255,37 @@ return {
     local colour = figure.part_colours(run)
     local function seconds(t) return (math.max(from, math.min(to, t)) - origin) / 1e9 end
     local shown = 0
-    for _, one in ipairs(queries) do
+    local labelled = n <= MOST_LABELLED
+    local above, below = labelled and 0.02 or -0.38, labelled and 0.42 or 0.38 -- of a lane's middle: where its bar is
+    local ids, numbered = ids_of(queries)
+    local inches = f.width * 0.66 / ((to - from) / 1e9) -- of a second
+    for i, one in ipairs(queries) do
       local kept, y = one.row.kept, one.lane
-      f:rect(seconds(kept.from), seconds(kept.to), y - 0.38, y + 0.38, figure.colours.agent)
+      f:rect(seconds(kept.from), seconds(kept.to), y + above, y + below, figure.colours.agent)
       for _, pass in ipairs { "tool", "lm", "decode", "prefill" } do
         for _, span in ipairs(kept.spans) do
           if span.part == pass and span.to > from and span.from < to and shown < 20000 then
-            f:rect(seconds(span.from), seconds(span.to), y - 0.38, y + 0.38, colour(span))
+            f:rect(seconds(span.from), seconds(span.to), y + above, y + below, colour(span))
             shown = shown + 1
           end
         end
       end
+      local ink = one.row.resolved == 1 and figure.colours.ink or figure.colours.bad
       f:put('set arrow from first %.9g, first %.9g to first %.9g, first %.9g nohead lw 1.2 lc rgb "%s" front',
-        seconds(kept.from), y - 0.48, seconds(kept.from), y + 0.48,
-        one.row.resolved == 1 and figure.colours.ink or figure.colours.bad)
+        seconds(kept.from), y - 0.48, seconds(kept.from), y + 0.48, ink)
+      local room = seconds(until_next(queries, i, to)) - seconds(kept.from)
+      local text = labelled and label_of(run, one.row, ids[i], room, inches)
+      if text then
+        f:label(text, ("first %.9g"):format(seconds(kept.from)), ("first %.9g"):format(y - 0.25), "left", ink,
+          "offset 0.2,0")
+      end
     end
     f:add("plot NaN notitle", "unset multiplot")
     f.caption = ("Mean power of %s in bins of %.3g s over %d queries: dark blue prefill, light blue decode, orange " ..
-      "tools, pink the agent; a red tick begins a query that is not right. Dotted: no readings."):format(
-      #named > 0 and table.concat(named, ", ") or "no device (not measured)", width / 1e9, #queries)
+      "tools, pink the agent; a red tick begins a query that is not right.%s Dotted: no readings.%s"):format(
+      #named > 0 and table.concat(named, ", ") or "no device (not measured)", width / 1e9, #queries,
+      labelled and (" Labels: %s, right (\u{2713}) or not, joules, as far as they fit."):format(
+        numbered and "number of the query in the run" or "the query\u{2019}s id without what all ids share") or "",
+      idle and (" Dashed: idle, %.3g W before the run."):format(idle) or "")
   end,
 }

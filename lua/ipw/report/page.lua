@@ -15,8 +15,15 @@ local watts = require "ipw.report.watts"
 local page = {}
 
 local MAX_SPANS = 20 * 1024 * 1024 -- of JSON, of all runs; above, only some queries keep theirs
+local MAX_ERROR = 1000 -- characters of an error's text that the filter of the queries looks in
 local SECTIONS = { "energy", "power", "queries", "spread", "tokens" }
 local SCRIPTS = { "page", "table", "waterfall", "power", "runs" } -- runs is the last: it uses the others
+
+--- A text of at most so many characters.
+local function short(text, most)
+  if (utf8.len(text) or #text) <= most then return text end
+  return text:sub(1, (utf8.offset(text, most) or most + 1) - 1) .. "\u{2026}"
+end
 
 local function embedded(path)
   local text, why = script.source("builtin:" .. path)
@@ -188,6 +195,7 @@ local function data(run, options, max_spans)
   local members = {
     member("ids", json.encode(ids)), member("mark", ints(marks)),
     member("outcome", column(run, function(q) return name(queries.outcome(q)) end)),
+    member("error", column(run, function(q) return q.error and name(short(q.error, MAX_ERROR)) end)),
     member("turns", column(run, function(q) return q.turns end)), member("tools",
       column(run, function(q) return q.tools end)),
     member("tokens_in", column(run, function(q) return q.tokens_in end)),
@@ -249,12 +257,6 @@ end
 local HATCH = '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="5" ' ..
   'height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-line" width="1.8" ' ..
   'height="5"/></pattern></defs></svg>'
-
---- A text of at most so many characters.
-local function short(text, most)
-  if (utf8.len(text) or #text) <= most then return text end
-  return text:sub(1, (utf8.offset(text, most) or most + 1) - 1) .. "\u{2026}"
-end
 
 --- Several runs: how they differ, then each of them, folded; the first is unfolded.
 local function add_runs(body, data_of, runs, sections, link)

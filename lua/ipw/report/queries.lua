@@ -231,11 +231,14 @@ local function csv(run)
   return html.csv("queries", CSV, rows)
 end
 
+local FILTERS = '<div class="filters js"><input type="search" %id% placeholder="Filter by id, tool, %more%" ' ..
+  'aria-label="Filter the queries by id, tool, %more%"><span class="chips">%chips%</span>' ..
+  '<button type="button" class="chip" %part% hidden></button></div>'
+
+--- Errors' texts are on the page with --with-content only.
 local function filters(run)
-  return html.fill('<div class="filters js"><input type="search" %id% placeholder="Filter by id, tool, outcome" ' ..
-    'aria-label="Filter the queries by id, tool or outcome"><span class="chips">%chips%</span>' ..
-    '<button type="button" class="chip" %part% hidden></button></div>',
-    { id = html.id "filter", part = html.id "part-filter", chips = chips(run) })
+  return html.fill(FILTERS, { id = html.id "filter", part = html.id "part-filter", chips = chips(run),
+                              more = run.content and "outcome, error" or "outcome" })
 end
 
 local function pager(run)

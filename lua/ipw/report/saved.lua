@@ -46,6 +46,7 @@ local function take(run, query)
   if q.energy.joules then run.known_joules, run.known = run.known_joules + q.energy.joules, run.known + 1 end
   q.detail = detail.encode(query, run)
   q.content = run.content and detail.content(query) or nil
+  q.error = run.content and type(query.error) == "string" and query.error or nil
   run.queries[#run.queries + 1] = q
   booking.keep(run, q, query)
 end

@@ -28,6 +28,7 @@ report.table = run => {
     if (!state.text) return true;
     const text = state.text.toLowerCase();
     return c.ids[i].toLowerCase().includes(text) || c.names[c.outcome[i]].toLowerCase().includes(text) ||
+      c.error[i] !== null && c.names[c.error[i]].toLowerCase().includes(text) ||
       partsOf(i).some(part => part.key.startsWith("tool ") && part.name.toLowerCase().includes(text));
   }
   function arrange() {

@@ -140,17 +140,50 @@ report.waterfall = run => {
     return node;
   }
 
+  const joulesText = figure => figure[0] === null ? report.DASH + " J" : figureText({ figure }, false) + " J";
+  const measured = c.mj.some(mj => mj !== null);
+  const tokensText = (n, what) => n === null ? [] : [`${at(n, 0)} ${what}`];
+
+  // What stands in the margin of each block: of a turn the prompt as a whole and what was generated, each once and
+  // with the joules of its phase, at the blocks where they are read; of a tool what was held while it ran.
+  function margins(i, blocks) {
+    const notes = blocks.map(() => []), encoded = run.spans(i);
+    if (encoded === null) return notes;
+    const [turns, spans] = encoded[1], used = new Set();
+    const take = (t, kind, name) => {
+      const k = spans.findIndex((span, k) => !used.has(k) && span[0] === kind && span[1] === t &&
+        (name === undefined || c.names[span[8]] === name));
+      used.add(k);
+      return k < 0 || !measured && spans[k][4] === null ? [] : [joulesText(spans[k].slice(4, 8))];
+    };
+    const isOutput = who => who === "reasoning" || who === "reply" || who.startsWith("call of ");
+    turns.forEach((turn, t) => {
+      const mine = blocks.flatMap(([of], k) => of === t + 1 ? [k] : []);
+      const first = mine.find(k => isOutput(blocks[k][1]));
+      const prompts = mine.filter(k => ["system", "user", "developer"].includes(blocks[k][1]) && (first === undefined || k < first));
+      const prompt = prompts.length ? prompts.at(-1) : first;
+      if (prompt !== undefined) notes[prompt].push(...tokensText(turn[2], "tokens in"), ...take(t, PREFILL));
+      if (first !== undefined) notes[first].push(...tokensText(turn[3], "tokens out"), ...take(t, DECODE));
+      for (const k of mine) if (blocks[k][1].startsWith("result of ")) notes[k].push(...take(t, TOOL, blocks[k][1].slice(10)));
+    });
+    return notes;
+  }
+
   // The conversation, as text and nothing else; long blocks are folded.
   function talk(i) {
-    const box = element("div", { className: "talk" });
-    for (const [turn, who, text] of run.texts(i)) {
+    const box = element("div", { className: "talk" }), blocks = run.texts(i), notes = margins(i, blocks);
+    if (notes.some(list => list.length)) box.append(element("p", { className: "muted", textContent: "In the margin: tokens in are the whole " +
+      "prompt of a turn, with the joules of its prefill; tokens out have those of decoding; a tool\u2019s result has those held while it ran." }));
+    for (const [k, [turn, who, text]] of blocks.entries()) {
       const pre = element("pre", { dir: "auto", textContent: text });
       const side = element("div", {}, element("span", { className: "muted", textContent: `turn ${turn} \u00B7 ${who}` }));
+      for (const note of notes[k]) side.append(element("span", { className: "note", textContent: note }));
       if (text.split("\n", 13).length > 12 || text.length > 1200) {
         const more = element("button", { type: "button", className: "tool", textContent: "Show all" });
         pre.classList.add("folded");
         more.addEventListener("click", () => { more.textContent = pre.classList.toggle("folded") ? "Show all" : "Fold"; });
-        side.append(element("br"), more);
+        if (!notes[k].length) side.append(element("br"));
+        side.append(more);
       }
       box.append(element("div", {}, side, pre));
     }
