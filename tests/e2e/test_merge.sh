@@ -151,7 +151,12 @@ check_err "gap.shards: 2 of 3 shards are there"
 expect_exit 0 agent merge gap.shards --partial
 match_err "[0-9]+ queries are missing"
 check_err "0-of-3: is not there"
-assert_json gap/summary.json "d['status'] == 'interrupted'"
+assert_json gap/summary.json "d['status'] == 'interrupted' and 'partial merge: 2 of 3 shards' in d['note']"
+assert_json gap/manifest.json "d['merge']['absent'] == ['0-of-3'] and not d['merge']['left_out'] and d['merge']['missing'] == 48 - sum(s['queries'] for s in d['merge']['shards']) > 0"
+expect_exit 0 agent report gap --markdown
+check_words "a partial merge: 2 of 3 shards"
+expect_exit 0 agent replay gap --mode hermetic --output gap.again
+assert_json gap.again/summary.json "'the saved run is a partial merge' in d['note']"
 sed -i 's/"version":"[0-9.]*"/"version":"9.9"/' gap.shards/1-of-3/manifest.json
 expect_exit 3 agent merge gap.shards
 check_err "1-of-3: was written by ipw-agent 9.9"
@@ -164,6 +169,7 @@ check_err "left out: 3-of-3: was killed"
 cp -r cut.shards/1-of-3/. gap.shards/3-of-3
 head -c 5000 cut.shards/1-of-3/events.jsonl >gap.shards/3-of-3/events.jsonl
 expect_exit 0 agent merge gap.shards --partial
+assert_json gap/manifest.json "[l['shard'] for l in d['merge']['left_out']] == ['1-of-3', '3-of-3'] and 'is torn' in d['merge']['left_out'][1]['text'] and d['merge']['absent'] == ['0-of-3']"
 check_err "left out: 3-of-3: gap.shards/3-of-3/events.jsonl: its last line is torn"
 damaged gap.shards/3-of-3
 
