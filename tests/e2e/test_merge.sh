@@ -122,15 +122,6 @@ assert_json dead/attempts.jsonl "len(d) >= 1 and all(t['superseded'] == 'cut' fo
 assert_json dead/summary.json "all(d['ledger'][k]['balanced'] and d['ledger'][k]['wasted_j'] > 0 for k in ('cpu', 'gpu'))"
 truth books dead
 
-step "a merge that is killed starts again without harm"
-for ms in 0.005 0.01 0.02 0.04 0.08; do
-    timeout -s KILL $ms "$IPW_AGENT" merge dead.shards --output often >/dev/null 2>&1
-    [ ! -e often ] || expect_exit 0 agent validate often
-done
-expect_exit 0 agent merge dead.shards --output often
-[ ! -e often.merging ] || fail "often.merging is left"
-cmp -s often/traces.jsonl dead/traces.jsonl || fail "a second merge gives other lines"
-
 step "other hosts: their joules add"
 cp -r cut.shards far.shards
 sed -i 's/"boot_id":"[^"]*"/"boot_id":"another"/g' far.shards/2-of-3/manifest.json
