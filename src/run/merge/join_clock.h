@@ -12,9 +12,9 @@
 #include "trace/event.h"
 
 /* Events tell of instants before their own: of a first token, for example, when it has been read.
- * A run gets its readings later than that.  So they wait here, too: else steps would be closed
- * before all of their phases are known. */
-#define IPW_JOIN_ROWS_WAIT_NS (100 * IPW_NS_PER_MS)
+ * A run gets its readings some milliseconds late.  So they wait here as long: else steps would be
+ * closed before all of their phases are known, or when too much is. */
+#define IPW_JOIN_ROWS_WAIT_NS (5 * IPW_NS_PER_MS)
 
 void ipw_join_move_event(struct ipw_event *e, int64_t ahead_ns);
 /* Adds the moved instants of an event's line, or of a note's data. */
