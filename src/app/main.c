@@ -150,6 +150,15 @@ static void hold_standard_places(void)
     }
 }
 
+/* The reason of a failure is known only of the flush that failed, so most output must fit into the
+ * buffer until the last one.  On a terminal lines are shown as they come. */
+static void widen_output(void)
+{
+    static char buffer[64 * 1024];
+
+    if (!isatty(STDOUT_FILENO)) setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+}
+
 /* Most output is written at the last flush.  If that fails, the command has failed, except for a
  * reader that has closed the pipe (`| head`). */
 static int delivered(int code)
@@ -171,6 +180,7 @@ int main(int argc, char **argv)
     size_t n_names = 0;
 
     hold_standard_places();
+    widen_output();
     if (!name) {
         help(stderr);
         return IPW_EXIT_USAGE;

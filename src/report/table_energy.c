@@ -203,22 +203,27 @@ static void put_of_that(struct ipw_table_block *b)
     ipw_table_line(b, "of that");
 }
 
-/* What the queries did with it. */
+static double part_j(const struct ipw_summary *s, enum ipw_part_kind kind, int domain)
+{
+    double j = 0;
+
+    for (size_t i = 0; i < s->n_parts; i++)
+        if (s->parts[i].kind == kind && s->parts[i].j[domain] > 0) j += s->parts[i].j[domain];
+    return j;
+}
+
+/* What the queries did with it.  Tools have rows of their own, by name: table_tools.c. */
 static void put_spent(struct ipw_table_block *b)
 {
     int d = ipw_table_account_domain(&b->t);
     char number[32];
 
     for (int kind = 0; d >= 0 && kind < IPW_PART_KINDS; kind++) {
-        for (size_t i = 0; i < b->s->n_parts; i++) {
-            const struct ipw_summary_part *part = &b->s->parts[i];
-            const char *name = part->name ? part->name : ipw_words_part(part->kind);
+        double j = part_j(b->s, (enum ipw_part_kind)kind, d);
 
-            if (part->kind != (enum ipw_part_kind)kind || !(part->j[d] > 0)) continue;
-            if (b->text.len) ipw_buf_adds(&b->text, ", ");
-            ipw_text_printable(&b->text, name, strlen(name), 24);
-            ipw_buf_addf(&b->text, " %s", ipw_table_joules(number, part->j[d]));
-        }
+        if (!(j > 0)) continue;
+        ipw_buf_addf(&b->text, "%s%s %s", b->text.len ? ", " : "",
+                     ipw_words_part((enum ipw_part_kind)kind), ipw_table_joules(number, j));
     }
     if (b->text.len) ipw_buf_addf(&b->text, " (%s)", ipw_words_domain((enum ipw_domain)d));
     ipw_table_line(b, "spent in");

@@ -14,7 +14,7 @@ const char *ipw_words_domain(enum ipw_domain domain)
 const char *ipw_words_part(enum ipw_part_kind kind)
 {
     static const char *const names[IPW_PART_KINDS] = {"prefill", "decode",  "other model time",
-                                                      "a tool",  "waiting", "the agent"};
+                                                      "tools",   "waiting", "the agent"};
 
     return names[kind];
 }

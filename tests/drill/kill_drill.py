@@ -161,11 +161,11 @@ class Run:
         ends = [e for e in events if e["event"] == "lm_inference_end"]
         for what in ("input_tokens", "output_tokens"):
             seen = sum(e[what] or 0 for e in ends)
-            kept = sum(turn[what] or 0 for t in traces + attempts for turn in t["turns"])
+            kept = sum(turn.get(what) or 0 for t in traces + attempts for turn in t["turns"])
             if seen != kept:
                 fail("%s: %s of finished turns: %d seen, %d kept" % (path, what, seen, kept))
         done = sum(e["outcome"] == "ok" for e in ends)
-        spans = sum(s["kind"] == "lm" and s["outcome"] == "ok" for t in traces + attempts for turn in t["turns"]
+        spans = sum(s["kind"] == "lm" and s.get("outcome") == "ok" for t in traces + attempts for turn in t["turns"]
                     for s in turn["spans"])
         if done != spans:
             fail("%s: %d turns finished, %d kept" % (path, done, spans))

@@ -12,7 +12,7 @@
 . "$(dirname "$0")/lib.sh"
 
 npm_reached || skip "npm is not installed, or its registry cannot be reached"
-timeout 120 npm install --prefix npm --no-audit --no-fund --silent @modelcontextprotocol/conformance@0.2.0-alpha.12 \
+timeout 30 npm install --prefix npm --no-audit --no-fund --silent @modelcontextprotocol/conformance@0.2.0-alpha.12 \
     >npm.log 2>&1 || skip "npm could not fetch the suite: $(tail -1 npm.log)"
 
 # The suite takes globSync from Node 22 for a command that is not used here; Debian has an older Node.

@@ -4,7 +4,7 @@
 
 npm_reached || skip "npm is not installed, or its registry cannot be reached"
 P=@modelcontextprotocol
-timeout 60 npm install --prefix npm --no-audit --no-fund --silent $P/server-everything@2026.8.31 \
+timeout 30 npm install --prefix npm --no-audit --no-fund --silent $P/server-everything@2026.8.31 \
     $P/server-filesystem@2026.8.31 $P/server-memory@2026.8.31 >npm.log 2>&1 ||
     skip "npm could not fetch the servers: $(tail -1 npm.log)"
 BIN=$WORK/npm/node_modules/.bin

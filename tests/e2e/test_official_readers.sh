@@ -14,7 +14,7 @@ have_modules() {
     done
 }
 if ! have_modules; then
-    npm_reached && (cd "$READERS" && timeout 60 npm install --no-audit --no-fund --ignore-scripts --prefix . \
+    npm_reached && (cd "$READERS" && timeout 30 npm install --no-audit --no-fund --ignore-scripts --prefix . \
         @opentelemetry/otlp-transformer@0.57.2 apache-arrow@21.2.0 @duckdb/node-api@1.5.6-r.1 </dev/null >"$WORK/npm.log" 2>&1)
 fi
 node=
