@@ -70,6 +70,7 @@ static const char *behind_value(const char *p, const char *end)
 
 static void put(struct ipw_buf *out, const struct ipw_splice_member *m, bool *comma)
 {
+    if (m->text && !*m->text) return;
     if (*comma) ipw_buf_addc(out, ',');
     *comma = true;
     ipw_buf_addc(out, '"');

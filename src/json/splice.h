@@ -23,7 +23,7 @@ struct ipw_splice { /* members to replace or to add; {0}: none */
     size_t n;
 };
 
-/* Both strings are borrowed.  A key may be set once. */
+/* Both strings are borrowed.  A key may be set once.  An empty text takes the member out. */
 void ipw_splice_text(struct ipw_splice *s, const char *key, const char *text);
 void ipw_splice_int(struct ipw_splice *s, const char *key, int64_t value);
 /* Appends the changed object.  False: the text is not such an object; what was appended is of no

@@ -155,13 +155,16 @@ static int write_summary(struct writer *w, struct ipw_err *err)
     char *hardware = ipw_json_text(ipw_json_get(was->manifest, "hardware"));
     struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
     struct ipw_anchor now;
+    const struct ipw_json *merge = ipw_json_get(was->manifest, "merge");
     char note[200];
     int rc;
 
     ipw_anchor_take(&now);
-    snprintf(note, sizeof note, "a replay (%s)%s", job->o->mode,
-             job->by_query ? ": nothing was measured"
-                           : ": joules and times are those of the saved run");
+    snprintf(
+        note, sizeof note, "a replay (%s)%s%s", job->o->mode,
+        job->by_query ? ": nothing was measured" : ": joules and times are those of the saved run",
+        ipw_json_int(ipw_json_get(merge, "missing"), 0) > 0 ? "; the saved run is a partial merge"
+                                                            : "");
     facts.agent = ipw_replayed_run_text(was, "agent");
     facts.model = job->setting.model;
     facts.dataset = ipw_replayed_run_text(was, "dataset");

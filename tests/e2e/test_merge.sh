@@ -18,7 +18,7 @@ same_books() {
 import json, os, sys, trace_lines
 a, b = (json.load(open(r + "/summary.json"))["ledger"] for r in sys.argv[1:3])
 # Under a sanitizer a reading may come late: a step at an end has a phase in it, which both books cut by their own fits.
-far = 1e-3 if os.environ.get("IPW_SANITIZE") else 1e-6
+far = 1e-3 if os.environ.get("IPW_SANITIZE") else 1.001e-6 # as a difference of numbers with six digits
 for d in ("cpu", "dram", "gpu"):
     for k in ("total_j", "idle_j", "queries_j", "warmup_j", "wasted_j"):
         assert abs(a[d][k] - b[d][k]) <= far, (d, k, a[d][k], b[d][k])
@@ -122,15 +122,6 @@ assert_json dead/attempts.jsonl "len(d) >= 1 and all(t['superseded'] == 'cut' fo
 assert_json dead/summary.json "all(d['ledger'][k]['balanced'] and d['ledger'][k]['wasted_j'] > 0 for k in ('cpu', 'gpu'))"
 truth books dead
 
-step "a merge that is killed starts again without harm"
-for ms in 0.005 0.01 0.02 0.04 0.08; do
-    timeout -s KILL $ms "$IPW_AGENT" merge dead.shards --output often >/dev/null 2>&1
-    [ ! -e often ] || expect_exit 0 agent validate often
-done
-expect_exit 0 agent merge dead.shards --output often
-[ ! -e often.merging ] || fail "often.merging is left"
-cmp -s often/traces.jsonl dead/traces.jsonl || fail "a second merge gives other lines"
-
 step "other hosts: their joules add"
 cp -r cut.shards far.shards
 sed -i 's/"boot_id":"[^"]*"/"boot_id":"another"/g' far.shards/2-of-3/manifest.json
@@ -151,7 +142,12 @@ check_err "gap.shards: 2 of 3 shards are there"
 expect_exit 0 agent merge gap.shards --partial
 match_err "[0-9]+ queries are missing"
 check_err "0-of-3: is not there"
-assert_json gap/summary.json "d['status'] == 'interrupted'"
+assert_json gap/summary.json "d['status'] == 'interrupted' and 'partial merge: 2 of 3 shards' in d['note']"
+assert_json gap/manifest.json "d['merge']['absent'] == ['0-of-3'] and not d['merge']['left_out'] and d['merge']['missing'] == 48 - sum(s['queries'] for s in d['merge']['shards']) > 0"
+expect_exit 0 agent report gap --markdown
+check_words "a partial merge: 2 of 3 shards"
+expect_exit 0 agent replay gap --mode hermetic --output gap.again
+assert_json gap.again/summary.json "'the saved run is a partial merge' in d['note']"
 sed -i 's/"version":"[0-9.]*"/"version":"9.9"/' gap.shards/1-of-3/manifest.json
 expect_exit 3 agent merge gap.shards
 check_err "1-of-3: was written by ipw-agent 9.9"
@@ -164,6 +160,7 @@ check_err "left out: 3-of-3: was killed"
 cp -r cut.shards/1-of-3/. gap.shards/3-of-3
 head -c 5000 cut.shards/1-of-3/events.jsonl >gap.shards/3-of-3/events.jsonl
 expect_exit 0 agent merge gap.shards --partial
+assert_json gap/manifest.json "[l['shard'] for l in d['merge']['left_out']] == ['1-of-3', '3-of-3'] and 'is torn' in d['merge']['left_out'][1]['text'] and d['merge']['absent'] == ['0-of-3']"
 check_err "left out: 3-of-3: gap.shards/3-of-3/events.jsonl: its last line is torn"
 damaged gap.shards/3-of-3
 

@@ -191,17 +191,6 @@ static int read_line(struct ipw_query_loaded *out, struct member *m,
     return rc;
 }
 
-static void write_booked(struct job *job, int32_t number)
-{
-    const struct ipw_event note = {.kind = IPW_EV_NOTE,
-                                   .t_ns = job->now_ns,
-                                   .query = number,
-                                   .rows = job->n_rows,
-                                   .tool.name = IPW_NOTE_BOOKED};
-
-    ipw_rundir_event(job->j->dir, &note);
-}
-
 /* The judge read answers behind the end of its own session, maybe while another of the joined ones
  * went on: then its joules are in the books of that one's queries. */
 static void forget_judge_joules(struct ipw_judgement *judge)
@@ -213,11 +202,16 @@ static int book(struct job *job, int32_t number, struct ipw_err *err)
 {
     struct query *q = &job->queries[number];
     struct member *m = &job->members[q->member];
+    const struct ipw_event booked = {.kind = IPW_EV_NOTE,
+                                     .t_ns = job->now_ns,
+                                     .query = number,
+                                     .rows = job->n_rows,
+                                     .tool.name = IPW_NOTE_BOOKED};
     struct ipw_query_loaded was;
     struct ipw_query_trace trace;
     int rc;
 
-    write_booked(job, number);
+    ipw_rundir_event(job->j->dir, &booked);
     ipw_turn_builder_finish(q->builder, &trace);
     q->builder = NULL;
     ipw_feed_finish(job->feed, &trace);
@@ -258,15 +252,17 @@ static int book_covered(struct job *job, bool all, struct ipw_err *err)
 
 /* ---- writing ---- */
 
-/* The member's event with these changes, its times and the number of rows before it; without
- * sensors there is none. */
+/* The member's event with these changes, its times and the number of rows before it. */
 static void write_event(struct job *job, const struct member *m, struct ipw_splice *changes)
 {
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     bool whole;
 
     ipw_join_put_times(changes, m->doc, m->ahead_ns);
-    if (job->n_rows || ipw_json_get(m->doc, "rows")) ipw_splice_int(changes, "rows", job->n_rows);
+    if (job->n_rows)
+        ipw_splice_int(changes, "rows", job->n_rows);
+    else
+        ipw_splice_text(changes, "rows", "");
     whole = ipw_splice_write(&line, changes, m->line.text, m->line.n);
     if (!whole && !job->failed.code)
         ipw_fail(&job->failed, IPW_EPARSE,
@@ -368,14 +364,18 @@ static int cut_member(struct job *job, size_t at, struct ipw_err *err)
     return book_covered(job, false, err);
 }
 
+static bool is_run_note(const struct member *m)
+{
+    return m->event.query < 0 && m->event.kind == IPW_EV_NOTE;
+}
+
 static int take_event(struct job *job, size_t at, struct ipw_err *err)
 {
     struct member *m = &job->members[at];
-    bool run_note = m->event.query < 0 && m->event.kind == IPW_EV_NOTE;
     int rc;
 
     job->j->at = at;
-    if (!run_note && m->event.t_ns > m->now_ns) m->now_ns = m->event.t_ns;
+    if (!is_run_note(m) && m->event.t_ns > m->now_ns) m->now_ns = m->event.t_ns;
     if (m->now_ns > job->now_ns) job->now_ns = m->now_ns;
     rc = m->event.query >= 0 ? take_query_event(job, at, err) : take_run_event(job, at);
     job->j->at = at;
@@ -389,10 +389,8 @@ static int take_event(struct job *job, size_t at, struct ipw_err *err)
 static void take_row(void *ud, const struct ipw_join_row *row)
 {
     struct job *job = ud;
-    struct ipw_sampler_row line = {.t_ns = row->t_ns,
-                                   .source = row->source,
-                                   .n = row->n,
-                                   .values = (int64_t *)(uintptr_t)row->values};
+    const struct ipw_sampler_row line = {
+        .source = row->source, .n = row->n, .t_ns = row->t_ns, .values = row->values};
 
     ipw_rundir_power_row(job->j->dir, &line);
     job->n_rows++;
@@ -403,9 +401,14 @@ static void take_row(void *ud, const struct ipw_join_row *row)
 /* When its next event is due: a note of the run is due at once. */
 static int64_t due_ns(const struct member *m)
 {
-    bool run_note = m->event.query < 0 && m->event.kind == IPW_EV_NOTE;
+    return is_run_note(m) || m->event.t_ns < m->now_ns ? m->now_ns : m->event.t_ns;
+}
 
-    return run_note || m->event.t_ns < m->now_ns ? m->now_ns : m->event.t_ns;
+/* Does the reading come before the event?  A note of the run can be that of a lost device, whose
+ * readings came before it. */
+static bool is_row_due(const struct member *m, int64_t row_ns)
+{
+    return row_ns <= due_ns(m) - (is_run_note(m) ? 0 : IPW_JOIN_ROWS_WAIT_NS);
 }
 
 static size_t first_due(const struct job *job)
@@ -428,7 +431,7 @@ static int take_all(struct job *job, struct ipw_err *err)
         size_t at = first_due(job);
 
         if (at == SIZE_MAX && row_ns == INT64_MAX) break;
-        if (at == SIZE_MAX || row_ns <= due_ns(&job->members[at]))
+        if (at == SIZE_MAX || is_row_due(&job->members[at], row_ns))
             rc = ipw_join_rows_take(job->rows, take_row, job, &job->j->at, err);
         else
             rc = take_event(job, at, err);

@@ -2,13 +2,19 @@
  *
  * A session of another machine has another monotonic clock.  Its instants are moved by one number,
  * in the event as it was read and in the line that is written.  An instant of 0 is unknown and
- * stays.  Durations stay.  Owns nothing. */
+ * stays.  Durations stay.  And how long readings wait for events.  Owns nothing. */
 #ifndef IPW_RUN_MERGE_JOIN_CLOCK_H
 #define IPW_RUN_MERGE_JOIN_CLOCK_H
 
+#include "base/clock.h"
 #include "json/json.h"
 #include "json/splice.h"
 #include "trace/event.h"
+
+/* Events tell of instants before their own: of a first token, for example, when it has been read.
+ * A run gets its readings some milliseconds late.  So they wait here as long: else steps would be
+ * closed before all of their phases are known, or when too much is. */
+#define IPW_JOIN_ROWS_WAIT_NS (5 * IPW_NS_PER_MS)
 
 void ipw_join_move_event(struct ipw_event *e, int64_t ahead_ns);
 /* Adds the moved instants of an event's line, or of a note's data. */

@@ -3,9 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "json/document.h"
 #include "json/json.h"
+
+/* More than the stamps of one far reading differ by in two sessions. */
+#define STREAMS_APART_NS (10 * IPW_NS_PER_S)
 
 static int open_from(struct ipw_join_rows *r, struct join_from *f, const struct ipw_join_from *from,
                      bool divided, struct ipw_err *err)
@@ -158,16 +162,35 @@ static void shift_counters(struct ipw_join_rows *r, struct join_from *f, struct 
         if (!is_counter(c) || before == IPW_NO_VALUE || last == IPW_NO_VALUE ||
             after == IPW_NO_VALUE || after < before)
             continue;
-        if (c->own_zero || last < before || last > after)
+        /* Of a stream the last reading can be an earlier one of the same: then it goes on. */
+        if (c->own_zero || (last < before && !s->streamed) || last > after)
             f->shift[s->first + i] = last - before - (int64_t)((double)(after - before) * part);
     }
+}
+
+/* A new leader's reading of a stream that the one before it had already: their clocks are aligned
+ * each by itself, so one reading has another stamp in each session.  Its counters tell it. */
+static bool is_had(const struct ipw_join_rows *r, const struct join_sensor *s,
+                   const struct join_reading *now)
+{
+    bool any = false;
+
+    if (!s->streamed || now->t_ns - s->last_ns > STREAMS_APART_NS) return false;
+    for (size_t i = 0; i < s->n; i++) {
+        if (!is_counter(&r->channels[s->first + i]) || now->values[i] == IPW_NO_VALUE) continue;
+        if (s->last[i] == IPW_NO_VALUE || now->values[i] > s->last[i]) return false;
+        any = true;
+    }
+    return any;
 }
 
 static void lead(struct ipw_join_rows *r, struct join_from *f, struct join_sensor *s,
                  const struct join_reading *now, row_fn fn, void *ud)
 {
-    int64_t *shifted = ipw_calloc(s->n + 1, sizeof *shifted);
+    int64_t *shifted;
 
+    if (s->shift_due && is_had(r, s, now)) return;
+    shifted = ipw_calloc(s->n + 1, sizeof *shifted);
     if (s->shift_due && now->t_ns > s->last_ns) shift_counters(r, f, s, now);
     for (size_t i = 0; i < s->n; i++)
         shifted[i] =
@@ -266,7 +289,7 @@ static void take_part(struct ipw_join_rows *r, size_t at, struct join_sensor *s,
     look_after_leader(r, s, (int)at, fn, ud);
     if (s->leader == (int)at)
         lead(r, f, s, &now, fn, ud);
-    else if (!s->own_zero && is_one_clock(f, &r->from[s->leader]))
+    else if (!s->own_zero && !s->streamed && is_one_clock(f, &r->from[s->leader]))
         keep_waiting(s, at, &now);
     memcpy(f->before + s->first, values, s->n * sizeof *values);
     f->before_ns[number] = now.t_ns;

@@ -7,6 +7,10 @@
  * have the same zero, and if their stamps are of the same clock.  A counter with another zero is
  * shifted, when its session takes the lead, to continue where the leader's ended.
  *
+ * A stream brings the readings of a far process to all sessions, each with stamps by its own
+ * alignment of the clocks.  Only the leader's count; a new leader goes on behind the last of them,
+ * which its counters tell.
+ *
  * Where sessions have different devices, a source is divided into one sensor for each device.  A
  * device is known by its domain and its own id: a GPU's UUID, whatever its number in a session.
  * Devices of the same name get their id behind it (gpu0@GPU-3f29ab10).

@@ -18,13 +18,13 @@ struct join_waiting { /* a reading of another session than the leader */
 };
 
 struct join_sensor {
-    char *key, *text; /* its name and devices, to recognise it; its object in the header */
-    size_t first, n;  /* its channels */
-    bool own_zero;
-    int leader;      /* a session */
-    bool shift_due;  /* the leader's counters are shifted at its next reading */
-    int64_t last_ns; /* of the last reading that was passed on; INT64_MIN: none */
-    int64_t *last;   /* its values */
+    char *key, *text;        /* its name and devices, to recognise it; its object in the header */
+    size_t first, n;         /* its channels */
+    bool own_zero, streamed; /* streamed: all sessions get the same readings of a far process */
+    int leader;              /* a session */
+    bool shift_due;          /* the leader's counters are shifted at its next reading */
+    int64_t last_ns;         /* of the last reading that was passed on; INT64_MIN: none */
+    int64_t *last;           /* its values */
     struct join_waiting *waiting;
     size_t n_waiting, cap_waiting;
 };

@@ -111,13 +111,21 @@ static bool is_same_channel(const struct ipw_channel *a, const struct ipw_channe
                       : !strcmp(a->name, b->name));
 }
 
+/* A stream has a channel that tells how far its stamps may be off. */
+static bool is_streamed(const struct ipw_channel *channels, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(channels[i].unit, IPW_UNIT_CLOCK)) return true;
+    return false;
+}
+
 /* Takes channels own[0..n) of a source for a sensor, new or known. */
 static int add_part(struct ipw_join_rows *r, struct join_from *f, const struct ipw_json *source,
                     size_t number, const size_t *own, size_t n, struct ipw_err *err)
 {
     const struct ipw_power_source *s = &f->power.sources[number];
     const struct ipw_channel **channels = ipw_calloc(n + 1, sizeof *channels);
-    const struct join_sensor *sensor;
+    struct join_sensor *sensor;
     size_t at;
     char *key;
     int rc = 0;
@@ -142,6 +150,7 @@ static int add_part(struct ipw_join_rows *r, struct join_from *f, const struct i
     IPW_GROW(f->parts, f->cap_parts, f->n_parts + 1);
     f->parts[f->n_parts++] = (struct join_part){number, at};
     sensor = &r->sensors[at];
+    sensor->streamed |= is_streamed(&f->power.channels[s->first], s->n);
     for (size_t i = 0; i < n; i++)
         for (size_t k = sensor->first; k < sensor->first + sensor->n; k++)
             if (is_same_channel(channels[i], &r->channels[k])) f->joined[s->first + own[i]] = k;

@@ -1,6 +1,7 @@
 #include "run/merge/merge_manifest.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,9 +42,24 @@ static void put_left(struct ipw_jw *w, const struct ipw_shard_runs *r)
     ipw_jw_arr_end(w);
 }
 
+static void put_absent(struct ipw_jw *w, const struct ipw_merge *m)
+{
+    ipw_jw_key(w, "absent");
+    ipw_jw_arr(w);
+    for (int64_t i = 0; i < m->runs.count && m->missing; i++) {
+        char name[64];
+
+        if (!ipw_shard_runs_lacks(&m->runs, i)) continue;
+        snprintf(name, sizeof name, "%lld-of-%lld", (long long)i, (long long)m->runs.count);
+        ipw_jw_str(w, name);
+    }
+    ipw_jw_arr_end(w);
+}
+
 static void put_merge(struct ipw_jw *w, const struct ipw_merge *m)
 {
     ipw_jw_obj(w);
+    put_absent(w, m);
     ipw_jw_key(w, "added_j");
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
@@ -188,6 +204,21 @@ static void put_hardware(struct ipw_jw *w, const struct ipw_join *j)
     ipw_buf_release(&text);
 }
 
+/* The first session's remark, and that the run is partial. */
+static void put_note(struct ipw_jw *w, const struct ipw_merge *m, const struct ipw_join *j)
+{
+    const char *own = ipw_json_get_str(session_of(j, 0), "note");
+    const struct ipw_shard_runs *r = &m->runs;
+    char partial[200];
+
+    if (!m->missing) return;
+    snprintf(partial, sizeof partial,
+             "%.60s%sa partial merge: %zu of %lld shards; %lld of %lld queries are missing",
+             own ? own : "", own ? "; " : "", r->n, (long long)r->count, (long long)m->missing,
+             (long long)(r->selected * r->epochs));
+    ipw_jw_kstr(w, "note", partial);
+}
+
 void ipw_merge_session_put(struct ipw_buf *out, const struct ipw_merge *m, const struct ipw_join *j,
                            bool over)
 {
@@ -210,6 +241,7 @@ void ipw_merge_session_put(struct ipw_buf *out, const struct ipw_merge *m, const
     put_hardware(&w, j);
     ipw_segment_put_balances(&w, over ? j->balance : NULL, over ? &j->devices : NULL);
     put_members(&w, j);
+    put_note(&w, m, j);
     put_own(&w, j);
     ipw_jw_kint(&w, "segment", j->number);
     ipw_segment_put_time(&w, "start_ns", over ? j->start_ns : first->start_ns);

@@ -207,10 +207,18 @@ void ipw_shard_run_release(struct ipw_shard_run *run)
     free(run->name);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct ipw_shard_left *)a)->name,
+                  ((const struct ipw_shard_left *)b)->name);
+}
+
+/* Sorted: the order in which a folder lists its entries must not show in the manifest. */
 static void note_left(struct ipw_shard_runs *r, const char *name, const char *why)
 {
     IPW_GROW(r->left, r->cap_left, r->n_left + 1);
     r->left[r->n_left++] = (struct ipw_shard_left){ipw_strdup(name), ipw_strdup(why)};
+    qsort(r->left, r->n_left, sizeof *r->left, by_name);
 }
 
 void ipw_shard_runs_leave(struct ipw_shard_runs *r, size_t i, const char *why)

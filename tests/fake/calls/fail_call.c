@@ -1,10 +1,11 @@
 /* A machine whose n-th call of one kind fails.  Loaded with LD_PRELOAD:
  *
  *   IPW_FAIL_CALL=read      which: open read write pread stat sync rename mkdir ftruncate opendir
- *                           stdout close realpath pipe (whatever makes descriptors) spawn thread
+ *                           unlink stdout close realpath pipe (whatever makes descriptors) spawn
+ *                           thread
  *                           Not set: none, they are counted
  *   IPW_FAIL_AT=3           the third one
- *   IPW_FAIL_ERRNO=5        how
+ *   IPW_FAIL_ERRNO=5        how; KILL: the process is killed instead
  *   IPW_FAIL_LOG=FILE       one byte is written there when it happened; or the numbers of calls,
  *                           at the end
  *
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -30,6 +32,7 @@
 
 static const char *kind;
 static long at, errnum;
+enum { KILLED = -1 };
 static bool foreign[65536]; /* descriptors of gcov's files */
 
 __attribute__((constructor)) static void begin(void)
@@ -39,7 +42,7 @@ __attribute__((constructor)) static void begin(void)
     unsetenv("LD_PRELOAD"); /* for this process alone */
     kind = getenv("IPW_FAIL_CALL");
     at = text ? atol(text) : 0;
-    errnum = how ? atol(how) : EIO;
+    errnum = how && !strcmp(how, "KILL") ? KILLED : how ? atol(how) : EIO;
 }
 
 static void tell(const char *text, size_t n)
@@ -54,9 +57,9 @@ static void tell(const char *text, size_t n)
     syscall(SYS_close, (int)fd);
 }
 
-static const char *const kinds[] = {"open",   "read",  "write",  "pread",    "stat",   "sync",
-                                    "rename", "mkdir", "close",  "opendir",  "stdout", "realpath",
-                                    "pipe",   "spawn", "thread", "ftruncate"};
+static const char *const kinds[] = {"open",   "read",  "write",  "pread",     "stat",   "sync",
+                                    "rename", "mkdir", "close",  "opendir",   "stdout", "realpath",
+                                    "pipe",   "spawn", "thread", "ftruncate", "unlink"};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 static long seen[N_KINDS];
 
@@ -78,6 +81,7 @@ static bool fails(const char *of)
     if (__atomic_add_fetch(&seen[i], 1, __ATOMIC_RELAXED) != at || !kind || strcmp(of, kind))
         return false;
     tell("!", 1);
+    if (errnum == KILLED) raise(SIGKILL);
     errno = (int)errnum;
     return true;
 }
@@ -188,6 +192,24 @@ int rename(const char *from, const char *to)
 {
     NEXT(int, "rename", const char *, const char *);
     return fails("rename") ? -1 : next(from, to);
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    NEXT(int, "renameat2", int, const char *, int, const char *, unsigned);
+    return fails("rename") ? -1 : next(from_folder, from, to_folder, to, flags);
+}
+
+int unlinkat(int folder, const char *path, int flags)
+{
+    NEXT(int, "unlinkat", int, const char *, int);
+    return fails("unlink") ? -1 : next(folder, path, flags);
+}
+
+int rmdir(const char *path)
+{
+    NEXT(int, "rmdir", const char *);
+    return fails("unlink") ? -1 : next(path);
 }
 
 int mkdir(const char *path, mode_t mode)
