@@ -145,7 +145,8 @@ static int check_power(struct job *j, struct ipw_err *err)
 typedef int (*line_fn)(struct job *j, const struct ipw_json *doc, int64_t line,
                        struct ipw_err *err);
 
-static int each_line(struct job *j, const char *file, line_fn fn, struct ipw_err *err)
+static int each_line(struct job *j, const char *file, line_fn fn, const char *const *unread,
+                     struct ipw_err *err)
 {
     char *path = ipw_asprintf("%s/%s", j->run, file);
     struct ipw_jsonl_reader *reader = NULL;
@@ -161,7 +162,7 @@ static int each_line(struct job *j, const char *file, line_fn fn, struct ipw_err
             j->v->torn++;
             break;
         }
-        rc = ipw_json_parse(&doc, line.text, line.n, &repairs, err);
+        rc = ipw_json_parse_without(&doc, line.text, line.n, unread, &repairs, err);
         if (!rc && repairs)
             rc = ipw_fail(err, IPW_EPARSE, "not valid UTF-8, or it has a lone surrogate or a NUL");
         if (!rc) rc = fn(j, doc, line.number, err);
@@ -379,16 +380,19 @@ static int recompute(struct job *j, struct ipw_err *err)
 
 static int check_files(struct job *j, struct ipw_err *err)
 {
+    static const char *const content[] = {"data", NULL}; /* whose members no rule knows */
     struct ipw_validation *v = j->v;
     int rc;
 
     if ((rc = read_document(&j->manifest, j, "manifest.json", ipw_spec_manifest, err)) ||
-        (rc = check_sessions(j, err)) || (rc = each_line(j, "events.jsonl", take_event, err)) ||
+        (rc = check_sessions(j, err)) ||
+        (rc = each_line(j, "events.jsonl", take_event, content, err)) ||
         (is_there(j, "power.jsonl") && (rc = check_power(j, err))) ||
-        (rc = each_line(j, "traces.jsonl", take_query, err)) || (rc = check_once(j, err)) ||
+        (rc = each_line(j, "traces.jsonl", take_query, NULL, err)) || (rc = check_once(j, err)) ||
         (is_there(j, "attempts.jsonl") &&
-         (rc = each_line(j, "attempts.jsonl", take_attempt, err))) ||
-        (is_there(j, "warmup.jsonl") && (rc = each_line(j, "warmup.jsonl", take_warmup, err))))
+         (rc = each_line(j, "attempts.jsonl", take_attempt, NULL, err))) ||
+        (is_there(j, "warmup.jsonl") &&
+         (rc = each_line(j, "warmup.jsonl", take_warmup, NULL, err))))
         return rc;
     if (v->going_on) return 0;
     if (v->finished && !j->events.over)
@@ -423,9 +427,9 @@ int ipw_validate_summary(bool *wrong, const char *run, struct ipw_err *err)
     int rc = read_document(&j.manifest, &j, "manifest.json", ipw_spec_manifest, err);
 
     if (!rc) rc = check_sessions(&j, err);
-    if (!rc) rc = each_line(&j, "traces.jsonl", take_query, err);
+    if (!rc) rc = each_line(&j, "traces.jsonl", take_query, NULL, err);
     if (!rc && is_there(&j, "attempts.jsonl"))
-        rc = each_line(&j, "attempts.jsonl", take_attempt, err);
+        rc = each_line(&j, "attempts.jsonl", take_attempt, NULL, err);
     if (!rc)
         *wrong = !is_there(&j, "summary.json") ||
                  read_document(&j.summary, &j, "summary.json", ipw_spec_summary, &why) ||

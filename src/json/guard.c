@@ -9,8 +9,8 @@
 #include "json/scan.h"
 
 enum {
-    PLAIN_DIGITS = 15,      /* a double holds every integer of so many digits exactly */
-    CJSON_NUMBER_BYTES = 60 /* cJSON reads a number through a buffer of 64 bytes */
+    PLAIN_DIGITS = 15, /* a double holds every integer of so many digits exactly */
+    COPY_MARGIN = 64,
 };
 
 struct walk {
@@ -18,12 +18,12 @@ struct walk {
     const char *s;
     size_t n, i;
     size_t copied; /* source bytes that are already in g->copy */
-    size_t numbers;
+    size_t nulls;  /* that cJSON gets: of the text, and in place of numbers */
     bool list;
     const char *const *unread; /* see ipw_guard_run(); NULL: none */
     /* The unread member that the walk is in, and the counts before it. */
     bool passing;
-    size_t passing_at, values_before, strings_before, numbers_before;
+    size_t passing_at, values_before, strings_before;
     struct ipw_err *err;
 };
 
@@ -44,9 +44,16 @@ static int refuse(struct walk *w, size_t at, const char *expected)
 /* Gives cJSON `text` in place of the n source bytes at `at`. */
 static void replace(struct walk *w, size_t at, size_t n, const char *text)
 {
+    struct ipw_buf *copy = &w->g->copy;
+    size_t same = at - w->copied, more = strlen(text);
+    char *to;
+
     if (!w->list) return;
-    ipw_buf_add(&w->g->copy, w->s + w->copied, at - w->copied);
-    ipw_buf_adds(&w->g->copy, text);
+    if (!copy->cap) ipw_buf_room(copy, w->n - w->copied + COPY_MARGIN);
+    to = ipw_buf_room(copy, same + more);
+    memcpy(to, w->s + w->copied, same);
+    memcpy(to + same, text, more);
+    ipw_buf_added(copy, same + more);
     w->copied = at + n;
 }
 
@@ -145,7 +152,7 @@ static size_t digits(struct walk *w)
     return w->i - from;
 }
 
-static void list_number(struct walk *w, size_t at, bool whole)
+static void list_number(struct walk *w, size_t at, bool whole, bool plain)
 {
     struct ipw_guard *g = w->g;
     struct ipw_guard_number *x;
@@ -162,11 +169,12 @@ static void list_number(struct walk *w, size_t at, bool whole)
         }
     }
     x = &g->numbers[g->number_count++];
-    *x = (struct ipw_guard_number){.ordinal = w->numbers, .at = at, .n = w->i - at};
-    x->is_int64 = whole && ipw_number_read_int(&ignored, w->s + at, x->n);
-    x->replaced = x->n > CJSON_NUMBER_BYTES;
-    g->number_bytes += x->n + 1;
-    if (x->replaced) replace(w, at, x->n, "0");
+    *x = (struct ipw_guard_number){.ordinal = w->nulls, .at = at, .n = w->i - at, .plain = plain};
+    if (!plain) {
+        x->is_int64 = whole && ipw_number_read_int(&ignored, w->s + at, x->n);
+        g->number_bytes += x->n + 8;
+    }
+    replace(w, at, x->n, "null");
 }
 
 static int number(struct walk *w)
@@ -190,9 +198,9 @@ static int number(struct walk *w)
         if (w->i < w->n && (w->s[w->i] == '+' || w->s[w->i] == '-')) w->i++;
         if (digits(w) == 0) return refuse(w, w->i, "a digit in the exponent");
     }
-    if (w->list && (!whole || count > PLAIN_DIGITS || (zero && negative)))
-        list_number(w, at, whole && !(zero && negative));
-    w->numbers++;
+    if (zero && negative) whole = false;
+    if (w->list) list_number(w, at, whole, whole && count <= PLAIN_DIGITS);
+    w->nulls += w->list;
     return 0;
 }
 
@@ -210,7 +218,7 @@ static int scalar(struct walk *w)
     case '"': return string(w);
     case 't': return word(w, "true", 4);
     case 'f': return word(w, "false", 5);
-    case 'n': return word(w, "null", 4);
+    case 'n': w->nulls += w->list; return word(w, "null", 4);
     case '-':
     case '0':
     case '1':
@@ -259,26 +267,29 @@ static void begin_member(struct walk *w, size_t at)
         size_t k = strlen(*name);
 
         if (n < k + 3 || w->s[at + 1 + k] != '"' || memcmp(w->s + at + 1, *name, k) != 0) continue;
-        skip_space(w);
+        if (!memchr("{[\"", skip_space(w), 3)) return;
         w->passing = true;
         w->passing_at = w->i;
         w->values_before = w->g->values;
         w->strings_before = w->g->strings;
-        w->numbers_before = w->numbers;
         w->list = false;
         return;
     }
 }
 
-/* Only the null in its place counts. */
+/* Only the empty value in its place counts. */
 static void end_member(struct walk *w)
 {
+    char open = w->s[w->passing_at];
+
     w->passing = false;
     w->list = true;
     w->g->values = w->values_before + 1;
-    w->g->strings = w->strings_before;
-    w->numbers = w->numbers_before;
-    replace(w, w->passing_at, w->i - w->passing_at, "null");
+    w->g->strings = w->strings_before + 1;
+    replace(w, w->passing_at, w->i - w->passing_at,
+            open == '{'   ? "{}"
+            : open == '[' ? "[]"
+                          : "\"\"");
 }
 
 /* Reads the key of the next member of an object that is `depth` levels deep. */
@@ -349,8 +360,8 @@ int ipw_guard_run(struct ipw_guard *g, const char *text, size_t n, unsigned max_
     g->numbers = g->few;
     g->number_cap = sizeof g->few / sizeof *g->few;
     g->number_count = g->number_bytes = 0;
-    /* One byte becomes at most three; the caller limits the length of the text. */
-    g->copy = IPW_BUF(n > SIZE_MAX / 4 ? SIZE_MAX / 2 : 3 * n + 16);
+    /* Two bytes become at most six; the caller limits the length of the text. */
+    g->copy = IPW_BUF(n > SIZE_MAX / 4 ? SIZE_MAX / 2 : 3 * n + 2 * COPY_MARGIN);
     g->bom = n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0;
     if (g->bom) w.i = 3;
 

@@ -68,26 +68,34 @@ static void doc_free(struct doc *doc)
     free(doc);
 }
 
-/* Attaches the listed numbers' texts.  cJSON made the nodes in the order of the text. */
+/* Makes the listed nulls numbers.  cJSON made the nodes in the order of the text. */
 struct giving {
     const char *text;
     const struct ipw_guard_number *next, *end;
     size_t ordinal;
 };
 
-static void give_texts(struct giving *g, cJSON *node)
+static void make_number(cJSON *node, const char *text, const struct ipw_guard_number *x)
+{
+    node->type = cJSON_Number;
+    if (!x->plain) {
+        node->valuestring = doc_alloc(x->n + 1);
+        memcpy(node->valuestring, text, x->n);
+        node->valuestring[x->n] = '\0';
+        node->valueint = x->is_int64;
+        text = node->valuestring;
+    }
+    node->valuedouble = ipw_number_read_double(text, x->n);
+}
+
+static void give_numbers(struct giving *g, cJSON *node)
 {
     for (; node && g->next < g->end; node = node->next) {
-        if (node->type == cJSON_Number && g->ordinal++ == g->next->ordinal) {
-            const struct ipw_guard_number *x = g->next++;
-            char *copy = doc_alloc(x->n + 1);
-            memcpy(copy, g->text + x->at, x->n);
-            copy[x->n] = '\0';
-            node->valuestring = copy;
-            node->valueint = x->is_int64;
-            if (x->replaced) node->valuedouble = strtod(copy, NULL);
+        if (node->type == cJSON_NULL && g->ordinal++ == g->next->ordinal) {
+            make_number(node, g->text + g->next->at, g->next);
+            g->next++;
         } else if (node->child) {
-            give_texts(g, node->child);
+            give_numbers(g, node->child);
         }
     }
 }
@@ -110,8 +118,7 @@ static int parse(struct ipw_json **root, const char *text, size_t n, const char 
     }
     pthread_once(&hooks_once, set_hooks);
     /* A string needs its bytes, a NUL, and padding up to 8. */
-    size = guard.values * sizeof(cJSON) + guard.n + 8 * guard.strings + guard.number_bytes +
-           8 * guard.number_count;
+    size = guard.values * sizeof(cJSON) + guard.n + 8 * guard.strings + guard.number_bytes;
     doc = ipw_malloc(sizeof *doc + size);
     doc->at = (char *)(doc + 1);
     doc->end = doc->at + size;
@@ -122,7 +129,7 @@ static int parse(struct ipw_json **root, const char *text, size_t n, const char 
     if (top) {
         struct giving giving = {text, guard.numbers, guard.numbers + guard.number_count, 0};
         doc->root = *top;
-        give_texts(&giving, &doc->root);
+        give_numbers(&giving, &doc->root);
     }
     reading = NULL;
 
@@ -144,9 +151,9 @@ int ipw_json_parse(struct ipw_json **root, const char *text, size_t n, size_t *r
 }
 
 int ipw_json_parse_without(struct ipw_json **root, const char *text, size_t n,
-                           const char *const *unread, struct ipw_err *err)
+                           const char *const *unread, size_t *repairs, struct ipw_err *err)
 {
-    return parse(root, text, n, unread, NULL, err);
+    return parse(root, text, n, unread, repairs, err);
 }
 
 void ipw_json_free(struct ipw_json *root)

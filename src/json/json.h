@@ -43,10 +43,10 @@ enum ipw_json_kind {
 int ipw_json_parse(struct ipw_json **root, const char *text, size_t n, size_t *repairs,
                    struct ipw_err *err);
 /* The same without some members of the top object: `unread` names them, NULL ends it.  They are
- * checked like all text, but are null in the document.  For a reader that needs little of a long
- * line: the nodes of a document cost ten times as much as the check. */
+ * checked like all text, but objects, lists and texts are empty in the document.  For a reader that
+ * needs little of a long line. */
 int ipw_json_parse_without(struct ipw_json **root, const char *text, size_t n,
-                           const char *const *unread, struct ipw_err *err);
+                           const char *const *unread, size_t *repairs, struct ipw_err *err);
 void ipw_json_free(struct ipw_json *root); /* NULL is fine */
 
 enum ipw_json_kind ipw_json_kind(const struct ipw_json *node);

@@ -50,6 +50,33 @@ bool ipw_number_read_int(int64_t *out, const char *text, size_t n)
     return true;
 }
 
+/* Whole numbers up to 2^53 and these powers are exact as doubles, so that one division of the two
+ * is rounded as the decimal itself. */
+double ipw_number_read_double(const char *text, size_t n)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                    1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+    enum { MOST = 19 }; /* bytes, so that the digits fit 64 bits and the power is in the table */
+    bool negative = text[0] == '-', point = false;
+    size_t after_point = 0;
+    uint64_t u = 0;
+    double x;
+
+    if (n - negative > MOST) return strtod(text, NULL);
+    for (size_t i = negative; i < n; i++) {
+        if (text[i] == '.') {
+            point = true;
+            continue;
+        }
+        if (text[i] < '0' || text[i] > '9') return strtod(text, NULL); /* an exponent */
+        u = u * 10 + (uint64_t)(text[i] - '0');
+        after_point += point;
+    }
+    if (u > UINT64_C(1) << 53) return strtod(text, NULL);
+    x = (double)u / powers[after_point];
+    return negative ? -x : x;
+}
+
 /* Writes the digits after the point of the shortest decimal that lies nearer to `x` than to its
  * neighbours (Steele and White's free-format algorithm).  The fraction is `f` in units of 2^-s; up
  * and down are half the distance to the neighbours in the same units.  Because x is below 2^53, its

@@ -1,4 +1,4 @@
-/* json/number.h: writes numbers as decimal text into the caller's memory.
+/* json/number.h: writes numbers as decimal text into the caller's memory, and reads them.
  *
  * Private to src/json; other floors use ipw_jw_int, ipw_jw_num and ipw_json_double. */
 #ifndef IPW_JSON_NUMBER_H
@@ -17,5 +17,8 @@ size_t ipw_number_double(char *to, double x); /* x must be finite */
 /* Reads the integer text[0..n) (an optional minus, then digits only); false if it is beyond
  * int64. */
 bool ipw_number_read_int(int64_t *out, const char *text, size_t n);
+/* Reads the number text[0..n), which is correct JSON, as strtod() does.  A NUL follows it, unless
+ * it is an integer of at most 15 digits. */
+double ipw_number_read_double(const char *text, size_t n);
 
 #endif

@@ -1,6 +1,7 @@
 /* The answers of the ledger: see ledger/ledger.h and ledger_priv.h. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -192,6 +193,8 @@ void ipw_ledger_remember(const struct ipw_ledger *l, bool on)
     if (l->scopes) ipw_ledger_scopes_remember(l->scopes, on);
     l->memo->on = on;
     l->memo->round++;
+    memset(l->memo->bounds, 0, sizeof l->memo->bounds);
+    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].series->known = on ? l->memo->bounds : NULL;
 }
 
 static struct ledger_answer *answer_cell(const struct ipw_ledger *l, const struct ledger_line *line,

@@ -155,7 +155,8 @@ enum { LEDGER_ANSWERS = 256 };
 
 struct ledger_memo {
     bool on;
-    uint64_t round; /* answers of other rounds do not count */
+    struct ipw_series_known bounds[IPW_SERIES_BOUNDS]; /* of the lines' series */
+    uint64_t round;                                    /* answers of other rounds do not count */
     struct ledger_answer {
         uint64_t round;
         const struct ledger_query *q;

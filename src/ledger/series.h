@@ -93,6 +93,13 @@ struct ipw_series_pace {
     bool repeated;            /* it has repeated since its last change */
 };
 
+/* Bounds that were computed, each at a place that follows from the instant. */
+enum { IPW_SERIES_BOUNDS = 128 }; /* a power of two */
+struct ipw_series_known {
+    const struct ipw_series *series; /* NULL: nothing is here */
+    int64_t t_ns, below_uj, above_uj;
+};
+
 struct ipw_series {
     struct ipw_channel channel;
     struct ipw_series_sample *samples;
@@ -130,6 +137,8 @@ struct ipw_series {
     size_t n_knots, cap_knots;
     const char *cut_reason; /* ipw_series_cut(): why the next reading starts a chain, or NULL */
     bool lost;              /* ipw_series_lose(): no reading came since */
+    /* The owner's IPW_SERIES_BOUNDS cells, while the series does not change; else NULL. */
+    struct ipw_series_known *known;
 };
 
 void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel);

@@ -36,8 +36,8 @@ static void narrow_by(struct span *span, const struct ipw_series_sample *x, int6
     if (hi < span->hi) span->hi = hi;
 }
 
-void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
-                       int64_t *above_uj)
+static void find_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
+                        int64_t *above_uj)
 {
     const struct ipw_series_sample *next, *at = ipw_series_around(s, t_ns, &next);
     const struct ipw_series_sample *begin;
@@ -63,4 +63,23 @@ void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_
     }
     if (span.lo < here) *below_uj = here - span.lo;
     if (span.hi > here) *above_uj = span.hi - here;
+}
+
+void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
+                       int64_t *above_uj)
+{
+    uint64_t hash = ((uint64_t)t_ns + (uintptr_t)s) * UINT64_C(0x9E3779B97F4A7C15);
+    struct ipw_series_known *k = s->known ? &s->known[(hash >> 32) % IPW_SERIES_BOUNDS] : NULL;
+
+    if (!k) {
+        find_bounds(s, t_ns, below_uj, above_uj);
+        return;
+    }
+    if (k->series != s || k->t_ns != t_ns) {
+        find_bounds(s, t_ns, &k->below_uj, &k->above_uj);
+        k->series = s;
+        k->t_ns = t_ns;
+    }
+    *below_uj = k->below_uj;
+    *above_uj = k->above_uj;
 }

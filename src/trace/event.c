@@ -254,7 +254,7 @@ static bool needs_data(const struct ipw_json *line)
 int ipw_event_parse(struct ipw_json **line, const char *text, size_t n, struct ipw_err *err)
 {
     static const char *const data[] = {"data", NULL};
-    int rc = ipw_json_parse_without(line, text, n, data, err);
+    int rc = ipw_json_parse_without(line, text, n, data, NULL, err);
 
     if (rc || !needs_data(*line)) return rc;
     ipw_json_free(*line);

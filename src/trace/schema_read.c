@@ -359,7 +359,7 @@ int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t 
     int rc;
 
     *out = (struct ipw_query_loaded){0};
-    rc = ipw_json_parse_without(&out->doc, line, n, unread, err);
+    rc = ipw_json_parse_without(&out->doc, line, n, unread, NULL, err);
     if (rc == 0) rc = read_query(out, false, err);
     if (rc < 0) ipw_query_loaded_release(out);
     return rc;

@@ -42,7 +42,7 @@ static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err
         "metrics",  "parts",  "power_metrics", "query_text",     "response_text", "spans_before",
         "turns",    NULL};
     struct ipw_json *doc;
-    int rc = ipw_json_parse_without(&doc, line->text, line->n, unread, err);
+    int rc = ipw_json_parse_without(&doc, line->text, line->n, unread, NULL, err);
 
     if (rc) return rc;
     IPW_GROW(run->lines, run->cap_lines, run->n_lines + 1);

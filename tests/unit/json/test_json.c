@@ -298,7 +298,41 @@ static void test_print_by_value(void **state)
     }
 }
 
-/* A document without some members prints as the whole one does with null in their places. */
+/* Every double is the one that strtod() reads, near halves of the last bit too. */
+static void test_doubles(void **state)
+{
+    static const char *const texts[] = {
+        "0",     "-0",       "0.0",     "-0.0", "0.1",
+        "1e22",  "1e23",     "-1.5E+3", "4e-5", "999999999999999",
+        "1e999", "2.5e-324", "1e-999",
+    };
+    uint64_t seed = 1;
+
+    (void)state;
+    for (size_t i = 0; i < 20000; i++) {
+        char text[64];
+        struct ipw_json *doc;
+        double want, got;
+
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        if (i < sizeof texts / sizeof *texts)
+            snprintf(text, sizeof text, "%s", texts[i]);
+        else if (i % 3)
+            snprintf(text, sizeof text, "%s%u.%0*llu", i % 2 ? "-" : "", (unsigned)(seed >> 60),
+                     (int)(seed % 19) + 1, (unsigned long long)(seed >> (seed % 59)));
+        else
+            snprintf(text, sizeof text, "%llu.%u", (unsigned long long)(seed >> (seed % 30)),
+                     (unsigned)(seed >> 33 & 7));
+        want = strtod(text, NULL);
+        assert_int_equal(ipw_json_parse(&doc, text, strlen(text), NULL, NULL), 0);
+        got = ipw_json_num(doc, NAN);
+        assert_memory_equal(&got, &want, sizeof got);
+        ipw_json_free(doc);
+    }
+}
+
+/* A document without some members prints as the whole one does with empty values in their places.
+ */
 static void test_parse_without(void **state)
 {
     static const char *const unread[] = {"data", "x", NULL};
@@ -306,14 +340,16 @@ static void test_parse_without(void **state)
         const char *text, *printed;
     } cases[] = {
         {"{\"data\":{\"a\":[1.5,{\"data\":2}],\"b\":\"}\"},\"k\":1.25}",
-         "{\"data\":null,\"k\":1.25}"},
+         "{\"data\":{},\"k\":1.25}"},
         {" { \"k\" : 2.50 , \"data\" :\t[1e3,-0] , \"z\" : 7.125 } ",
-         "{\"data\":null,\"k\":2.50,\"z\":7.125}"},
+         "{\"data\":[],\"k\":2.50,\"z\":7.125}"},
         {"{\"a\":{\"data\":1.5},\"data\":12345678901234567890,\"n\":9007199254740993}",
-         "{\"a\":{\"data\":1.5},\"data\":null,\"n\":9007199254740993}"},
-        {"{\"data\":1,\"x\":[],\"dat\":2,\"datas\":3,\"data\":4}",
-         "{\"dat\":2,\"data\":null,\"datas\":3,\"x\":null}"},
-        {"{\"x\":\"\xFF\",\"y\":\"\xFF\"}", "{\"x\":null,\"y\":\"\xEF\xBF\xBD\"}"},
+         "{\"a\":{\"data\":1.5},\"data\":12345678901234567890,\"n\":9007199254740993}"},
+        {"{\"data\":1,\"x\":[],\"dat\":2,\"datas\":3,\"data\":{\"a\":4}}",
+         "{\"dat\":2,\"data\":{},\"datas\":3,\"x\":[]}"},
+        {"{\"data\":[null,1,[2]],\"m\":null,\"x\":null,\"z\":[null,3,null]}",
+         "{\"data\":[],\"m\":null,\"x\":null,\"z\":[null,3,null]}"},
+        {"{\"x\":\"\xFF\",\"y\":\"\xFF\"}", "{\"x\":\"\",\"y\":\"\xEF\xBF\xBD\"}"},
         {"{}", "{}"},
         {"[{\"data\":1.5}]", "[{\"data\":1.5}]"},
     };
@@ -327,7 +363,8 @@ static void test_parse_without(void **state)
         struct ipw_json *doc;
 
         assert_int_equal(
-            ipw_json_parse_without(&doc, cases[i].text, strlen(cases[i].text), unread, NULL), 0);
+            ipw_json_parse_without(&doc, cases[i].text, strlen(cases[i].text), unread, NULL, NULL),
+            0);
         ipw_json_print(&out, doc);
         assert_string_equal(ipw_buf_str(&out), cases[i].printed);
         ipw_json_free(doc);
@@ -339,8 +376,9 @@ static void test_parse_without(void **state)
 
         assert_int_equal(ipw_json_parse(&doc, wrong[i], strlen(wrong[i]), NULL, &whole),
                          IPW_EPARSE);
-        assert_int_equal(ipw_json_parse_without(&doc, wrong[i], strlen(wrong[i]), unread, &part),
-                         IPW_EPARSE);
+        assert_int_equal(
+            ipw_json_parse_without(&doc, wrong[i], strlen(wrong[i]), unread, NULL, &part),
+            IPW_EPARSE);
         assert_string_equal(part.text, whole.text);
     }
 }
@@ -376,6 +414,7 @@ int main(void)
         cmocka_unit_test(j1_a_million_keys),
         cmocka_unit_test(test_print_is_stable),
         cmocka_unit_test(test_print_by_value),
+        cmocka_unit_test(test_doubles),
         cmocka_unit_test(test_parse_without),
         cmocka_unit_test(test_leftovers),
     };
