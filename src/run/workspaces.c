@@ -29,8 +29,8 @@ const char *ipw_workspaces_root(void)
     return tmp && tmp[0] == '/' ? tmp : "/tmp";
 }
 
-/* The mark gets its name when it is locked: a process that sweeps takes an unlocked mark for that of
- * a process that ended. */
+/* The mark gets its name when it is locked: a process that sweeps takes an unlocked mark for that
+ * of a process that ended. */
 static int put_mark(const char *folder)
 {
     char *early = ipw_asprintf("%s/" OWNER ".new", folder);

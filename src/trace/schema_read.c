@@ -174,10 +174,10 @@ static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, st
     *turn = (struct ipw_turn){.energy = ipw_turn_figures()};
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) turn->power_mean_w[d] = turn->power_peak_w[d] = NAN;
     ipw_spec_read(node, ipw_spec_turn, (void *const[]){NULL, turn, &made, turn->energy});
-    if (!ipw_json_get(node, "input_tokens")) turn->input_tokens = 0;
-    if (!ipw_json_get(node, "output_tokens")) turn->output_tokens = 0;
     if (isnan(turn->retry_wait_s)) turn->retry_wait_s = 0;
     if (l->version) return own_turn(l, turn, node, where, err);
+    if (!ipw_json_get(node, "input_tokens")) turn->input_tokens = 0;
+    if (!ipw_json_get(node, "output_tokens")) turn->output_tokens = 0;
     foreign_turn(turn, node, q->n_turns > 1 ? turn[-1].end_ns : q->start_ns);
     return 0;
 }

@@ -362,11 +362,18 @@ static void what_is_unknown_is_absent_not_zero(void **state)
     };
     struct ipw_query_trace q;
     struct ipw_buf line = IPW_BUF(IPW_MIB);
+    struct ipw_query_loaded back;
     struct ipw_json *doc;
 
     (void)state;
     build_trace(&q, events, 4);
     ipw_schema_write_query(&line, &q, &r, NULL);
+    assert_int_equal(ipw_schema_read_query(&back, line.data, line.len, NULL), 0);
+    assert_int_equal(back.trace.turns[0].input_tokens, -1);
+    assert_int_equal(back.trace.turns[0].output_tokens, -1);
+    assert_int_equal(back.trace.input_tokens, -1);
+    assert_int_equal(back.trace.output_tokens, -1);
+    ipw_query_loaded_release(&back);
     assert_int_equal(ipw_json_parse(&doc, line.data, line.len, NULL, NULL), 0);
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         if (ipw_json_get(doc, unknown[i])) fail_msg("%s should be absent", unknown[i]);
