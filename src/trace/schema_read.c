@@ -121,6 +121,8 @@ static void foreign_turn(struct ipw_turn *turn, const struct ipw_json *node, int
     turn->energy[IPW_DOMAIN_GPU] = foreign_figure(ipw_json_get_num(node, "gpu_energy_joules"));
     turn->energy[IPW_DOMAIN_CPU] = foreign_figure(ipw_json_get_num(node, "cpu_energy_joules"));
     turn->energy[IPW_DOMAIN_DRAM] = foreign_figure(ipw_json_get_num(node, "dram_energy_joules"));
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) /* watts are those of joules */
+        if (!turn->energy[d].known) turn->power_mean_w[d] = turn->power_peak_w[d] = NAN;
     foreign_tools(turn, node);
 }
 
