@@ -293,6 +293,14 @@ static enum ipw_provenance provenance_of(const char *name)
 }
 
 /* What is absent is as in `like`; NULL: as usual. */
+/* What has no finite value could not be written again. */
+static double number(const struct ipw_json *object, const char *key, double fallback)
+{
+    double value = ipw_json_get_num(object, key);
+
+    return isnan(value) ? fallback : value;
+}
+
 static struct ipw_figure read_figure(const struct ipw_json *f, const struct ipw_figure *like)
 {
     const struct ipw_json *estimate = ipw_json_get(f, "estimate");
@@ -303,17 +311,17 @@ static struct ipw_figure read_figure(const struct ipw_json *f, const struct ipw_
     if (!like) like = &own;
     return (struct ipw_figure){
         .estimated = estimate != NULL,
-        .estimate_j = ipw_json_num(ipw_json_get(estimate, "joules"), 0),
+        .estimate_j = number(estimate, "joules", 0),
         .estimate_by = ipw_json_str(ipw_json_get(estimate, "by"), NULL),
         .known = !isnan(j),
         .j = isnan(j) ? 0 : j,
         .provenance = provenance ? provenance_of(provenance) : like->provenance,
-        .coverage = ipw_json_num(ipw_json_get(f, "coverage"), like->coverage),
+        .coverage = number(f, "coverage", like->coverage),
         .samples = ipw_json_int(ipw_json_get(f, "samples"), like->samples),
         .reason = ipw_json_str(ipw_json_get(f, "reason"), isnan(j) ? like->reason : NULL),
-        .lo_j = ipw_json_num(ipw_json_get(f, "lo"), 0),
-        .hi_j = ipw_json_num(ipw_json_get(f, "hi"), 0),
-        .split_fraction = ipw_json_num(ipw_json_get(f, "split_fraction"), like->split_fraction),
+        .lo_j = number(f, "lo", 0),
+        .hi_j = number(f, "hi", 0),
+        .split_fraction = number(f, "split_fraction", like->split_fraction),
     };
 }
 
