@@ -395,7 +395,7 @@ int ipw_book_run(const char *run, const struct ipw_metered_run *meter, bool repl
 {
     struct ipw_lock lock = IPW_LOCK_NONE;
     struct job job = {.run = realpath(run, NULL), .meter = meter, .sessions = IPW_BUF(TEXT_MAX)};
-    bool exchanged = false;
+    bool locked, exchanged;
     int rc;
 
     if (!job.run) return ipw_fail_errno(err, errno, "%s", run);
@@ -407,14 +407,16 @@ int ipw_book_run(const char *run, const struct ipw_metered_run *meter, bool repl
     ipw_summary_init(&job.summary);
     job.summary.place.folder = job.folder;
     rc = ipw_lock_take(&lock, job.run, err);
+    locked = !rc;
     if (!rc) rc = check(&job, replace, err);
     if (!rc) rc = remove_all(job.folder, err);
     if (!rc) rc = ipw_shard_run_read(&job.saved, job.origin, err);
     if (!rc) rc = compute(&job, err);
     if (!rc) rc = put_in_place(&job, err);
     exchanged = !rc;
+    if (locked && !exchanged) remove_all(job.folder, NULL); /* also what a killed booking left */
     ipw_lock_drop(&lock, exchanged ? job.folder : job.run);
-    if (rc <= 0) remove_all(job.folder, rc ? NULL : err);
+    if (exchanged) remove_all(job.folder, err);
     ipw_shard_run_release(&job.saved);
     ipw_buf_release(&job.sessions);
     ipw_summary_release(&job.summary);
