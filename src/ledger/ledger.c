@@ -368,7 +368,7 @@ int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
     if (l->scopes) return ipw_ledger_query_begin_in(l, SIZE_MAX, t_ns);
     q = ipw_calloc(1, sizeof *q);
     q->t0_ns = add_edge(l, t_ns, 1);
-    q->t1_ns = q->call_ns = INT64_MAX;
+    q->t1_ns = q->told_ns = q->call_ns = INT64_MAX;
     q->slices = ipw_calloc(l->n_lines, sizeof *q->slices);
     IPW_GROW(l->queries, l->cap_queries, l->n_queries + 1);
     l->queries[l->n_queries++] = q;
@@ -416,6 +416,7 @@ void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
         IPW_BUG("a query left the ledger that had not entered it");
     }
     if (open_phase(q)) close_phase(l, q, open_phase(q), t_ns);
+    q->told_ns = t_ns;
     q->t1_ns = add_edge(l, t_ns, -1);
     IPW_GROW(l->ends, l->cap_ends, l->n_ends + 1);
     l->ends[l->n_ends++] = (struct ledger_look){q->t1_ns, query};

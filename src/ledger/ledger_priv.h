@@ -98,6 +98,7 @@ struct ledger_query {
     int64_t ordinal;
     int64_t call_ns;      /* time of its entry in ipw_ledger.calls; INT64_MAX: no entry */
     int64_t t0_ns, t1_ns; /* t1_ns INT64_MAX: in flight */
+    int64_t told_ns;      /* its end as told; t1_ns is later if that came too late for the sums */
     struct ledger_phase *phases;
     size_t n_phases, cap_phases;
     struct ledger_tokens *tokens;
