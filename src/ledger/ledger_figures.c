@@ -134,14 +134,15 @@ static double clock_uj(const struct ipw_ledger *l, const struct ledger_line *lin
     return ceil(peak_w * (double)error_ns / 1e3); /* W * ns = nJ */
 }
 
-void ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
-                       int64_t *below_uj, int64_t *above_uj)
+int64_t ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
+                          int64_t *below_uj, int64_t *above_uj)
 {
     int64_t more = (int64_t)clock_uj(l, line, t_ns);
+    int64_t uj = ipw_series_bounds(line->series, t_ns, below_uj, above_uj);
 
-    ipw_series_bounds(line->series, t_ns, below_uj, above_uj);
     *below_uj += more;
     *above_uj += more;
+    return uj;
 }
 
 /* The window may begin and end earlier or later. */
