@@ -4,7 +4,7 @@
 ---   kit.pictures = {}
 ---   local reply = turns.ask(thread, kit, cfg, { tools = kit.schemas })
 ---   if #reply.calls > 0 then
----     thread[#thread + 1] = reply.message
+---     thread[#thread + 1] = json.seal(reply.message)
 ---     turns.call(thread, kit, reply.calls)
 ---   end
 ---
@@ -41,7 +41,7 @@ local function add_pictures(thread, kit)
   if #names == 0 then return end
   kit.pictures = {}
   local last = thread[#thread]
-  if last.role ~= "user" then
+  if type(last) ~= "table" or last.role ~= "user" then
     last = llm.user(("Shown by your tools: %s"):format(table.concat(names, ", ")))
     thread[#thread + 1] = last
   end
@@ -59,7 +59,7 @@ end
 function turns.clip(text) return clip(text, SHOWN_BYTES) end
 
 --- Runs the calls of a reply and adds their results to the thread, 8,000 bytes of each at most, and the
---- pictures that they show.
+--- pictures that they show. The results are sealed (json.seal).
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param calls {id: string, name: string, arguments: string}[]
@@ -67,7 +67,7 @@ function turns.call(thread, kit, calls)
   kit.pictures = {}
   for _, result in ipairs(kit:call_all(calls)) do
     result.content = turns.clip(result.content)
-    thread[#thread + 1] = result
+    thread[#thread + 1] = json.seal(result)
   end
   add_pictures(thread, kit)
 end
@@ -114,6 +114,7 @@ end
 --- Replaces results from the oldest on until the thread has half its size; of the newest its head stays.
 --- Returns how many bytes it left out, and of how many results.
 local function trim(thread)
+  require("ipw.trim").open(thread)
   local found, enough = {}, size_of(thread) // 2
   local left_out, count = 0, 0
   for _, message in ipairs(thread) do
@@ -145,6 +146,7 @@ end
 --- Replaces the pictures that tools showed by a text; returns their number.
 local function hide_pictures(thread, kit)
   local n = 0
+  require("ipw.trim").open(thread)
   for _, message in ipairs(thread) do
     for i, part in ipairs(type(message.content) == "table" and message.content or {}) do
       if pictures[part] then
