@@ -23,7 +23,7 @@ function rest.add_pictures(thread, kit)
   local names = kit.pictures
   kit.pictures = {}
   local last = thread[#thread]
-  if last.role ~= "user" then
+  if type(last) ~= "table" or last.role ~= "user" then
     last = llm.user(("Shown by your tools: %s"):format(table.concat(names, ", ")))
     thread[#thread + 1] = last
   end
@@ -66,6 +66,7 @@ end
 --- Replaces results from the oldest on until the thread has half its size; of the newest its head stays.
 --- Returns how many bytes it left out, and of how many results.
 local function trim(thread, results)
+  require("ipw.trim").open(thread)
   local found, enough = {}, size_of(thread) // 2
   local left_out, count = 0, 0
   for _, message in ipairs(thread) do
@@ -97,6 +98,7 @@ end
 --- Replaces the pictures that tools showed by a text; returns their number.
 local function hide_pictures(thread, kit)
   local n = 0
+  require("ipw.trim").open(thread)
   for _, message in ipairs(thread) do
     for i, part in ipairs(type(message.content) == "table" and message.content or {}) do
       if pictures[part] then

@@ -4,7 +4,7 @@
 ---   kit.pictures = {}
 ---   local reply = turns.ask(thread, kit, cfg, { tools = kit.schemas })
 ---   if #reply.calls > 0 then
----     thread[#thread + 1] = reply.message
+---     thread[#thread + 1] = json.seal(reply.message)
 ---     turns.call(thread, kit, reply.calls)
 ---   end
 ---
@@ -12,6 +12,7 @@
 --- are missing, and the request is sent once more; the turn in the trace says how much was left out. A
 --- model that reads no pictures: those that a tool showed are replaced by the reason, and the request is
 --- sent once more.
+local json = require "ipw.core.json"
 local llm  = require "ipw.llm"
 local clip = require "ipw.clip"
 
@@ -35,7 +36,7 @@ end
 function turns.clip(text) return clip(text, SHOWN_BYTES) end
 
 --- Runs the calls of a reply and adds their results to the thread, 8,000 bytes of each at most, and the
---- pictures that they show.
+--- pictures that they show. The results are sealed (json.seal).
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param calls {id: string, name: string, arguments: string}[]
@@ -43,7 +44,7 @@ function turns.call(thread, kit, calls)
   kit.pictures = {}
   for _, result in ipairs(kit:call_all(calls)) do
     result.content = turns.clip(result.content)
-    thread[#thread + 1] = result
+    thread[#thread + 1] = json.seal(result)
   end
   add_pictures(thread, kit)
 end
