@@ -479,7 +479,7 @@ void ipw_http_free(struct ipw_http *http)
     ipw_timer_disarm(&http->clock);
     ipw_defer_disarm(&http->kick);
     if (http->last_headers) ipw_http_headers_release(http->last_headers);
-    free(http->last_url);
+    ipw_http_address_release(http->last_address);
     free(http->user_agent);
     free(http->no_proxy);
     free(http->cacert);
