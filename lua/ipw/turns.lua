@@ -4,7 +4,7 @@
 ---   kit.pictures = {}
 ---   local reply = turns.ask(thread, kit, cfg, { tools = kit.schemas })
 ---   if #reply.calls > 0 then
----     thread[#thread + 1] = reply.message
+---     thread[#thread + 1] = json.seal(reply.message)
 ---     turns.call(thread, kit, reply.calls)
 ---   end
 ---
@@ -12,54 +12,24 @@
 --- are missing, and the request is sent once more; the turn in the trace says how much was left out. A
 --- model that reads no pictures: those that a tool showed are replaced by the reason, and the request is
 --- sent once more.
-local core = require "ipw.core.run"
 local json = require "ipw.core.json"
 local llm  = require "ipw.llm"
-local clip = require "ipw.clip"
 
 local turns = {}
 
-local SHOWN_BYTES = 8000    -- of one tool result
-local SMALL_BYTES = 200     -- a result that is not worth a mark
-local HEAD_BYTES = 1000     -- what stays of the last result
+local SHOWN_BYTES <const> = 8000 -- of one tool result
 
--- With these a server refuses a request whose pictures it cannot read.
-local REFUSED = { [400] = true, [404] = true, [413] = true, [415] = true, [422] = true, [500] = true, [501] = true }
-
---- Of this query: user messages that begin with results of tools, with the length of these; parts of
---- messages that are pictures of tools, with their names.
-local results, pictures = {}, {}
-
--- What a model that reads no pictures can do, and who starts the run.
-local REMEDY = "The tool sub_model can show it to a model that does (--sub-model); a program can measure it."
-
--- ---- results ----
-
---- The pictures that tools showed since the last call, as a message of their own or behind the last one.
-local function add_pictures(thread, kit)
-  local names = kit.pictures or {}
-  if #names == 0 then return end
-  kit.pictures = {}
-  local last = thread[#thread]
-  if last.role ~= "user" then
-    last = llm.user(("Shown by your tools: %s"):format(table.concat(names, ", ")))
-    thread[#thread + 1] = last
-  end
-  if type(last.content) == "string" then last.content = { { type = "text", text = last.content } } end
-  for _, name in ipairs(names) do
-    local part = llm.image(name)
-    pictures[part] = name
-    last.content[#last.content + 1] = part
-  end
-end
+-- What few queries need is in ipw.turn_rest, so that every query loads less.
 
 --- At most 8,000 bytes of a result: its head and its tail, with a mark between them.
 ---@param text string
 ---@return string
-function turns.clip(text) return clip(text, SHOWN_BYTES) end
+function turns.clip(text)
+  return #text <= SHOWN_BYTES and text or require "ipw.clip"(text, SHOWN_BYTES)
+end
 
 --- Runs the calls of a reply and adds their results to the thread, 8,000 bytes of each at most, and the
---- pictures that they show.
+--- pictures that they show. The results are sealed (json.seal).
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param calls {id: string, name: string, arguments: string}[]
@@ -67,9 +37,10 @@ function turns.call(thread, kit, calls)
   kit.pictures = {}
   for _, result in ipairs(kit:call_all(calls)) do
     result.content = turns.clip(result.content)
-    thread[#thread + 1] = result
+    thread[#thread + 1] = json.seal(result)
   end
-  add_pictures(thread, kit)
+  local shown = kit.pictures
+  if shown and #shown > 0 then require "ipw.turn_rest".add_pictures(thread, kit) end
 end
 
 --- Adds results that an agent shows as a text of its own ("Observation: ..."), and the pictures of the
@@ -77,84 +48,7 @@ end
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param text string
-function turns.show(thread, kit, text)
-  local message = llm.user(text)
-  results[message] = #text
-  thread[#thread + 1] = message
-  add_pictures(thread, kit)
-end
-
--- ---- a request that is refused ----
-
---- The text of a result, and a function that replaces it; nil for another message.
-local function result_of(message)
-  if message.role == "tool" then
-    return message.content, function(text) message.content = text end
-  end
-  local n = results[message]
-  if not n then return nil end
-  local parts = type(message.content) == "table" and message.content
-  local whole = parts and parts[1].text or message.content
-  local label = whole:sub(1, n):match("^%u[%w ()_-]*:%s") or ""
-  return whole:sub(#label + 1, n), function(text)
-    text = label .. text
-    results[message] = #text
-    if parts then parts[1].text = text .. whole:sub(n + 1) else message.content = text .. whole:sub(n + 1) end
-  end
-end
-
-local function mark(n) return ("[%d bytes left out to fit the context]"):format(n) end
-
-local function size_of(thread)
-  local bytes = 0
-  for _, message in ipairs(thread) do bytes = bytes + #json.encode(message) end
-  return bytes
-end
-
---- Replaces results from the oldest on until the thread has half its size; of the newest its head stays.
---- Returns how many bytes it left out, and of how many results.
-local function trim(thread)
-  local found, enough = {}, size_of(thread) // 2
-  local left_out, count = 0, 0
-  for _, message in ipairs(thread) do
-    local text, replace = result_of(message)
-    if text then found[#found + 1] = { text = text, replace = replace } end
-    for k, part in ipairs(type(message.content) == "table" and message.content or {}) do
-      if pictures[part] then
-        found[#found + 1] = { text = part.image_url.url, replace = function(said)
-          message.content[k] = { type = "text", text = said }
-        end, whole = true }
-      end
-    end
-  end
-  for i, one in ipairs(found) do
-    local head = ""
-    if i == #found and not one.whole and #one.text > HEAD_BYTES then
-      head = one.text:sub(1, utf8.offset(one.text, 0, HEAD_BYTES + 1) - 1)
-    end
-    local gone = #one.text - #head
-    if gone > SMALL_BYTES and not one.text:find("^%[%d+ bytes left out to fit the context%]$") then
-      one.replace(head .. (head ~= "" and "\n" or "") .. mark(gone))
-      left_out, count = left_out + gone, count + 1
-      if size_of(thread) <= enough then break end
-    end
-  end
-  return left_out, count
-end
-
---- Replaces the pictures that tools showed by a text; returns their number.
-local function hide_pictures(thread, kit)
-  local n = 0
-  for _, message in ipairs(thread) do
-    for i, part in ipairs(type(message.content) == "table" and message.content or {}) do
-      if pictures[part] then
-        message.content[i] = { type = "text", text = ("[%s left out: %s]"):format(pictures[part], kit.blind) }
-        n = n + 1
-      end
-    end
-  end
-  return n
-end
+function turns.show(thread, kit, text) require "ipw.turn_rest".show(thread, kit, text) end
 
 --- Sends the thread with the temperature, seed and max_tokens of `cfg`; `more` has further fields of
 --- llm.chat. A request that the server refuses is mended once. Raises as llm.chat does.
@@ -168,20 +62,7 @@ function turns.ask(thread, kit, cfg, more)
   for key, value in pairs(more or {}) do request[key] = value end
   local ok, reply = pcall(llm.chat, request)
   if ok then return reply end
-  if type(reply) ~= "table" then error(reply, 0) end
-  if reply.code == "context_full" then
-    local bytes, count = trim(thread)
-    if bytes == 0 then error(reply, 0) end
-    core.note("context_trimmed", json.encode { bytes = bytes, results = count }, bytes)
-  elseif reply.code == "http" and REFUSED[reply.status] and not kit.blind and next(pictures) then
-    kit.blind = "this model reads no pictures. " .. REMEDY
-    local count = hide_pictures(thread, kit)
-    if count == 0 then error(reply, 0) end
-    core.note("pictures_left_out", json.encode { pictures = count, why = reply.message })
-  else
-    error(reply, 0)
-  end
-  return llm.chat(request)
+  return require "ipw.turn_rest".again(request, thread, kit, reply)
 end
 
 return turns
