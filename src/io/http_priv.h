@@ -19,10 +19,19 @@ enum {
     HTTP_RECEIVE_BYTES = 8 * 1024,     /* libcurl's buffer for one request in flight */
     HTTP_RECEIVE_FEW_BYTES = 2 * 1024, /* the same if more than HTTP_MANY are in flight */
     HTTP_MANY = 512,
+    HTTP_LANE_MOST = 512, /* requests in flight of one multi handle */
     HTTP_HEADERS_MAX = 64 * 1024,
     HTTP_FIELD_MAX = 8 * 1024, /* limit of one kept header */
     /* Without this size libcurl asks before it sends a body over 1 MiB. */
     HTTP_LARGE_BODY = 1000000,
+};
+
+/* An address that was checked, in parts: libcurl would take it apart for every request.  Shared by
+ * the requests to it. */
+struct http_address {
+    size_t refs;
+    char *text;
+    CURLU *parts;
 };
 
 /* A list of header lines in libcurl's form, shared by requests with equal headers. */
@@ -45,12 +54,13 @@ struct ipw_http_call {
     struct ipw_http *http;
     struct ipw_http_call *prev, *next; /* in one of the pool's lists */
     enum call_state state;
-    CURL *easy; /* with its constant options; lives as long as the struct */
+    struct http_lane *lane; /* while libcurl has the call */
+    CURL *easy;             /* with its constant options; lives as long as the struct */
     char curl_error[CURL_ERROR_SIZE];
     struct ipw_http_callbacks on;
     struct header_set *headers;
-    char *method; /* custom method that is set in `easy`, or NULL */
-    char *url;
+    char *method;                 /* custom method that is set in `easy`, or NULL */
+    struct http_address *address; /* of this request or the last one; it is set in `easy` */
     struct ipw_buf body;
     struct ipw_buf *lender; /* gets the body back; NULL: it is ours */
     size_t body_max;        /* of the answer */
@@ -82,7 +92,8 @@ struct ipw_http_call {
 
 struct sock {
     uv_poll_t uv; /* must be first: the close callback frees the whole struct */
-    struct ipw_http *http;
+    struct http_lane *lane;
+    struct sock *prev, *next; /* in the lane's list */
     curl_socket_t fd;
     int armed;                  /* registered libuv events */
     int wanted;                 /* the events that libcurl waits for; 0 between two requests */
@@ -93,9 +104,21 @@ struct sock {
     char peer_ip[INET6_ADDRSTRLEN];
 };
 
+struct http_lane {
+    struct ipw_http *http;
+    CURLM *multi;
+    size_t n_running;
+    struct sock *socks;
+    struct ipw_timer clock; /* libcurl's timer */
+    int64_t clock_due_ns;   /* 0: libcurl wants no timer */
+    struct ipw_defer kick;  /* libcurl wants to run now */
+};
+
 struct ipw_http {
     struct ipw_loop *loop;
-    CURLM *multi;
+    struct http_lane **lanes; /* at least one */
+    size_t n_lanes, cap_lanes;
+    size_t lane_most; /* HTTP_LANE_MOST */
     char *user_agent; /* the header line */
     char *no_proxy, *cacert;
     bool proxies; /* does the environment name a proxy? */
@@ -108,13 +131,10 @@ struct ipw_http {
     struct ipw_http_call *unused;                /* singly linked by next */
     size_t in_flight, n_running;
     struct header_set *last_headers;
-    char *last_url;      /* the last URL that passed the check */
+    struct http_address *last_address;
     struct sock **socks; /* by descriptor */
     size_t cap_socks;
-    struct ipw_timer clock; /* libcurl's timer */
-    int64_t clock_due_ns;   /* 0: libcurl wants no timer */
-    struct ipw_defer kick;  /* libcurl wants to run now */
-    int entered;            /* depth of ipw_http_enter() */
+    int entered; /* depth of ipw_http_enter() */
     bool in_curl;
     bool dying;
 };
@@ -125,6 +145,9 @@ void ipw_http_enter(struct ipw_http *http);
 void ipw_http_leave(struct ipw_http *http);
 void ipw_http_launch_waiting(struct ipw_http *http); /* as many as there is room for */
 bool ipw_http_has_room(const struct ipw_http *http);
+/* Gives the call to libcurl; and takes it away, which closes an unfinished connection. */
+void ipw_http_lane_add(struct ipw_http_call *call);
+void ipw_http_lane_remove(struct ipw_http_call *call);
 /* A request is being written on the reused connection with these addresses.  Bytes that arrive on
  * it from now on are its answer.  (libcurl names the descriptor only after a request has ended, and
  * then it may already carry the next request.) */
@@ -144,7 +167,12 @@ void ipw_http_call_discard(struct ipw_http_call *call); /* without a callback */
 void ipw_http_call_destroy(struct ipw_http_call *call); /* frees a discarded call */
 
 /* http_util.c */
-int ipw_http_check_url(struct ipw_http *http, const char *url, struct ipw_err *err);
+/* Checks the URL and takes a reference. */
+int ipw_http_address_get(struct http_address **out, struct ipw_http *http, const char *url,
+                         struct ipw_err *err);
+void ipw_http_address_release(struct http_address *address); /* NULL is fine */
+/* Sets it in the call's handle; the call takes the reference over. */
+void ipw_http_address_use(struct ipw_http_call *call, struct http_address *address);
 /* Hands a line of the answer's head to on_field. */
 void ipw_http_hand_field(struct ipw_http_call *call, const char *line, size_t n);
 /* Takes a reference; release it with ipw_http_headers_release(). */
