@@ -41,6 +41,14 @@ char *ipw_buf_more_room(struct ipw_buf *b, size_t n)
     return b->data + b->len;
 }
 
+void ipw_buf_expect(struct ipw_buf *b, size_t n)
+{
+    if (b->data || n > b->max) return;
+    b->data = ipw_malloc(n + 1);
+    b->data[0] = '\0';
+    b->cap = n + 1;
+}
+
 void ipw_buf_fit(struct ipw_buf *b)
 {
     if (b->cap < 512 || b->cap - b->len < b->cap / 4) return;
