@@ -21,7 +21,7 @@ function rest.check_grants(tool)
 end
 
 --- The tool of an agent's table, its schema as JSON text, its description.
-function rest.declared(entry)
+local function declared(entry)
   local tool, text, about = require "ipw.declare"(entry, "tools.open")
   rest.check_grants(tool)
   return tool, text, about
@@ -29,7 +29,7 @@ end
 
 --- The same of a file that this process has not opened yet; nothing if the run goes without the tool:
 -- the agent's own choice needs what the run does not grant.
-function rest.first(path)
+local function open_first(path)
   local tool, text, about = require "ipw.declare"(core.load(path), path)
   local need, how = lacks(tool)
   if need and core.leave_out(tool.name, how) then
@@ -39,6 +39,31 @@ function rest.first(path)
   rest.check_grants(tool)
   core.keep(path, tool.name, text, about)
   return tool, text, about
+end
+
+--- All tools of an MCP server.
+local function open_server(kit, schemas, entry, add)
+  local list, server = require("ipw.mcp").open(entry, function(name) return kit.by_name[name] end)
+  kit.servers[#kit.servers + 1] = server
+  for _, one in ipairs(list) do add(kit, schemas, one.tool, one.schema, one.about, true) end
+end
+
+--- Opens an entry of tools.open() that no query of the process has opened before; `add` adds a tool to
+--- the kit.
+function rest.open(kit, schemas, entry, add)
+  if type(entry) == "string" and entry:find("^mcp:") then
+    return open_server(kit, schemas, entry, add)
+  end
+  local tool, text, about
+  if type(entry) == "table" then
+    tool, text, about = declared(entry)
+  else
+    local path, why = core.find(entry)
+    if not path then error(why, 0) end
+    tool, text, about = open_first(path)
+  end
+  -- A tool that is a table is part of the agent, so it runs again in a replay.
+  if tool then add(kit, schemas, tool, text, about, type(entry) == "string") end
 end
 
 function rest.names(kit)

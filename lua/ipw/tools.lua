@@ -21,45 +21,26 @@ Kit.__index = Kit
 --- remark.
 local MAX_RESULT_BYTES <const> = 64 * 1024
 
--- What few queries need is in a module of its own, so that every query loads less.
-local function rest() return require "ipw.tool_rest" end
+-- What few queries need is in ipw.tool_rest, so that every query loads less.
 
---- A tool whose file is loaded when one of its fields is first read, mostly when the tool is called.
---- Its name, schema and description are kept from the first query of the process, which checked the
---- file.
-local function lazy(path, name)
-  return setmetatable({ name = name }, { __index = function(self, key)
-    setmetatable(self, nil)
-    for k, v in pairs(core.load(path)) do self[k] = v end
-    self.input = self.input or {}
-    if self.needs then rest().check_grants(self) end
-    return self[key]
-  end })
-end
-
---- The tool, its schema as JSON text, its description; nothing if the run goes without it.
-local function load_tool(entry)
-  if type(entry) == "table" then return rest().declared(entry) end
-  local path, why = core.find(entry)
-  if not path then error(why, 0) end
-  local name, text, about = core.card(path)
-  if name == "" then return end -- left out by an earlier query
-  if name then return lazy(path, name), text, about end
-  return rest().first(path)
-end
+--- The metatable of a tool whose file is loaded when one of its fields is first read, mostly when the tool
+--- is called. Until then its path is at index 1. Its name, schema and description are kept from the first
+--- query of the process, which checked the file.
+local Unread = { __index = function(self, key)
+  local path = rawget(self, 1)
+  setmetatable(self, nil)
+  self[1] = nil
+  for k, v in pairs(core.load(path)) do self[k] = v end
+  self.input = self.input or {}
+  if self.needs then require "ipw.tool_rest".check_grants(self) end
+  return self[key]
+end }
 
 local function add(kit, schemas, tool, text, about, whole)
   if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
   local i = #kit.list + 1
   kit.by_name[tool.name], kit.whole[tool.name] = tool, whole
   kit.list[i], schemas[i], kit.about[i] = tool, text, about
-end
-
---- All tools of an MCP server.
-local function add_server(kit, schemas, entry)
-  local list, server = require("ipw.mcp").open(entry, function(name) return kit.by_name[name] end)
-  kit.servers[#kit.servers + 1] = server
-  for _, one in ipairs(list) do add(kit, schemas, one.tool, one.schema, one.about, true) end
 end
 
 --- Opens tools by name, by path of a Lua file, or from a tool's table; "mcp:1" is all tools of the
@@ -73,12 +54,13 @@ function tools.open(list)
   local kit = setmetatable({ list = {}, by_name = {}, about = {}, whole = {}, servers = {} }, Kit)
   local schemas = {}
   for _, entry in ipairs(list or {}) do
-    if type(entry) == "string" and entry:find("^mcp:") then
-      add_server(kit, schemas, entry)
-    else
-      local tool, text, about = load_tool(entry)
-      -- A tool that is a table is part of the agent, so it runs again in a replay.
-      if tool then add(kit, schemas, tool, text, about, type(entry) == "string") end
+    local path = type(entry) == "string" and not entry:find("^mcp:") and core.find(entry)
+    local name, text, about
+    if path then name, text, about = core.card(path) end
+    if not name then
+      require "ipw.tool_rest".open(kit, schemas, entry, add)
+    elseif name ~= "" then -- it is not left out by an earlier query
+      add(kit, schemas, setmetatable({ path, name = name }, Unread), text, about, true)
     end
   end
   kit.schemas = json.raw("[" .. table.concat(schemas, ",") .. "]")
@@ -91,7 +73,7 @@ function Kit:describe() return table.concat(self.about, "\n") end
 
 --- The tools' names, for messages.
 ---@return string
-function Kit:names() return rest().names(self) end
+function Kit:names() return require "ipw.tool_rest".names(self) end
 
 local function as_text(value)
   if type(value) == "string" then return value end
@@ -107,10 +89,10 @@ end }
 
 --- Runs the tool. Returns the outcome's word, the text, and the final answer or nil; or nil and a picture.
 local function execute(kit, tool, name, args, timed)
-  if not tool then return rest().unknown(kit, name) end
+  if not tool then return require "ipw.tool_rest".unknown(kit, name) end
   if type(args) == "string" then
     local decoded, why = json.decode(args ~= "" and args or "{}")
-    if decoded == nil then return rest().not_json(why) end
+    if decoded == nil then return require "ipw.tool_rest".not_json(why) end
     args = decoded
   end
   local checked, why
@@ -123,11 +105,11 @@ local function execute(kit, tool, name, args, timed)
   local ctx = setmetatable({ tool = name, pictures = kit.pictures ~= nil, blind = kit.blind }, context)
   local ok, result, second, word, _
   if (tool.retries or 0) > 0 or (timed and (tool.seconds or 0) > 0) then
-    ok, result, second, word = rest().attempt(tool, checked, ctx, timed)
+    ok, result, second, word = require "ipw.tool_rest".attempt(tool, checked, ctx, timed)
   else
     ok, result, second, _, word = pcall(tool.run, checked, ctx)
   end
-  if not ok or result == nil then return rest().failed(name, ok, result, second, word) end
+  if not ok or result == nil then return require "ipw.tool_rest".failed(name, ok, result, second, word) end
   if type(result) == "table" and result.final ~= nil then
     return "ok", as_text(result.final), as_text(result.final)
   end
@@ -178,7 +160,7 @@ end
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls)
-  if #calls ~= 1 then return rest().call_all(self, calls) end
+  if #calls ~= 1 then return require "ipw.tool_rest".call_all(self, calls) end
   local tool = self.by_name[calls[1].name]
   local _ = tool and tool.serial -- its file is loaded before the call begins
   return { self:call(calls[1]) }

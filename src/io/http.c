@@ -1,4 +1,4 @@
-/* The pool: libcurl's multi handle, its sockets as libuv polls, and its timer.  Requests made
+/* The pool: libcurl's multi handles, their sockets as libuv polls, and their timers.  Requests made
  * inside libcurl's callbacks are carried out after them, in order. */
 #include "io/http.h"
 
@@ -58,14 +58,31 @@ static bool is_empty(const struct ipw_http_call *head) { return head->next == he
  * would cost two system calls.  Other descriptors (the resolver's pipe) are closed without notice,
  * so stop watching them at once. */
 
-static void enter_curl(struct ipw_http *http, curl_socket_t fd, int events)
+static void end_calls(const struct http_lane *lane)
 {
+    struct CURLMsg *msg;
+    int left;
+
+    while ((msg = curl_multi_info_read(lane->multi, &left))) {
+        CURLcode code = msg->data.result;
+        char *call = NULL;
+
+        if (msg->msg != CURLMSG_DONE) continue;
+        curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &call);
+        ipw_http_call_curl_done((struct ipw_http_call *)(void *)call, code);
+    }
+}
+
+static void enter_curl(const struct http_lane *lane, curl_socket_t fd, int events)
+{
+    struct ipw_http *http = lane->http;
     int running;
 
     ipw_http_enter(http);
     http->in_curl = true;
-    curl_multi_socket_action(http->multi, fd, events, &running);
+    curl_multi_socket_action(lane->multi, fd, events, &running);
     http->in_curl = false;
+    end_calls(lane);
     ipw_http_leave(http);
 }
 
@@ -89,7 +106,7 @@ static void on_poll(uv_poll_t *uv, int status, int events)
     }
     if (events & UV_READABLE) action |= CURL_CSELECT_IN;
     if (events & UV_WRITABLE) action |= CURL_CSELECT_OUT;
-    enter_curl(sock->http, sock->fd, action);
+    enter_curl(sock->lane, sock->fd, action);
 }
 
 static void free_handle(uv_handle_t *handle) { free(handle); }
@@ -116,11 +133,17 @@ static void drop_sock(struct ipw_http *http, curl_socket_t fd)
     if (!sock) return;
     lend(sock, NULL);
     http->socks[fd] = NULL;
+    if (sock->prev)
+        sock->prev->next = sock->next;
+    else
+        sock->lane->socks = sock->next;
+    if (sock->next) sock->next->prev = sock->prev;
     uv_close((uv_handle_t *)&sock->uv, free_handle);
 }
 
-static struct sock *add_sock(struct ipw_http *http, curl_socket_t fd, bool ours)
+static struct sock *add_sock(struct http_lane *lane, curl_socket_t fd, bool ours)
 {
+    struct ipw_http *http = lane->http;
     struct sock *sock;
 
     drop_sock(http, fd);
@@ -130,7 +153,7 @@ static struct sock *add_sock(struct ipw_http *http, curl_socket_t fd, bool ours)
         memset(http->socks + old, 0, (http->cap_socks - old) * sizeof *http->socks);
     }
     sock = ipw_calloc(1, sizeof *sock);
-    sock->http = http;
+    sock->lane = lane;
     sock->fd = fd;
     sock->ours = ours;
     if (uv_poll_init_socket(ipw_loop_uv(http->loop), &sock->uv, fd)) {
@@ -139,6 +162,9 @@ static struct sock *add_sock(struct ipw_http *http, curl_socket_t fd, bool ours)
     }
     uv_unref((uv_handle_t *)&sock->uv);
     http->socks[fd] = sock;
+    sock->next = lane->socks;
+    if (sock->next) sock->next->prev = sock;
+    lane->socks = sock;
     return sock;
 }
 
@@ -177,12 +203,8 @@ static void learn_names(struct sock *sock)
 void ipw_http_request_begins(struct ipw_http_call *call, int own_port, const char *peer_ip,
                              int peer_port)
 {
-    struct ipw_http *http = call->http;
-
-    for (size_t fd = 0; fd < http->cap_socks; fd++) {
-        struct sock *sock = http->socks[fd];
-
-        if (!sock || !sock->ours) continue;
+    for (struct sock *sock = call->lane->socks; sock; sock = sock->next) {
+        if (!sock->ours) continue;
         if (!sock->own_port) learn_names(sock);
         if (sock->own_port != own_port || sock->peer_port != peer_port ||
             strcmp(sock->peer_ip, peer_ip) != 0)
@@ -218,7 +240,7 @@ static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockadd
         call->open_errno = errno;
         return CURL_SOCKET_BAD;
     }
-    if (!add_sock(http, fd, true)) {
+    if (!add_sock(call->lane, fd, true)) {
         close(fd);
         return CURL_SOCKET_BAD;
     }
@@ -238,8 +260,8 @@ static int on_close(void *ud, curl_socket_t fd)
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud, void *sock_ud)
 {
-    struct ipw_http *http = ud;
-    struct sock *sock = find_sock(http, fd);
+    struct http_lane *lane = ud;
+    struct sock *sock = find_sock(lane->http, fd);
     int events;
 
     (void)easy;
@@ -248,14 +270,14 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud, void *soc
         if (!sock) return 0;
         sock->wanted = 0;
         if (!sock->ours) {
-            drop_sock(http, fd);
+            drop_sock(lane->http, fd);
         } else if (sock->armed & UV_WRITABLE) {
             uv_poll_stop(&sock->uv);
             sock->armed = 0;
         }
         return 0;
     }
-    if (!sock) sock = add_sock(http, fd, false);
+    if (!sock) sock = add_sock(lane, fd, false);
     if (!sock) return -1;
     events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
     sock->wanted = events;
@@ -281,32 +303,89 @@ static void on_kick(void *ud) { enter_curl(ud, CURL_SOCKET_TIMEOUT, 0); }
 
 static void on_clock(void *ud)
 {
-    struct ipw_http *http = ud;
+    struct http_lane *lane = ud;
 
-    if (!http->clock_due_ns) return;
-    if (http->clock_due_ns > ipw_now_ns()) {
-        ipw_timer_arm(&http->clock, http->clock_due_ns);
+    if (!lane->clock_due_ns) return;
+    if (lane->clock_due_ns > ipw_now_ns()) {
+        ipw_timer_arm(&lane->clock, lane->clock_due_ns);
         return;
     }
-    http->clock_due_ns = 0;
-    enter_curl(http, CURL_SOCKET_TIMEOUT, 0);
+    lane->clock_due_ns = 0;
+    enter_curl(lane, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int on_timer(CURLM *multi, long ms, void *ud)
 {
-    struct ipw_http *http = ud;
+    struct http_lane *lane = ud;
 
     (void)multi;
     if (ms == 0) {
-        ipw_defer_arm(&http->kick);
+        ipw_defer_arm(&lane->kick);
         return 0;
     }
-    ipw_defer_disarm(&http->kick);
-    http->clock_due_ns = ms < 0 ? 0 : ipw_now_ns() + ms * IPW_NS_PER_MS;
+    ipw_defer_disarm(&lane->kick);
+    lane->clock_due_ns = ms < 0 ? 0 : ipw_now_ns() + ms * IPW_NS_PER_MS;
     /* If an armed timer fires too early, it looks and arms itself again. */
-    if (ms > 0 && (!http->clock.pos || http->clock.due_ns > http->clock_due_ns))
-        ipw_timer_arm(&http->clock, http->clock_due_ns);
+    if (ms > 0 && (!lane->clock.pos || lane->clock.due_ns > lane->clock_due_ns))
+        ipw_timer_arm(&lane->clock, lane->clock_due_ns);
     return 0;
+}
+
+/* --- lanes ----------------------------------------------------------------------------------- */
+
+/* A further lane; NULL: libcurl cannot make a multi handle. */
+static struct http_lane *open_lane(struct ipw_http *http)
+{
+    CURLM *multi = curl_multi_init();
+    struct http_lane *lane;
+
+    if (!multi) return NULL;
+    lane = ipw_calloc(1, sizeof *lane);
+    lane->http = http;
+    lane->multi = multi;
+    lane->clock = (struct ipw_timer){.loop = http->loop, .fn = on_clock, .ud = lane};
+    lane->kick = (struct ipw_defer){.loop = http->loop, .fn = on_kick, .ud = lane};
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, lane);
+    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, lane);
+    curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+    /* Connections kept for reuse: more than requests, which can go to several hosts. */
+    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 4L * HTTP_LANE_MOST);
+    IPW_GROW(http->lanes, http->cap_lanes, http->n_lanes + 1);
+    http->lanes[http->n_lanes++] = lane;
+    return lane;
+}
+
+static void close_lane(struct http_lane *lane)
+{
+    curl_multi_cleanup(lane->multi); /* closes the kept connections through on_close */
+    while (lane->socks) drop_sock(lane->http, lane->socks->fd);
+    ipw_timer_disarm(&lane->clock);
+    ipw_defer_disarm(&lane->kick);
+    free(lane);
+}
+
+void ipw_http_lane_add(struct ipw_http_call *call)
+{
+    struct ipw_http *http = call->http;
+    struct http_lane *lane = NULL;
+    CURLMcode code;
+
+    for (size_t i = 0; i < http->n_lanes && !lane; i++)
+        if (http->lanes[i]->n_running < http->lane_most) lane = http->lanes[i];
+    if (!lane) lane = open_lane(http);
+    call->lane = lane ? lane : http->lanes[0];
+    call->lane->n_running++;
+    code = curl_multi_add_handle(call->lane->multi, call->easy);
+    if (code) IPW_BUG("curl_multi_add_handle: %s", curl_multi_strerror(code));
+}
+
+void ipw_http_lane_remove(struct ipw_http_call *call)
+{
+    curl_multi_remove_handle(call->lane->multi, call->easy);
+    call->lane->n_running--;
+    call->lane = NULL;
 }
 
 /* --- the pool -------------------------------------------------------------------------------- */
@@ -345,7 +424,7 @@ bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code)
         connect_errno != EADDRNOTAVAIL)
         return false;
     if (http->n_running < 2) return false;
-    curl_multi_remove_handle(http->multi, call->easy);
+    ipw_http_lane_remove(call);
     ipw_http_list_remove(call);
     call->state = CALL_QUEUED;
     call->at.launch_ns = 0;
@@ -371,17 +450,6 @@ static size_t most_by_descriptors(void)
 
 void ipw_http_leave(struct ipw_http *http)
 {
-    struct CURLMsg *msg;
-    int left;
-
-    while ((msg = curl_multi_info_read(http->multi, &left))) {
-        CURLcode code = msg->data.result;
-        char *call = NULL;
-
-        if (msg->msg != CURLMSG_DONE) continue;
-        curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &call);
-        ipw_http_call_curl_done((struct ipw_http_call *)(void *)call, code);
-    }
     while (!is_empty(&http->doomed)) ipw_http_call_discard(http->doomed.next);
     ipw_http_launch_waiting(http);
     if (--http->entered == 0 && http->dying) ipw_http_free(http);
@@ -426,12 +494,12 @@ int ipw_http_new(struct ipw_http **out, struct ipw_loop *loop,
         close(fd);
     }
     http = ipw_calloc(1, sizeof *http);
-    http->multi = curl_multi_init();
-    if (!http->multi) {
+    http->loop = loop;
+    http->lane_most = HTTP_LANE_MOST;
+    if (!open_lane(http)) {
         free(http);
         return ipw_fail(err, IPW_ENET, "cannot create a libcurl multi handle");
     }
-    http->loop = loop;
     http->user_agent = agent ? ipw_asprintf("User-Agent: %s", agent)
                              : ipw_strdup("User-Agent: ipw-agent/" IPW_VERSION);
     http->no_proxy = no_proxy_list();
@@ -445,14 +513,6 @@ int ipw_http_new(struct ipw_http **out, struct ipw_loop *loop,
     http->queue.next = http->queue.prev = &http->queue;
     http->running.next = http->running.prev = &http->running;
     http->doomed.next = http->doomed.prev = &http->doomed;
-    http->clock = (struct ipw_timer){.loop = loop, .fn = on_clock, .ud = http};
-    http->kick = (struct ipw_defer){.loop = loop, .fn = on_kick, .ud = http};
-    curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-    curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
-    curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer);
-    curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
-    curl_multi_setopt(http->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, 16384L); /* connections kept for reuse */
     loop->leftovers++;
     *out = http;
     return 0;
@@ -474,10 +534,8 @@ void ipw_http_free(struct ipw_http *http)
         http->unused = call->next;
         ipw_http_call_destroy(call);
     }
-    curl_multi_cleanup(http->multi); /* closes the kept connections through on_close */
-    for (size_t fd = 0; fd < http->cap_socks; fd++) drop_sock(http, (curl_socket_t)fd);
-    ipw_timer_disarm(&http->clock);
-    ipw_defer_disarm(&http->kick);
+    for (size_t i = 0; i < http->n_lanes; i++) close_lane(http->lanes[i]);
+    free(http->lanes);
     if (http->last_headers) ipw_http_headers_release(http->last_headers);
     ipw_http_address_release(http->last_address);
     free(http->user_agent);

@@ -272,7 +272,7 @@ static void detach(struct ipw_http_call *call)
     struct ipw_http *http = call->http;
 
     if (call->state == CALL_RUNNING || call->state == CALL_DOOMED) {
-        curl_multi_remove_handle(http->multi, call->easy);
+        ipw_http_lane_remove(call);
         http->n_running--;
     }
     ipw_http_request_ended(call);
@@ -359,19 +359,15 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
  * deadline; the other deadlines continue. */
 static bool send_again(struct ipw_http_call *call, enum ipw_http_end end)
 {
-    struct ipw_http *http = call->http;
-    CURLMcode code;
-
     if (end != IPW_HTTP_RESET || !call->fresh || call->sends != 1 || call->header_bytes > 0 ||
-        call->broke || http->dying)
+        call->broke || call->http->dying)
         return false;
-    curl_multi_remove_handle(http->multi, call->easy);
+    ipw_http_lane_remove(call);
     call->at.dial_ns = ipw_now_ns();
     call->at.sent_ns = 0;
     call->curl_error[0] = '\0';
     arm_deadline(call);
-    code = curl_multi_add_handle(http->multi, call->easy);
-    if (code) IPW_BUG("curl_multi_add_handle: %s", curl_multi_strerror(code));
+    ipw_http_lane_add(call);
     return true;
 }
 
@@ -478,7 +474,6 @@ static void set_method(struct ipw_http_call *call, const struct ipw_http_request
 void ipw_http_call_launch(struct ipw_http_call *call)
 {
     struct ipw_http *http = call->http;
-    CURLMcode code;
 
     ipw_http_list_remove(call);
     call->state = CALL_RUNNING;
@@ -486,8 +481,7 @@ void ipw_http_call_launch(struct ipw_http_call *call)
     ipw_http_list_add(&http->running, call);
     http->n_running++;
     arm_deadline(call);
-    code = curl_multi_add_handle(http->multi, call->easy);
-    if (code) IPW_BUG("curl_multi_add_handle: %s", curl_multi_strerror(code));
+    ipw_http_lane_add(call);
 }
 
 static int check_method(const char *method, struct ipw_err *err)

@@ -19,6 +19,7 @@ enum {
     HTTP_RECEIVE_BYTES = 8 * 1024,     /* libcurl's buffer for one request in flight */
     HTTP_RECEIVE_FEW_BYTES = 2 * 1024, /* the same if more than HTTP_MANY are in flight */
     HTTP_MANY = 512,
+    HTTP_LANE_MOST = 512, /* requests in flight of one multi handle */
     HTTP_HEADERS_MAX = 64 * 1024,
     HTTP_FIELD_MAX = 8 * 1024, /* limit of one kept header */
     /* Without this size libcurl asks before it sends a body over 1 MiB. */
@@ -53,7 +54,8 @@ struct ipw_http_call {
     struct ipw_http *http;
     struct ipw_http_call *prev, *next; /* in one of the pool's lists */
     enum call_state state;
-    CURL *easy; /* with its constant options; lives as long as the struct */
+    struct http_lane *lane; /* while libcurl has the call */
+    CURL *easy;             /* with its constant options; lives as long as the struct */
     char curl_error[CURL_ERROR_SIZE];
     struct ipw_http_callbacks on;
     struct header_set *headers;
@@ -90,7 +92,8 @@ struct ipw_http_call {
 
 struct sock {
     uv_poll_t uv; /* must be first: the close callback frees the whole struct */
-    struct ipw_http *http;
+    struct http_lane *lane;
+    struct sock *prev, *next; /* in the lane's list */
     curl_socket_t fd;
     int armed;                  /* registered libuv events */
     int wanted;                 /* the events that libcurl waits for; 0 between two requests */
@@ -101,9 +104,21 @@ struct sock {
     char peer_ip[INET6_ADDRSTRLEN];
 };
 
+struct http_lane {
+    struct ipw_http *http;
+    CURLM *multi;
+    size_t n_running;
+    struct sock *socks;
+    struct ipw_timer clock; /* libcurl's timer */
+    int64_t clock_due_ns;   /* 0: libcurl wants no timer */
+    struct ipw_defer kick;  /* libcurl wants to run now */
+};
+
 struct ipw_http {
     struct ipw_loop *loop;
-    CURLM *multi;
+    struct http_lane **lanes; /* at least one */
+    size_t n_lanes, cap_lanes;
+    size_t lane_most; /* HTTP_LANE_MOST */
     char *user_agent; /* the header line */
     char *no_proxy, *cacert;
     bool proxies; /* does the environment name a proxy? */
@@ -119,10 +134,7 @@ struct ipw_http {
     struct http_address *last_address;
     struct sock **socks; /* by descriptor */
     size_t cap_socks;
-    struct ipw_timer clock; /* libcurl's timer */
-    int64_t clock_due_ns;   /* 0: libcurl wants no timer */
-    struct ipw_defer kick;  /* libcurl wants to run now */
-    int entered;            /* depth of ipw_http_enter() */
+    int entered; /* depth of ipw_http_enter() */
     bool in_curl;
     bool dying;
 };
@@ -133,6 +145,9 @@ void ipw_http_enter(struct ipw_http *http);
 void ipw_http_leave(struct ipw_http *http);
 void ipw_http_launch_waiting(struct ipw_http *http); /* as many as there is room for */
 bool ipw_http_has_room(const struct ipw_http *http);
+/* Gives the call to libcurl; and takes it away, which closes an unfinished connection. */
+void ipw_http_lane_add(struct ipw_http_call *call);
+void ipw_http_lane_remove(struct ipw_http_call *call);
 /* A request is being written on the reused connection with these addresses.  Bytes that arrive on
  * it from now on are its answer.  (libcurl names the descriptor only after a request has ended, and
  * then it may already carry the next request.) */

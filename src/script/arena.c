@@ -6,7 +6,7 @@
 
 /* Pages are small, because thousands of states that wait for a model each have a page that is half
  * empty.  Pages of closed states are kept for new states, mapped and warm in the cache. */
-enum { PAGE = 8 * 1024 - 32, MAX_SPARE = 1024 };
+enum { PAGE = 2 * 1024 - 32, MAX_SPARE = 4096 };
 #define SMALL ((size_t)(IPW_ARENA_STEP * IPW_ARENA_CLASSES))
 
 struct ipw_arena_page {
@@ -44,6 +44,14 @@ static void give_page(struct ipw_arena_page *page)
 
 static size_t class_of(size_t bytes) { return (bytes - 1) / IPW_ARENA_STEP; }
 
+static void give(struct ipw_arena *a, void *block, size_t bytes)
+{
+    size_t k = class_of(bytes);
+
+    memcpy(block, &a->free[k], sizeof a->free[k]);
+    a->free[k] = block;
+}
+
 static void *take(struct ipw_arena *a, size_t bytes)
 {
     size_t k = class_of(bytes), need = (k + 1) * IPW_ARENA_STEP;
@@ -56,6 +64,7 @@ static void *take(struct ipw_arena *a, size_t bytes)
     if ((size_t)(a->end - a->at) < need) {
         struct ipw_arena_page *page = take_page();
         if (!page) return NULL;
+        if (a->end > a->at) give(a, a->at, (size_t)(a->end - a->at));
         page->next = a->pages;
         a->pages = page;
         a->at = (char *)(page + 1);
@@ -64,14 +73,6 @@ static void *take(struct ipw_arena *a, size_t bytes)
     block = a->at;
     a->at += need;
     return block;
-}
-
-static void give(struct ipw_arena *a, void *block, size_t bytes)
-{
-    size_t k = class_of(bytes);
-
-    memcpy(block, &a->free[k], sizeof a->free[k]);
-    a->free[k] = block;
 }
 
 static void *enlist(struct ipw_arena *a, struct ipw_arena_large *large)

@@ -219,10 +219,11 @@ int ipw_conversation_take(struct ipw_conversation **out, struct ipw_conversation
     uint64_t *fingerprints = ipw_calloc(n, sizeof *fingerprints);
     struct ipw_conversation *c;
     int top = lua_gettop(L), rc = 0;
-    bool room = lua_checkstack(L, 3 * MAX_DEPTH + 16);
+    /* Only for fingerprints: a stack stays as large while its query waits. */
+    bool room = n >= MANY && lua_checkstack(L, 3 * MAX_DEPTH + 16);
 
     idx = lua_absindex(L, idx);
-    for (size_t i = 0; i < n && n >= MANY && room; i++) {
+    for (size_t i = 0; i < n && room; i++) {
         uint64_t h = 1;
 
         lua_rawgeti(L, idx, (lua_Integer)i + 1);

@@ -68,7 +68,7 @@ static int json_raw(lua_State *L)
     const char *text = luaL_checklstring(L, 1, &n);
 
     luaL_argcheck(L, ipw_json_valid(text, n), 1, "is not valid JSON");
-    ipw_value_push_raw(L, text, n);
+    ipw_value_push_raw(L, text, n, true);
     return 1;
 }
 
@@ -78,15 +78,16 @@ static int json_seal(lua_State *L)
 {
     struct ipw_buf *out;
     struct ipw_err err;
+    size_t n;
 
     luaL_checkany(L, 1);
-    if (lua_type(L, 1) == LUA_TUSERDATA && ipw_value_mark(L, 1) == IPW_MARK_RAW) {
+    if (ipw_value_raw(L, 1, &n)) {
         lua_settop(L, 1);
         return 1;
     }
     out = start();
     if (ipw_value_encode(L, 1, out, &err)) return luaL_error(L, "json.seal: %s", err.text);
-    ipw_value_push_raw(L, ipw_buf_str(out), out->len);
+    ipw_value_push_raw(L, ipw_buf_str(out), out->len, false);
     return finish();
 }
 

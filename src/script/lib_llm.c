@@ -30,6 +30,7 @@ struct chat_op {
     struct ipw_chat_text messages;         /* their text */
     struct ipw_buf text;                   /* every other piece, one after the other */
     struct ipw_chat_request request;
+    const char *tools; /* as JSON.  NULL: at tools_at */
     size_t tools_at, choice_at, format_at, stop_at, extra_at, model_at; /* + 1; 0: none */
     int32_t span;
     bool inside; /* inside a tool that is recorded as a whole */
@@ -103,7 +104,8 @@ static void build_request(lua_State *L, struct chat_op *op)
     size_t n;
 
     take_messages(L, op);
-    op->tools_at = encode_field(L, op, "tools");
+    op->tools = ipw_value_raw(L, 2, &n);
+    if (!op->tools) op->tools_at = encode_field(L, op, "tools");
     op->choice_at = encode_field(L, op, "tool_choice");
     op->format_at = encode_field(L, op, "response_format");
     op->stop_at = encode_field(L, op, "stop");
@@ -130,7 +132,7 @@ static void build_request(lua_State *L, struct chat_op *op)
     r->model = host->model.name;
     if (op->sub && host->model.sub_name) r->model = host->model.sub_name;
     if (op->model_at) r->model = piece(op, op->model_at);
-    r->tools = piece(op, op->tools_at);
+    r->tools = op->tools ? op->tools : piece(op, op->tools_at);
     if (r->tools && (strcmp(r->tools, "[]") == 0 || strcmp(r->tools, "{}") == 0)) r->tools = NULL;
     r->tool_choice = piece(op, op->choice_at);
     r->response_format = piece(op, op->format_at);
@@ -475,6 +477,7 @@ static int llm_chat(lua_State *L)
     lua_getfield(L, 1, "sub_model");
     op->sub = lua_toboolean(L, -1);
     lua_settop(L, 1);
+    lua_getfield(L, 1, "tools"); // request tools: mostly json.raw, whose text lives as long
     ipw_buf_init(&op->text, MAX_REQUEST_BYTES);
     build_request(L, op);
     callbacks.ud = op;
@@ -485,7 +488,7 @@ static int llm_chat(lua_State *L)
         return luaL_error(L, "llm.chat: on_text: expected a function, got %s",
                           luaL_typename(L, -1));
     op->streams = lua_isfunction(L, -1);
-    lua_settop(L, 1);
+    lua_settop(L, 2);
     if (op->streams) callbacks.on_text = on_text;
     if (host->on.admit && !host->on.admit(host->on.ud))
         return ipw_op_await(L); /* until it is cancelled */

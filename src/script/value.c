@@ -152,8 +152,7 @@ static bool has_mark(lua_State *L, int idx, const char *mark)
 enum ipw_value_mark ipw_value_mark(lua_State *L, int idx)
 {
     if (has_mark(L, idx, &list_key)) return IPW_MARK_LIST;
-    if (has_mark(L, idx, &error_key)) return IPW_MARK_ERROR;
-    return has_mark(L, idx, &raw_key) ? IPW_MARK_RAW : IPW_MARK_NONE;
+    return has_mark(L, idx, &error_key) ? IPW_MARK_ERROR : IPW_MARK_NONE;
 }
 
 static int encode_table(struct encoder *e, int idx)
@@ -215,11 +214,9 @@ static int encode_value(struct encoder *e, int idx)
         if (!lua_touserdata(L, idx)) return ipw_buf_adds(e->out, "null");
         break;
     case LUA_TUSERDATA:
-        if (!has_mark(L, idx, &raw_key)) break;
-        lua_getiuservalue(L, idx, 1);
-        s = lua_tolstring(L, -1, &n);
+        s = ipw_value_raw(L, idx, &n);
+        if (!s) break;
         ipw_buf_add(e->out, s, n);
-        lua_pop(L, 1); /* the userdata keeps it */
         return 0;
     default: break;
     }
@@ -255,25 +252,82 @@ void ipw_value_mark_list(lua_State *L, int idx)
     lua_setmetatable(L, idx);
 }
 
+/* Long texts of json.raw that this process keeps, because every query of a run makes the same ones:
+ * the schemas of its tools.  The first few are kept, for good. */
+struct kept_text {
+    char *json;
+    size_t n;
+};
+enum { KEPT_TEXTS = 8, KEPT_LEAST = 256, KEPT_MOST = 64 * 1024 };
+
+static struct kept_text *keep_text(const char *json, size_t n)
+{
+    static struct kept_text kept[KEPT_TEXTS];
+    static size_t n_kept;
+
+    if (n < KEPT_LEAST || n > KEPT_MOST) return NULL;
+    for (size_t i = 0; i < n_kept; i++)
+        if (kept[i].n == n && memcmp(kept[i].json, json, n) == 0) return &kept[i];
+    if (n_kept == KEPT_TEXTS) return NULL;
+    kept[n_kept] = (struct kept_text){ipw_memdup(json, n), n};
+    return &kept[n_kept++];
+}
+
+const char *ipw_value_raw(lua_State *L, int idx, size_t *n)
+{
+    const struct kept_text *kept;
+    const char *text;
+
+    if (lua_type(L, idx) != LUA_TUSERDATA || !has_mark(L, idx, &raw_key)) return NULL;
+    if (lua_getiuservalue(L, idx, 1) == LUA_TLIGHTUSERDATA) {
+        kept = lua_touserdata(L, -1);
+        text = kept->json;
+        *n = kept->n;
+    } else {
+        text = lua_tolstring(L, -1, n);
+    }
+    lua_pop(L, 1); /* the userdata keeps it */
+    return text;
+}
+
 static int raw_tostring(lua_State *L)
 {
-    luaL_checktype(L, 1, LUA_TUSERDATA);
-    lua_getiuservalue(L, 1, 1);
+    size_t n;
+    const char *text = ipw_value_raw(L, 1, &n);
+
+    luaL_argexpected(L, text, 1, "json.raw");
+    lua_pushlstring(L, text, n);
     return 1;
 }
 
-void ipw_value_push_raw(lua_State *L, const char *json, size_t n)
+/* A sealed message reads like its text, but never like the table that it was. */
+static int raw_index(lua_State *L)
 {
+    return luaL_error(L, "this is JSON (json.raw, json.seal): json.decode(tostring(value)) makes "
+                         "a table of it");
+}
+
+void ipw_value_push_raw(lua_State *L, const char *json, size_t n, bool shared)
+{
+    struct kept_text *kept = shared ? keep_text(json, n) : NULL;
+
     lua_newuserdatauv(L, 0, 1); // raw
-    lua_pushlstring(L, json, n);
+    if (kept)
+        lua_pushlightuserdata(L, kept);
+    else
+        lua_pushlstring(L, json, n);
     lua_setiuservalue(L, -2, 1);
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &raw_key) != LUA_TTABLE) {
         lua_pop(L, 1);
-        lua_createtable(L, 0, 3);
+        lua_createtable(L, 0, 5);
         lua_pushliteral(L, "json.raw");
         lua_setfield(L, -2, "__name");
         lua_pushcfunction(L, raw_tostring);
         lua_setfield(L, -2, "__tostring");
+        lua_pushcfunction(L, raw_index);
+        lua_setfield(L, -2, "__index");
+        lua_pushcfunction(L, raw_index);
+        lua_setfield(L, -2, "__newindex");
         lua_pushboolean(L, 0);
         lua_setfield(L, -2, "__metatable");
         lua_pushvalue(L, -1);

@@ -120,11 +120,9 @@ static int encode(struct encoder *e, int idx)
         if (!lua_touserdata(L, idx)) return ipw_buf_addc(e->out, 'N');
         break;
     case LUA_TUSERDATA:
-        if (ipw_value_mark(L, idx) != IPW_MARK_RAW) break;
-        lua_getiuservalue(L, idx, 1);
-        s = lua_tolstring(L, -1, &n);
+        s = ipw_value_raw(L, idx, &n);
+        if (!s) break;
         add_text(e->out, 'r', s, n);
-        lua_pop(L, 1);
         return 0;
     default: break;
     }
@@ -222,7 +220,7 @@ static void decode(struct decoder *d)
     case 'r':
         s = take_text(d, &n);
         if (!ipw_json_valid(s, n)) luaL_error(L, "invalid JSON in a worker message");
-        ipw_value_push_raw(L, s, n);
+        ipw_value_push_raw(L, s, n, false);
         break;
     case '{':
     case '[':

@@ -314,12 +314,12 @@ static void n11_resent_only_once(void **state)
 
 /* --- many at once ---------------------------------------------------------------------------- */
 
-static void test_fifty_at_once(void **state)
+static void fifty_at_once(size_t lane_most, size_t lanes)
 {
     struct exchange *x = calloc(50, sizeof *x);
     int before = open_descriptors();
 
-    (void)state;
+    http->lane_most = lane_most;
     for (int round = 0; round < 3; round++) {
         memset(x, 0, 50 * sizeof *x);
         for (int i = 0; i < 50; i++) start(&x[i], i % 3 ? "/plain" : "/chunked", NULL);
@@ -331,6 +331,7 @@ static void test_fifty_at_once(void **state)
             assert_int_equal(x[i].result.reused, round > 0);
         }
     }
+    assert_int_equal(http->n_lanes, lanes);
     assert_int_equal(server.connections, 50);
     assert_int_equal(server.requests, 150);
     ipw_http_free(http);
@@ -338,6 +339,40 @@ static void test_fifty_at_once(void **state)
     while (server.open) usleep(1000);
     assert_int_equal(open_descriptors(), before);
     free(x);
+}
+
+static void test_fifty_at_once(void **state)
+{
+    (void)state;
+    fifty_at_once(http->lane_most, 1);
+}
+
+static void test_fifty_in_lanes(void **state)
+{
+    (void)state;
+    fifty_at_once(8, 7);
+}
+
+/* A reused connection that dies is known in its own lane; a cancelled request makes room in it. */
+static void test_lanes_are_apart(void **state)
+{
+    struct exchange first[4] = {0}, x[5] = {0}, y = {0};
+
+    (void)state;
+    http->lane_most = 2;
+    for (int i = 0; i < 4; i++) start(&first[i], "/plain", NULL);
+    ipw_loop_run(loop);
+    for (int i = 0; i < 2; i++) start(&x[i], "/silent", NULL); /* fill the first lane */
+    start(&y, "/dies", NULL);
+    run_until(&y.done);
+    assert_int_equal(y.result.end, IPW_HTTP_RESET);
+    assert_true(y.result.resent);
+    ipw_http_cancel(x[0].call);
+    for (int i = 2; i < 5; i++) start(&x[i], "/plain", NULL);
+    for (int i = 2; i < 5; i++) run_until(&x[i].done);
+    for (int i = 2; i < 5; i++) assert_int_equal(x[i].result.end, IPW_HTTP_OK);
+    assert_int_equal(http->n_lanes, 2);
+    ipw_http_cancel(x[1].call);
 }
 
 static void n14_connections_over_the_limit_wait(void **state)
@@ -399,6 +434,8 @@ static int run(void)
         CASE(n11_resent_in_the_middle_of_a_body),
         CASE(n11_resent_only_once),
         CASE(test_fifty_at_once),
+        CASE(test_fifty_in_lanes),
+        CASE(test_lanes_are_apart),
         CASE(n14_connections_over_the_limit_wait),
         CASE(test_wanted_headers),
         CASE(n7_compressed_answers),
