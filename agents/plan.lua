@@ -77,7 +77,7 @@ return {
 
       if #reply.calls > 0 and not last then
         mend(reply.message, reply.calls)
-        thread[#thread + 1] = reply.message
+        thread[#thread + 1] = json.seal(reply.message)
         state.revised = false
         turns.call(thread, kit, reply.calls)
         if kit.final then return { answer = kit.final, source = "tool" } end

@@ -56,7 +56,7 @@ return {
       if #reply.calls > 0 and not last then
         nudged = 0
         mend(reply.message, reply.calls, turn)
-        thread[#thread + 1] = reply.message
+        thread[#thread + 1] = json.seal(reply.message)
         turns.call(thread, kit, reply.calls)
         if kit.final then return { answer = kit.final, source = "tool" } end
       elseif #reply.calls > 0 then

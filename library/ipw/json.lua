@@ -44,4 +44,11 @@ function json.is_null(value) end
 ---@return userdata
 function json.raw(text) end
 
+--- A value as it is now, as JSON that cannot be changed; tostring() shows it. A message of a long thread
+--- that is sealed is encoded once, and no later request looks for changes in it:
+--- thread[#thread + 1] = json.seal(reply.message). json.decode(tostring(value)) opens it again.
+---@param value any
+---@return userdata
+function json.seal(value) end
+
 return json

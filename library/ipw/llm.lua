@@ -68,10 +68,10 @@ function llm.trim(thread, tokens) end
 --- from the server's default. on_text(piece, kind) gets each piece as it arrives; kind is "text" or
 --- "reasoning". "again": the request is repeated, and the earlier pieces no longer count. The function
 --- cannot wait. Messages can be edited between two requests: each request sends them as they are then;
---- only new and edited messages are encoded again. The reply: text, reasoning, calls ({id, name,
---- arguments}), message (for the thread), finish, usage ({input, output, cached, reasoning}; nil if the
---- server did not report it), model. Raises {code, message, status, retryable} if there is no reply
---- after all retries.
+--- only new and edited messages are encoded again, and sealed ones (json.seal) are not even looked at.
+--- The reply: text, reasoning, calls ({id, name, arguments}), message (for the thread), finish, usage
+--- ({input, output, cached, reasoning}; nil if the server did not report it), model. Raises {code,
+--- message, status, retryable} if there is no reply after all retries.
 ---@param request ipw.ChatRequest
 ---@return ipw.Reply reply
 function llm.chat(request) end

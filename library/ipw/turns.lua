@@ -7,7 +7,7 @@
 ---   kit.pictures = {}
 ---   local reply = turns.ask(thread, kit, cfg, { tools = kit.schemas })
 ---   if #reply.calls > 0 then
----     thread[#thread + 1] = reply.message
+---     thread[#thread + 1] = json.seal(reply.message)
 ---     turns.call(thread, kit, reply.calls)
 ---   end
 ---
@@ -24,7 +24,7 @@ local turns = {}
 function turns.clip(text) end
 
 --- Runs the calls of a reply and adds their results to the thread, 8,000 bytes of each at most, and the
---- pictures that they show.
+--- pictures that they show. The results are sealed (json.seal).
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param calls {id: string, name: string, arguments: string}[]

@@ -8,9 +8,12 @@
 
 local calc = {}
 
-local byte, find, match, sub, type_of = string.byte, string.find, string.match, string.sub, math.type
+local byte, match, type_of = string.byte, string.match, math.type
 
 local MAX_BYTES, MAX_DEPTH, MAX_ARGUMENTS, MAX_NAME = 10000, 100, 1000, 200
+
+-- Integers below them cannot leave 64 bits, and doubles never do.
+local SAFE_SUM, SAFE_FACTOR = 1 << 62, 1 << 31
 
 -- ---- numbers: each operation returns a number, or nil and what is wrong ----
 
@@ -26,6 +29,7 @@ local function negate(x)
 end
 
 local function add(a, b)
+  if a < SAFE_SUM and a > -SAFE_SUM and b < SAFE_SUM and b > -SAFE_SUM then return a + b end
   local sum = a + b
   -- If the sum's sign differs from the sign of both integers, it exceeds 64 bits.
   if are_integers(a, b) and (a ~ sum) & (b ~ sum) < 0 then return (a + 0.0) + b end
@@ -33,6 +37,7 @@ local function add(a, b)
 end
 
 local function multiply(a, b)
+  if a < SAFE_FACTOR and a > -SAFE_FACTOR and b < SAFE_FACTOR and b > -SAFE_FACTOR then return a * b end
   local product = a * b
   if not are_integers(a, b) or a == 0 then return product end
   if a == -1 then return negate(b) end -- the least integer has no opposite
@@ -149,46 +154,43 @@ local operators = {
   ["^"] = { 3, power },
 }
 
--- ---- tokens, one at a time: r.kind is the sign itself, "number", "name" or "end"; r.at is where it
--- begins, r.after where the next one may begin, r.value what a number or a name says ----
+-- ---- tokens, one at a time ----
+
+-- The expression and its bytes; where the next token may begin; how deep the parentheses are. Locals
+-- and not fields, because each use of a field is a look into a table.
+local source, bytes, after, depth
+-- The token: the sign itself, "number", "name" or "end"; what a number or a name says; where it begins.
+local kind, value, at
 
 local signs = { ["**"] = "^", ["\u{D7}"] = "*", ["\u{B7}"] = "*", ["\u{F7}"] = "/", ["\u{2212}"] = "-",
   ["\u{2013}"] = "-" }
 
 -- Ends the parse; calc.eval() catches the error.
-local function fail(at, format, ...)
-  error({ fault = ("at %d: "):format(at) .. format:format(...) }, 0)
+local function fail(where, format, ...)
+  error({ fault = ("at %d: "):format(where) .. format:format(...) }, 0)
 end
 
-local function read_number(text, at)
+-- Reads a number that is more than a row of digits.
+local function read_number()
   -- The sign of an exponent belongs to the number.
-  local word = text:match("^[%d_.]+[eE][+-]%d+", at) or text:match("^[%w_.]+", at)
+  local word = source:match("^[%d_.]+[eE][+-]%d+", at) or source:match("^[%w_.]+", at)
   local digits = word:gsub("(%d)_%f[%d]", "%1")
   if not (digits:find "^%d*%.?%d*$" or digits:find "^%d*%.?%d*[eE][+-]?%d+$") then
     fail(at, "%s is not a number", word)
   end
-  return tonumber(digits), at + #word
+  kind, value, after = "number", tonumber(digits), at + #word
 end
 
-local function read_sign(text, at)
+local function read_sign()
+  local text = source
   local sign = text:match("^[*/]%f[^*/]", at) or text:match("^%*%*", at) or
       text:match("^//", at) or text:match("^[-+*/%%^(),]", at) or
       text:match("^[\xC2-\xF4][\x80-\xBF]+", at) or text:sub(at, at)
-  local kind = signs[sign] or sign
-  if operators[kind] or kind:find "^[(),]$" then return kind, at + #sign end
+  kind, after = signs[sign] or sign, at + #sign
+  if operators[kind] or kind:find "^[(),]$" then return end
   if sign == "=" then fail(at, "'=' has no place here; give only what is to be computed") end
   if sign == "$" then fail(at, "write numbers without a currency sign") end
   fail(at, "'%s' has no meaning here", sign)
-end
-
--- Past blanks.  Almost always there is one or none, and a pattern would cost more than the byte.
-local function skip(text, at)
-  local char = byte(text, at)
-  while char == 32 do
-    at = at + 1
-    char = byte(text, at)
-  end
-  return char and char < 32 and match(text, "^%s*()", at) or at
 end
 
 -- By byte: signs that begin no longer one, signs that may, and what a number or a name consists of.
@@ -198,50 +200,52 @@ for first, last in ("09AZaz"):gmatch "(.)(.)" do
   for char = byte(first), byte(last) do word[char] = true end
 end
 
--- Reads a number at `at`.  Almost always it is a row of digits; false: it is none at all.
-local function number_at(r, text, at, char)
-  local last = at
-  while char and char >= 48 and char <= 57 do
+local MOST_DIGITS = 18 -- that surely fit 64 bits
+
+-- Reads a row of digits, as almost every number is; false: it is more than that.
+local function read_digits(char)
+  local number, last = 0, at
+  repeat
+    number = number * 10 + (char - 48)
     last = last + 1
-    char = byte(text, last)
-  end
-  if last > at and not word[char] then
-    r.value, r.after = tonumber(sub(text, at, last - 1)), last
-  elseif last > at or find(text, "^%.%d", at) then
-    r.value, r.after = read_number(text, at)
-  else
-    return false
-  end
-  r.kind = "number"
+    char = bytes[last]
+  until not char or char < 48 or char > 57
+  if word[char] or last - at > MOST_DIGITS then return false end
+  kind, value, after = "number", number, last
   return true
 end
 
 -- Reads the next token.
-local function advance(r)
-  local text = r.text
-  local at = skip(text, r.after)
-  local char = byte(text, at)
-  r.at = at
-  if plain[char] then
-    r.kind, r.after = plain[char], at + 1
+local function advance()
+  local char = bytes[after]
+  while char == 32 or (char and char <= 13 and char >= 9) do -- blanks
+    after = after + 1
+    char = bytes[after]
+  end
+  at = after
+  kind = plain[char]
+  if kind then
+    after = at + 1
   elseif not char then
-    r.kind = "end"
-  elseif word[char] and number_at(r, text, at, char) then
-    return
+    kind = "end"
+  elseif char >= 48 and char <= 57 then
+    if not read_digits(char) then read_number() end
+  elseif char == 46 and (bytes[at + 1] or 0) >= 48 and bytes[at + 1] <= 57 then
+    read_number()
   elseif word[char] and char ~= 46 then
     local name
-    name, r.after = match(text, "^([%w_]+)()", at)
-    r.kind, r.value = "name", name:sub(1, MAX_NAME):lower()
-  elseif doubled[char] and not doubled[byte(text, at + 1)] then
-    r.kind, r.after = doubled[char], at + 1
+    name, after = match(source, "^([%w_]+)()", at)
+    kind, value = "name", name:sub(1, MAX_NAME):lower()
+  elseif doubled[char] and not doubled[bytes[at + 1]] then
+    kind, after = doubled[char], at + 1
   else
-    r.kind, r.after = read_sign(text, at)
+    read_sign()
   end
 end
 
-local function describe(r)
-  if r.kind == "end" then return "the end" end
-  return ("'%s'"):format((r.kind == "number" or r.kind == "name") and r.value or r.kind)
+local function describe()
+  if kind == "end" then return "the end" end
+  return ("'%s'"):format((kind == "number" or kind == "name") and value or kind)
 end
 
 -- ---- reading, by precedence climbing ----
@@ -250,117 +254,130 @@ local COMMA = "a comma stands only between arguments; write 1000 or 1_000 for th
 
 local expression
 
-local function take(r, kind)
-  if r.kind ~= kind then return false end
-  advance(r)
+local function take(sign)
+  if kind ~= sign then return false end
+  advance()
   return true
 end
 
-local function expect(r, kind, why, ...)
-  if take(r, kind) then return end
-  fail(r.at, "expected '%s' %s, found %s", kind, why:format(...), describe(r))
+local function expect(sign, why, ...)
+  if take(sign) then return end
+  fail(at, "expected '%s' %s, found %s", sign, why:format(...), describe())
 end
 
-local function check(at, name, value, why)
-  if value then return value end
-  fail(at, "%s%s", why:sub(1, 1) == "(" and name or "", why)
+-- An operation or a function gave no number.
+local function refuse(where, name, why)
+  fail(where, "%s%s", why:sub(1, 1) == "(" and name or "", why)
 end
 
-local function call(r, name, at)
+local function call(name, where)
   local arguments, fn = {}, functions[name]
-  if not fn then fail(at, "there is no function %s()", name) end
-  if r.kind ~= ")" then
-    repeat arguments[#arguments + 1] = expression(r, 1) until not take(r, ",")
+  if not fn then fail(where, "there is no function %s()", name) end
+  if kind ~= ")" then
+    repeat arguments[#arguments + 1] = expression(1) until not take(",")
   end
-  expect(r, ")", "to close %s(", name)
+  expect(")", "to close %s(", name)
   local least, most, n = fn[1], fn[2], #arguments
   if n < least or n > most then
     local range = least == most and ("%d argument"):format(least)
       or ("%d to %d arguments"):format(least, most)
-    fail(at, "%s() takes %s, not %d", name, range, n)
+    fail(where, "%s() takes %s, not %d", name, range, n)
   end
-  return check(at, name, fn[3](table.unpack(arguments)))
+  local result, why = fn[3](table.unpack(arguments))
+  return result or refuse(where, name, why)
 end
 
-local function named(r, name, at)
-  if take(r, "(") then return call(r, name, at) end
-  local value = constants[name]
-  if value then return value end
-  if functions[name] then fail(at, "%s needs its argument in parentheses", name) end
-  fail(at, "'%s' is not known", name)
+local function named(name, where)
+  if take("(") then return call(name, where) end
+  local constant = constants[name]
+  if constant then return constant end
+  if functions[name] then fail(where, "%s needs its argument in parentheses", name) end
+  fail(where, "'%s' is not known", name)
 end
 
-local function primary(r)
-  local kind, value, at = r.kind, r.value, r.at
-  if kind ~= "number" and kind ~= "name" and kind ~= "(" then
-    fail(at, "expected a number, found %s", describe(r))
-  end
-  advance(r)
-  if kind == "number" then return value end
-  if kind == "name" then return named(r, value, at) end
-  value = expression(r, 1)
-  if r.kind == "," then fail(r.at, COMMA) end
-  expect(r, ")", "for the '(' at %d", at)
-  return value
+-- Anything but a number: a constant, a call, parentheses.
+local function primary()
+  local first, name, where = kind, value, at
+  if first ~= "name" and first ~= "(" then fail(where, "expected a number, found %s", describe()) end
+  advance()
+  if first == "name" then return named(name, where) end
+  local result = expression(1)
+  if kind == "," then fail(at, COMMA) end
+  expect(")", "for the '(' at %d", where)
+  return result
 end
 
 -- A sign binds looser than "^" and tighter than every other operator; the right side of "^" may have a
 -- sign.
-local function unary(r)
-  local value
-  r.depth = r.depth + 1
-  if r.depth > MAX_DEPTH then fail(r.at, "nested too deeply") end
-  if take(r, "-") then
-    value = negate(unary(r))
-  elseif take(r, "+") then
-    value = unary(r)
+local function unary()
+  local result, why
+  depth = depth + 1
+  if depth > MAX_DEPTH then fail(at, "nested too deeply") end
+  if kind == "-" then
+    advance()
+    result = negate(unary())
+  elseif kind == "+" then
+    advance()
+    result = unary()
   else
-    value = primary(r)
-    local at = r.at
-    if take(r, "^") then value = check(at, "", power(value, unary(r))) end
+    if kind == "number" then
+      result = value
+      advance()
+    else
+      result = primary()
+    end
+    if kind == "^" then
+      local where = at
+      advance()
+      result, why = power(result, unary())
+      if not result then refuse(where, "", why) end
+    end
   end
-  r.depth = r.depth - 1
-  return value
+  depth = depth - 1
+  return result
 end
 
 local operand = { number = true, name = true, ["("] = true, ["-"] = true, ["+"] = true }
 
 -- Reads operands and operators of at least the precedence `least`.
-function expression(r, least)
-  local value = unary(r)
+function expression(least)
+  local result, why
+  result = unary()
   while true do
-    local sign, at = r.kind, r.at
+    local sign, where = kind, at
     local operator = operators[sign]
-    if not operator or operator[1] < least then return value end
-    advance(r)
-    if sign == "%" and not operand[r.kind] then
-      fail(at, "'%%' is the remainder and needs a number after it; a percentage is x/100")
+    if not operator or operator[1] < least then return result end
+    advance()
+    if sign == "%" and not operand[kind] then
+      fail(where, "'%%' is the remainder and needs a number after it; a percentage is x/100")
     end
-    value = check(at, "", operator[2](value, expression(r, operator[1] + 1)))
+    result, why = operator[2](result, expression(operator[1] + 1))
+    if not result then refuse(where, "", why) end
   end
 end
 
-local function read_all(text)
-  local r = { text = text, after = 1, at = 1, kind = "end", value = false, depth = 0 }
-  advance(r)
-  local value = expression(r, 1)
-  if r.kind == "," then fail(r.at, COMMA) end
-  if r.kind ~= "end" then fail(r.at, "expected an operator, found %s", describe(r)) end
-  return value
+local function read_all()
+  advance()
+  if kind == "end" then error({ fault = "the expression is empty" }, 0) end
+  local result = expression(1)
+  if kind == "," then fail(at, COMMA) end
+  if kind ~= "end" then fail(at, "expected an operator, found %s", describe()) end
+  return result
 end
 
 -- The value of an expression; or nil and a message with the position of the mistake.
 function calc.eval(text)
   if #text > MAX_BYTES then return nil, "the expression is longer than 10000 bytes" end
-  if skip(text, 1) > #text then return nil, "the expression is empty" end
-  local good, value = pcall(read_all, text)
+  source, bytes, after, depth = text, { byte(text, 1, -1) }, 1, 0
+  local good, result = pcall(read_all)
+  source, bytes, value = nil, nil, nil
   if not good then
-    if type(value) ~= "table" then error(value, 0) end
-    return nil, value.fault
+    if type(result) ~= "table" then error(result, 0) end
+    return nil, result.fault
   end
-  if value ~= value then return nil, "the result is not a number" end
-  if value == math.huge or value == -math.huge then return nil, "the result is too large" end
-  return value
+  if result ~= result then return nil, "the result is not a number" end
+  if result == math.huge or result == -math.huge then return nil, "the result is too large" end
+  return result
 end
 
 return calc

@@ -48,4 +48,11 @@ function json.is_null(value) return value == core.null end
 ---@return userdata
 json.raw = core.raw
 
+--- A value as it is now, as JSON that cannot be changed; tostring() shows it. A message of a long thread
+--- that is sealed is encoded once, and no later request looks for changes in it:
+--- thread[#thread + 1] = json.seal(reply.message). json.decode(tostring(value)) opens it again.
+---@param value any
+---@return userdata
+json.seal = core.seal
+
 return json

@@ -113,6 +113,15 @@ function test.tool(tool)
   return function(args) return kit:invoke(kit.list[1].name, args or {}) end
 end
 
+-- The request with the list of messages as it is now, and sealed ones (json.seal) as tables.
+local function opened(request)
+  local copy = {}
+  for key, value in pairs(request) do copy[key] = value end
+  copy.messages = table.move(request.messages or {}, 1, #(request.messages or {}), 1, {})
+  require("ipw.trim").open(copy.messages)
+  return copy
+end
+
 --- Replaces the model in this file: llm.chat returns these replies one after the other. A reply is a
 --- text, or a table with `text`, `reasoning`, `finish` and `calls` ({ { name, arguments table } }).
 --- Returns a table that collects the requests.
@@ -123,7 +132,7 @@ function test.model(replies)
   require("ipw.llm").chat = function(request)
     local n = #requests + 1
     local reply = replies[n]
-    requests[n] = request
+    requests[n] = opened(request)
     if reply == nil then error(("test.model has no reply %d"):format(n), 2) end
     if type(reply) == "string" then reply = { text = reply } end
     local calls, sent = {}, nil

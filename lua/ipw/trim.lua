@@ -3,6 +3,13 @@ local json = require "ipw.core.json"
 
 local trim = {}
 
+--- Makes tables of the thread's sealed messages (json.seal), so that they can be read and changed.
+function trim.open(thread)
+  for i, message in ipairs(thread) do
+    if type(message) == "userdata" then thread[i] = json.decode(tostring(message)) end
+  end
+end
+
 function trim.size(thread)
   local bytes = 0
   for _, message in ipairs(thread) do bytes = bytes + #json.encode(message) end
@@ -30,6 +37,7 @@ local function drop(thread)
 end
 
 function trim.trim(thread, tokens)
+  trim.open(thread)
   if not tokens then return drop(thread) end
   while trim.size(thread) > tokens do
     if not drop(thread) then return false end

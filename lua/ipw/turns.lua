@@ -4,7 +4,7 @@
 ---   kit.pictures = {}
 ---   local reply = turns.ask(thread, kit, cfg, { tools = kit.schemas })
 ---   if #reply.calls > 0 then
----     thread[#thread + 1] = reply.message
+---     thread[#thread + 1] = json.seal(reply.message)
 ---     turns.call(thread, kit, reply.calls)
 ---   end
 ---
@@ -12,13 +12,22 @@
 --- are missing, and the request is sent once more; the turn in the trace says how much was left out. A
 --- model that reads no pictures: those that a tool showed are replaced by the reason, and the request is
 --- sent once more.
-local llm = require "ipw.llm"
+local json = require "ipw.core.json"
+local llm  = require "ipw.llm"
 
 local turns = {}
 
 local SHOWN_BYTES <const> = 8000 -- of one tool result
 
--- What few queries need is in ipw.turn_rest, so that every query loads less.
+--- Of this query: user messages that begin with results of tools, with the length of these.
+local results = {}
+
+--- Few queries need the rest, and its code costs every query that loads it.
+local function rest() return require "ipw.turn_rest" end
+
+local function add_pictures(thread, kit)
+  if kit.pictures and #kit.pictures > 0 then rest().add_pictures(thread, kit) end
+end
 
 --- At most 8,000 bytes of a result: its head and its tail, with a mark between them.
 ---@param text string
@@ -28,7 +37,7 @@ function turns.clip(text)
 end
 
 --- Runs the calls of a reply and adds their results to the thread, 8,000 bytes of each at most, and the
---- pictures that they show.
+--- pictures that they show. The results are sealed (json.seal).
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param calls {id: string, name: string, arguments: string}[]
@@ -36,10 +45,9 @@ function turns.call(thread, kit, calls)
   kit.pictures = {}
   for _, result in ipairs(kit:call_all(calls)) do
     result.content = turns.clip(result.content)
-    thread[#thread + 1] = result
+    thread[#thread + 1] = json.seal(result)
   end
-  local shown = kit.pictures
-  if shown and #shown > 0 then require "ipw.turn_rest".add_pictures(thread, kit) end
+  add_pictures(thread, kit)
 end
 
 --- Adds results that an agent shows as a text of its own ("Observation: ..."), and the pictures of the
@@ -47,7 +55,12 @@ end
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param text string
-function turns.show(thread, kit, text) require "ipw.turn_rest".show(thread, kit, text) end
+function turns.show(thread, kit, text)
+  local message = llm.user(text)
+  results[message] = #text
+  thread[#thread + 1] = message
+  add_pictures(thread, kit)
+end
 
 --- Sends the thread with the temperature, seed and max_tokens of `cfg`; `more` has further fields of
 --- llm.chat. A request that the server refuses is mended once. Raises as llm.chat does.
@@ -61,7 +74,8 @@ function turns.ask(thread, kit, cfg, more)
   for key, value in pairs(more or {}) do request[key] = value end
   local ok, reply = pcall(llm.chat, request)
   if ok then return reply end
-  return require "ipw.turn_rest".again(request, thread, kit, reply)
+  rest().mend(thread, kit, reply, results)
+  return llm.chat(request)
 end
 
 return turns

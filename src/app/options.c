@@ -96,7 +96,11 @@ static int set_value(const struct ipw_opt *o, void *values, const char *text, st
     case IPW_OPT_STR: *(const char **)at = text; break;
     case IPW_OPT_URL: *(const char **)at = text ? text : ""; break;
     case IPW_OPT_INT: rc = ipw_parse_int((int64_t *)at, text, o->min, o->max, err); break;
-    case IPW_OPT_NUM: rc = ipw_parse_double((double *)at, text, err); break;
+    case IPW_OPT_NUM:
+        rc = ipw_parse_double((double *)at, text, err);
+        if (!rc && o->min > 0 && !(*(double *)at > 0))
+            rc = ipw_fail(err, IPW_EINVAL, "'%s' is not a number above 0", text);
+        break;
     case IPW_OPT_DURATION:
         rc = ipw_parse_duration_ns((int64_t *)at, text, err);
         if (!rc && *(int64_t *)at < o->min)

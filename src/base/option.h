@@ -13,7 +13,7 @@ enum ipw_opt_kind {
     IPW_OPT_FLAG,     /* bool */
     IPW_OPT_STR,      /* const char * */
     IPW_OPT_INT,      /* int64_t within [min, max] */
-    IPW_OPT_NUM,      /* double */
+    IPW_OPT_NUM,      /* double, above zero where min is */
     IPW_OPT_DURATION, /* int64_t nanoseconds */
     IPW_OPT_JOULES,   /* double, above zero */
     IPW_OPT_BYTES,    /* size_t within [min, max] */
@@ -45,7 +45,7 @@ struct ipw_opt {
     size_t offset;   /* offset of the value in the options struct */
     const char *arg; /* the value's name in the help; NULL for flags */
     const char *help;
-    int64_t min, max; /* for integers and bytes; a duration uses only `min` */
+    int64_t min, max; /* for integers and bytes; durations and numbers use only `min` */
     enum ipw_opt_holds holds;
     const struct ipw_opt *rows; /* for a block */
     const char *value;          /* for an old name */

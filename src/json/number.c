@@ -7,24 +7,40 @@
 
 typedef unsigned __int128 u128;
 
-/* Write two digits at a time: a division costs more than everything else here. */
+static const char pairs[] = "0001020304050607080910111213141516171819"
+                            "2021222324252627282930313233343536373839"
+                            "4041424344454647484950515253545556575859"
+                            "6061626364656667686970717273747576777879"
+                            "8081828384858687888990919293949596979899";
+
+/* 1233 / 4096 is log10(2), near enough that the guess is the number of digits, or one less. */
+static size_t count_digits(uint64_t u)
+{
+    /* clang-format off */
+    static const uint64_t powers[] = {
+        0, UINT64_C(10), UINT64_C(100), UINT64_C(1000), UINT64_C(10000), UINT64_C(100000),
+        UINT64_C(1000000), UINT64_C(10000000), UINT64_C(100000000), UINT64_C(1000000000),
+        UINT64_C(10000000000), UINT64_C(100000000000), UINT64_C(1000000000000),
+        UINT64_C(10000000000000), UINT64_C(100000000000000), UINT64_C(1000000000000000),
+        UINT64_C(10000000000000000), UINT64_C(100000000000000000), UINT64_C(1000000000000000000),
+        UINT64_C(10000000000000000000)};
+    /* clang-format on */
+    unsigned bits = 64 - (unsigned)__builtin_clzll(u | 1), guess = bits * 1233 >> 12;
+
+    return guess + (u >= powers[guess]);
+}
+
+/* Writes two digits at a time: a division costs more than everything else here. */
 static size_t write_digits(char *to, uint64_t u)
 {
-    static const char pairs[] = "0001020304050607080910111213141516171819"
-                                "2021222324252627282930313233343536373839"
-                                "4041424344454647484950515253545556575859"
-                                "6061626364656667686970717273747576777879"
-                                "8081828384858687888990919293949596979899";
-    char tmp[20], *p = tmp + sizeof tmp;
-    size_t n;
+    size_t n = count_digits(u);
+    char *p = to + n;
 
     for (; u >= 100; u /= 100) memcpy(p -= 2, pairs + u % 100 * 2, 2);
     if (u >= 10)
-        memcpy(p -= 2, pairs + u * 2, 2);
+        memcpy(p - 2, pairs + u * 2, 2);
     else
-        *--p = (char)('0' + u);
-    n = (size_t)(tmp + sizeof tmp - p);
-    memcpy(to, p, n);
+        p[-1] = (char)('0' + u);
     return n;
 }
 
@@ -132,15 +148,18 @@ static size_t put_fraction(char *to, uint64_t whole, const char *digits, size_t 
 static size_t billionth_digits(char *to, uint64_t *whole, double x)
 {
     double scaled = x * 1e9;
-    uint64_t k;
+    uint32_t fraction;
+    int64_t k;
     size_t n = 9;
 
     if (scaled >= 999999999999999.0) return 0;
-    k = (uint64_t)(scaled + 0.5);
+    k = (int64_t)(scaled + 0.5);
     if ((double)k / 1e9 != x) return 0;
-    *whole = k / 1000000000;
-    k %= 1000000000;
-    for (size_t i = n; i-- > 0; k /= 10) to[i] = (char)('0' + k % 10);
+    *whole = (uint64_t)k / 1000000000;
+    fraction = (uint32_t)((uint64_t)k % 1000000000);
+    for (size_t i = n; i > 1; i -= 2, fraction /= 100)
+        memcpy(to + i - 2, pairs + fraction % 100 * 2, 2);
+    to[0] = (char)('0' + fraction);
     while (to[n - 1] == '0') n--;
     return n;
 }

@@ -20,28 +20,42 @@ static const char **last_key(struct ipw_jw *w)
     return w->depth < sizeof w->last_key / sizeof *w->last_key ? &w->last_key[w->depth] : NULL;
 }
 
-static void open_level(struct ipw_jw *w, const char *bracket)
+static void written(struct ipw_jw *w, const char *end)
 {
-    char both[2] = {',', *bracket};
+    ipw_buf_added(w->out, (size_t)(end - w->out->data) - w->out->len);
+}
 
-    ipw_buf_add(w->out, both + !w->comma, 1u + w->comma);
+static void open_level(struct ipw_jw *w, char bracket)
+{
+    char *p = ipw_buf_room(w->out, 2);
+
+    if (p) {
+        if (w->comma) *p++ = ',';
+        *p++ = bracket;
+        written(w, p);
+    }
     w->comma = false;
     w->depth++;
     if (last_key(w)) *last_key(w) = NULL;
 }
 
-static void close_level(struct ipw_jw *w, const char *bracket)
+static void close_level(struct ipw_jw *w, char bracket)
 {
-    if (w->depth == 0) IPW_BUG("%s without its opening bracket", bracket);
-    ipw_buf_add(w->out, bracket, 1);
+    char *p = ipw_buf_room(w->out, 1);
+
+    if (w->depth == 0) IPW_BUG("%c without its opening bracket", bracket);
+    if (p) {
+        *p++ = bracket;
+        written(w, p);
+    }
     w->comma = true;
     w->depth--;
 }
 
-void ipw_jw_obj(struct ipw_jw *w) { open_level(w, "{"); }
-void ipw_jw_obj_end(struct ipw_jw *w) { close_level(w, "}"); }
-void ipw_jw_arr(struct ipw_jw *w) { open_level(w, "["); }
-void ipw_jw_arr_end(struct ipw_jw *w) { close_level(w, "]"); }
+void ipw_jw_obj(struct ipw_jw *w) { open_level(w, '{'); }
+void ipw_jw_obj_end(struct ipw_jw *w) { close_level(w, '}'); }
+void ipw_jw_arr(struct ipw_jw *w) { open_level(w, '['); }
+void ipw_jw_arr_end(struct ipw_jw *w) { close_level(w, ']'); }
 
 /* Writes the key with its comma and colon, and makes room for `more` bytes: returns where to write
  * them, or NULL at the limit.  Then call written(). */
@@ -65,11 +79,6 @@ static char *key_room(struct ipw_jw *w, const char *key, size_t more)
     *p++ = '"';
     *p++ = ':';
     return p;
-}
-
-static void written(struct ipw_jw *w, const char *end)
-{
-    ipw_buf_added(w->out, (size_t)(end - w->out->data) - w->out->len);
 }
 
 void ipw_jw_key(struct ipw_jw *w, const char *key)
@@ -155,17 +164,29 @@ void ipw_jw_raw(struct ipw_jw *w, const char *json, size_t n)
 
 void ipw_jw_kstr(struct ipw_jw *w, const char *key, const char *s)
 {
+    if (!s) {
+        ipw_jw_knull(w, key);
+        return;
+    }
     ipw_jw_key(w, key);
-    ipw_jw_str(w, s);
+    ipw_json_escape(w->out, s, strlen(s));
+    w->comma = true;
 }
+
+/* Near the limit, count only the bytes that are really written. */
+static bool is_tight(const struct ipw_buf *out) { return out->max - out->len < 1024; }
 
 void ipw_jw_kint(struct ipw_jw *w, const char *key, int64_t i)
 {
-    char text[IPW_NUMBER_MAX];
-    size_t n = ipw_number_int(text, i);
-    char *p = key_room(w, key, n);
+    char *p;
 
-    if (p) written(w, mempcpy(p, text, n));
+    if (is_tight(w->out)) {
+        ipw_jw_key(w, key);
+        ipw_jw_int(w, i);
+        return;
+    }
+    p = key_room(w, key, IPW_NUMBER_MAX);
+    if (p) written(w, p + ipw_number_int(p, i));
     w->comma = true;
 }
 
@@ -179,12 +200,20 @@ void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n)
 
 void ipw_jw_knum(struct ipw_jw *w, const char *key, double x)
 {
+    char *p;
+
     if (!isfinite(x)) {
         ipw_jw_knull(w, key);
         return;
     }
-    ipw_jw_key(w, key);
-    ipw_jw_num(w, x);
+    if (is_tight(w->out)) {
+        ipw_jw_key(w, key);
+        ipw_jw_num(w, x);
+        return;
+    }
+    p = key_room(w, key, IPW_NUMBER_MAX);
+    if (p) written(w, p + ipw_number_double(p, x));
+    w->comma = true;
 }
 
 void ipw_jw_kbool(struct ipw_jw *w, const char *key, bool b)

@@ -45,6 +45,7 @@ static double outward(double j, double (*to)(double))
  * longer.  Rounded here, a figure is the same in memory and in the file. */
 static struct ipw_figure rounded(struct ipw_figure f)
 {
+    if (!f.known && !f.estimated && f.coverage == 0) return f; /* nothing is measured */
     f.lo_j = outward(f.lo_j, floor);
     f.hi_j = outward(f.hi_j, ceil);
     f.coverage = nearbyint(f.coverage * 1e6) / 1e6;

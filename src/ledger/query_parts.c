@@ -150,6 +150,7 @@ static void walk(struct ipw_query_tiles *tiles, const struct activities *a,
     int64_t *edges;
     size_t n = list_edges(&edges, a, q);
 
+    IPW_GROW(tiles->all, tiles->cap, n);
     for (size_t i = 0; i + 1 < n; i++) {
         struct ipw_query_tile tile = {.from = edges[i], .to = edges[i + 1]};
         size_t kept = 0;
@@ -159,7 +160,6 @@ static void walk(struct ipw_query_tiles *tiles, const struct activities *a,
             if (a->all[active[k]].to > edges[i]) active[kept++] = active[k];
         n_active = kept;
         classify(tiles, &tile, a, active, n_active);
-        IPW_GROW(tiles->all, tiles->cap, tiles->n + 1);
         tiles->all[tiles->n++] = tile;
     }
     free(active);

@@ -175,8 +175,10 @@ static size_t fit(const struct entry *e, const char *model)
 {
     size_t n, p;
 
-    /* Of most entries the first letter decides. */
-    if (!e->glob && e->name[0] != model[0] && !e->provider[0]) return 0;
+    /* Of most entries the first letters decide; a provider's in any case. */
+    if (!e->glob && e->name[0] != model[0] &&
+        (!e->provider[0] || ((e->provider[0] ^ model[0]) & ~0x20)))
+        return 0;
     n = strlen(e->name);
     p = strlen(e->provider);
     if (e->glob) return matches_glob(e->name, model) ? n : 0;

@@ -1,4 +1,4 @@
-/* ipw.core.json: encode, decode, null, list. */
+/* ipw.core.json: encode, decode, null, list, raw, seal. */
 #include <lauxlib.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,26 +6,22 @@
 #include "script/lib.h"
 #include "script/value.h"
 
-enum { MAX_JSON_BYTES = 64 * 1024 * 1024 };
+enum { MAX_JSON_BYTES = 64 * 1024 * 1024, KEPT_BYTES = 64 * 1024 };
 
-/* The bytes are in a userdata, so that an error while they are copied leaks nothing. */
-static int buf_release(lua_State *L)
+/* Texts are written here, and the room is kept for the next one: an error while Lua copies the
+ * bytes leaks nothing.  Lua runs in one thread, and nothing that writes a text runs a script. */
+static struct ipw_buf scratch = IPW_BUF(MAX_JSON_BYTES);
+
+static struct ipw_buf *start(void)
 {
-    ipw_buf_release(lua_touserdata(L, 1));
-    return 0;
+    ipw_buf_clear(&scratch);
+    return &scratch;
 }
 
-static struct ipw_buf *push_buf(lua_State *L)
+static int finish(void)
 {
-    struct ipw_buf *buf = lua_newuserdatauv(L, sizeof *buf, 0);
-
-    ipw_buf_init(buf, MAX_JSON_BYTES);
-    if (luaL_newmetatable(L, "ipw.buf")) {
-        lua_pushcfunction(L, buf_release);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-    return buf;
+    if (scratch.cap > KEPT_BYTES) ipw_buf_release(&scratch);
+    return 1;
 }
 
 /* encode(value): text with sorted keys; raises for values without JSON. [-1, +1, e] */
@@ -35,11 +31,10 @@ static int json_encode(lua_State *L)
     struct ipw_err err;
 
     luaL_checkany(L, 1);
-    out = push_buf(L);
+    out = start();
     if (ipw_value_encode(L, 1, out, &err)) return luaL_error(L, "json.encode: %s", err.text);
     lua_pushlstring(L, ipw_buf_str(out), out->len);
-    ipw_buf_release(out);
-    return 1;
+    return finish();
 }
 
 /* decode(text): the value, or nil and a message with the byte position. [-1, +(1|2), m] */
@@ -73,8 +68,27 @@ static int json_raw(lua_State *L)
     const char *text = luaL_checklstring(L, 1, &n);
 
     luaL_argcheck(L, ipw_json_valid(text, n), 1, "is not valid JSON");
-    ipw_value_push_raw(L, text, n);
+    ipw_value_push_raw_kept(L, text, n);
     return 1;
+}
+
+/* seal(value): the value as it is now, as read-only JSON; raises for values without JSON.
+ * [-1, +1, e] */
+static int json_seal(lua_State *L)
+{
+    struct ipw_buf *out;
+    struct ipw_err err;
+    size_t n;
+
+    luaL_checkany(L, 1);
+    if (ipw_value_raw(L, 1, &n)) {
+        lua_settop(L, 1);
+        return 1;
+    }
+    out = start();
+    if (ipw_value_encode(L, 1, out, &err)) return luaL_error(L, "json.seal: %s", err.text);
+    ipw_value_push_raw(L, ipw_buf_str(out), out->len);
+    return finish();
 }
 
 /* Strings as they are, numbers as JSON; raises for all else. */
@@ -106,7 +120,7 @@ static int json_join(lua_State *L)
     struct ipw_buf *out;
 
     luaL_checktype(L, 1, LUA_TTABLE);
-    out = push_buf(L);
+    out = start();
     for (lua_Integer i = 1; i <= n; i++) {
         lua_rawgeti(L, 1, i);
         add_part(L, out, i);
@@ -114,15 +128,14 @@ static int json_join(lua_State *L)
     }
     if (out->failed) return luaL_error(L, "json.join: more than %d MiB", MAX_JSON_BYTES >> 20);
     lua_pushlstring(L, ipw_buf_str(out), out->len);
-    ipw_buf_release(out);
-    return 1;
+    return finish();
 }
 
 int ipw_lib_json(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"encode", json_encode}, {"decode", json_decode},
-                                         {"join", json_join},     {"list", json_list},
-                                         {"raw", json_raw},       {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"encode", json_encode}, {"decode", json_decode}, {"join", json_join}, {"list", json_list},
+        {"raw", json_raw},       {"seal", json_seal},     {NULL, NULL}};
 
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);

@@ -17,7 +17,6 @@
 #include "script/recorded_effect.h"
 #include "script/task.h"
 #include "script/tool_call.h"
-#include "script/value.h"
 #include "script/vm.h"
 
 enum { MAX_RECORD_BYTES = 16 * 1024 * 1024, MAX_ERROR_BYTES = 500 };
@@ -94,7 +93,7 @@ static int tool_start(lua_State *L)
     event.span = ipw_host_next_span(host, ipw_task_in_tool(ipw_vm_of(L)));
     event.tool = (struct ipw_tool_facts){.name = name, .call_id = id, .argument_bytes = (int64_t)n};
     ipw_host_emit(host, &event, &data);
-    ipw_tool_call_begin(ipw_vm_of(L), event.span);
+    if (!ipw_tool_call_begin(ipw_vm_of(L), event.span)) return luaL_error(L, "not enough memory");
     if (lua_toboolean(L, 4)) ipw_task_enter_tool(ipw_vm_of(L), 1);
     lua_pushinteger(L, event.span);
     return 1;
@@ -325,12 +324,6 @@ static int tool_leave_out(lua_State *L)
     return 1;
 }
 
-static int forget_calls(lua_State *L)
-{
-    ipw_tool_call_free_all(ipw_vm_of(L));
-    return 0;
-}
-
 int ipw_lib_tool(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"find", tool_find},
@@ -349,8 +342,6 @@ int ipw_lib_tool(lua_State *L)
                                          {"cut", tool_cut},
                                          {NULL, NULL}};
 
-    ipw_value_push_box(L, 1, "ipw.calls", forget_calls);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, functions);
     luaL_newlib(L, functions);
     return 1;
 }

@@ -1,10 +1,8 @@
 #include "script/tool_call.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "script/task.h"
 #include "script/vm_priv.h"
 
@@ -38,15 +36,19 @@ static void add(struct ipw_tool_call *call, int64_t cpu_ns, int64_t peak_bytes)
 
 /* ---- calls ---- */
 
-void ipw_tool_call_begin(struct ipw_vm *vm, int32_t span)
+bool ipw_tool_call_begin(struct ipw_vm *vm, int32_t span)
 {
-    struct ipw_tool_call *call = ipw_calloc(1, sizeof *call);
+    struct ipw_tool_call *call = ipw_arena_resize(&vm->arena, NULL, 0, sizeof *call);
 
-    call->span = span;
-    call->outer = ipw_task_tool(vm);
-    call->next = vm->tool_calls;
+    if (!call) { /* as when Lua's allocator refuses a block */
+        vm->over_memory = 1, vm->refused = true;
+        return false;
+    }
+    *call =
+        (struct ipw_tool_call){.span = span, .outer = ipw_task_tool(vm), .next = vm->tool_calls};
     vm->tool_calls = call;
     ipw_task_set_tool(vm, span);
+    return true;
 }
 
 static void leave_children(struct ipw_vm *vm, struct ipw_tool_call *call)
@@ -82,18 +84,9 @@ int32_t ipw_tool_call_end(struct ipw_vm *vm, int32_t span, struct ipw_tool_facts
     }
     if (call->refused && !strcmp(facts->outcome, "error")) facts->outcome = "refused";
     *at = call->next;
-    free(call);
+    ipw_arena_resize(&vm->arena, call, sizeof *call, 0);
     ipw_task_set_tool(vm, outer);
     return outer;
-}
-
-void ipw_tool_call_free_all(struct ipw_vm *vm)
-{
-    for (struct ipw_tool_call *call = vm->tool_calls, *next; call; call = next) {
-        next = call->next;
-        free(call);
-    }
-    vm->tool_calls = NULL;
 }
 
 void ipw_tool_call_cut(struct ipw_vm *vm, int64_t bytes)

@@ -8,18 +8,20 @@
 #ifndef IPW_SCRIPT_TOOL_CALL_H
 #define IPW_SCRIPT_TOOL_CALL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "io/proc.h"
 #include "script/vm.h"
 #include "trace/event.h"
 
-/* Opens the call of that span; the running task is inside it. */
-void ipw_tool_call_begin(struct ipw_vm *vm, int32_t span);
+/* Opens the call of that span; the running task is inside it.  false: there is no memory.  An open
+ * call is memory of the state's arena: with a finalizer of its own every state would be closed
+ * object by object. */
+bool ipw_tool_call_begin(struct ipw_vm *vm, int32_t span);
 /* Closes it, fills in what it used, and turns the outcome "error" of a call that was refused into
  * "refused".  Returns the span of the call around it, in which the running task is again; or 0. */
 int32_t ipw_tool_call_end(struct ipw_vm *vm, int32_t span, struct ipw_tool_facts *facts);
-void ipw_tool_call_free_all(struct ipw_vm *vm);
 
 /* For the call around the running task, if there is one. */
 void ipw_tool_call_cut(struct ipw_vm *vm, int64_t bytes);

@@ -300,16 +300,12 @@ static int raw_tostring(lua_State *L)
     return 1;
 }
 
-void ipw_value_push_raw(lua_State *L, const char *json, size_t n)
+/* Makes the text at the top of the stack, or the kept text there, a value. [-1, +1, m] */
+static void finish_raw(lua_State *L)
 {
-    struct kept_text *kept = keep_text(json, n);
-
-    lua_newuserdatauv(L, 0, 1); // raw
-    if (kept)
-        lua_pushlightuserdata(L, kept);
-    else
-        lua_pushlstring(L, json, n);
-    lua_setiuservalue(L, -2, 1);
+    lua_newuserdatauv(L, 0, 1); // text raw
+    lua_insert(L, -2);
+    lua_setiuservalue(L, -2, 1); // raw
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &raw_key) != LUA_TTABLE) {
         lua_pop(L, 1);
         lua_createtable(L, 0, 3);
@@ -323,6 +319,23 @@ void ipw_value_push_raw(lua_State *L, const char *json, size_t n)
         lua_rawsetp(L, LUA_REGISTRYINDEX, &raw_key);
     }
     lua_setmetatable(L, -2);
+}
+
+void ipw_value_push_raw(lua_State *L, const char *json, size_t n)
+{
+    lua_pushlstring(L, json, n);
+    finish_raw(L);
+}
+
+void ipw_value_push_raw_kept(lua_State *L, const char *json, size_t n)
+{
+    struct kept_text *kept = keep_text(json, n);
+
+    if (kept)
+        lua_pushlightuserdata(L, kept);
+    else
+        lua_pushlstring(L, json, n);
+    finish_raw(L);
 }
 
 void ipw_value_push(lua_State *L, const struct ipw_json *node)

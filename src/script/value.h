@@ -27,6 +27,8 @@ int ipw_value_push_failure(lua_State *L, const char *reason);
 void *ipw_value_push_box(lua_State *L, size_t size, const char *name, lua_CFunction close);
 /* Pushes a value that is encoded as this text, which must be valid JSON (json.raw). */
 void ipw_value_push_raw(lua_State *L, const char *json, size_t n); /* [0,+1,m] */
+/* The same of a text that other queries make too: the process keeps one copy of the first few. */
+void ipw_value_push_raw_kept(lua_State *L, const char *json, size_t n); /* [0,+1,m] */
 /* The text of such a value, which ends with NUL and lives as long as the value; else NULL. */
 const char *ipw_value_raw(lua_State *L, int idx, size_t *n); /* [0,0,-] */
 /* Our marks of tables. */

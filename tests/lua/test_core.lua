@@ -67,6 +67,16 @@ return {
     equal(json.encode { a = json.raw "[1, 2]" }, '{"a":[1, 2]}')
     assert(tostring(json.raw "[1]"):find "1")
     equal(json.encode(json.null), "null")
+    local message = { role = "user", content = { { text = "\u{e9}" }, json.null } }
+    local sealed = json.seal(message)
+    local was = json.encode(message)
+    message.role, message.content[1].text = "system", "changed"
+    equal(json.encode { sealed }, "[" .. was .. "]")
+    equal(json.encode(json.decode(tostring(sealed))), was)
+    assert(rawequal(json.seal(sealed), sealed))
+    raises(function() sealed.role = "system" end, "index a json.raw value")
+    raises(rawset, "table expected", sealed, "role", "system")
+    raises(json.seal, "function is not a JSON value", print)
     local keys = {}
     for i = 1, 40 do keys["k" .. i] = i end -- more than fit the stack
     equal(json.decode(json.encode(keys)), keys)

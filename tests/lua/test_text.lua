@@ -107,7 +107,7 @@ return {
     equal(thread, { llm.system "Be brief.", llm.user "What?" })
     equal(llm.thread(nil, "What?"), { llm.user "What?" })
     for i = 1, 3 do
-      thread[#thread + 1] = llm.assistant("reply " .. i)
+      thread[#thread + 1] = json.seal(llm.assistant("reply " .. i))
       thread[#thread + 1] = llm.tool("c" .. i, "result " .. i)
     end
     local size = llm.size(thread)

@@ -26,6 +26,7 @@ static const struct ipw_opt options[] = {
     {"number", 'n', IPW_OPT_INT, offsetof(struct values, number), "N", "a number", 1, 10},
     {"duration", 0, IPW_OPT_DURATION, offsetof(struct values, duration_ns), "TIME", "a time", 0, 0},
     {"factor", 0, IPW_OPT_NUM, offsetof(struct values, x), "X", "a factor", 0, 0},
+    {"pace", 0, IPW_OPT_NUM, offsetof(struct values, x), "X", "a pace above 0", 1, 0},
     {"item", 'i', IPW_OPT_LIST, offsetof(struct values, list), "ITEM", "an item", 0, 0},
     {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL, 0, 0},
 };
@@ -105,6 +106,10 @@ static void test_slips(void **state)
         {{"x", "--number", "11"}, "--number: 11 is outside 1 to 10"},
         {{"x", "--number", "3x"}, "--number: '3x' is not a whole number"},
         {{"x", "--duration", "soon"}, "--duration: 'soon' is not a duration"},
+        {{"x", "--pace", "0"}, "--pace: '0' is not a number above 0"},
+        {{"x", "--pace", "-2"}, "--pace: '-2' is not a number above 0"},
+        {{"x", "--pace", "nan"}, "--pace: 'nan' is not"},
+        {{"x", "--pace", "0.5"}, NULL},
         {{NULL}, "an argument is missing"},
         {{"x", "y", "z"}, "unexpected argument 'z'"},
     };

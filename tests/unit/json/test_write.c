@@ -241,6 +241,30 @@ static void j2_written_text_is_valid(void **state)
     }
 }
 
+/* Short texts are copied in blocks that overlap: one odd byte is found wherever it is. */
+static void j2_short_texts(void **state)
+{
+    static const char odd[] = {'"', '\\', '\n', '\x1f', '\x7f', '\xC3', '\0', 'a'};
+
+    (void)state;
+    for (size_t n = 0; n <= 40; n++) {
+        for (size_t k = 0; k < (n ? n * sizeof odd : 1); k++) {
+            struct ipw_buf fast = IPW_BUF(IPW_KIB), slow = IPW_BUF(IPW_KIB);
+            char *exact = malloc(n + !n);
+
+            for (size_t i = 0; i < n; i++) exact[i] = (char)('A' + i % 26);
+            if (n) exact[k / sizeof odd] = odd[k % sizeof odd];
+            ipw_json_escape(&fast, exact, n);
+            escape_slowly(&slow, exact, n);
+            assert_int_equal(fast.len, slow.len);
+            assert_memory_equal(fast.data, slow.data, slow.len + 1);
+            free(exact);
+            ipw_buf_release(&fast);
+            ipw_buf_release(&slow);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_ceiling),
         cmocka_unit_test(test_order_is_watched),
         cmocka_unit_test(j2_written_text_is_valid),
+        cmocka_unit_test(j2_short_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
