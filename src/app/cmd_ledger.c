@@ -89,7 +89,7 @@ static int recompute(struct job *j, const char *run, const enum ipw_share *share
 {
     struct ipw_recompute_options how = {
         .query = take_query, .before = ask_methods, .ud = j, .share = share};
-    int rc = ipw_check_open(&j->check, run, err);
+    int rc = ipw_check_open(&j->check, run, NULL, err);
 
     if (rc) return rc;
     j->share = share;

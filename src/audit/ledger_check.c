@@ -29,9 +29,6 @@ struct done { /* a line that was asked for */
     uint64_t hash;
 };
 
-/* traces.jsonl, the earlier attempts, the warm-up: each in the order of its bookings. */
-enum { TRACES, ATTEMPTS, WARMUP, N_FILES };
-
 struct source {
     struct ipw_jsonl_reader *reader; /* NULL: there is none, or it is over */
     char *path;
@@ -43,7 +40,8 @@ struct source {
 };
 
 struct ipw_check {
-    struct source files[N_FILES];
+    struct source files[IPW_CHECK_FILES];
+    const struct ipw_check_watch *watch; /* or NULL */
     struct ipw_anchor anchor;
     struct kept *kept;
     size_t n, cap;
@@ -68,6 +66,24 @@ static void let_line_go(struct source *file)
     file->text = NULL;
 }
 
+/* Reads the head of a line.  Who watches gets the whole line. */
+static int read_head(struct ipw_check *c, int which, const struct ipw_jsonl_line *line,
+                     struct ipw_err *err)
+{
+    struct ipw_query_loaded *loaded = &c->files[which].loaded;
+    struct ipw_json *doc;
+    size_t repairs;
+    int rc;
+
+    if (!c->watch) return ipw_schema_read_head(loaded, line->text, line->n, err);
+    rc = ipw_json_parse(&doc, line->text, line->n, &repairs, err);
+    if (rc) return rc;
+    rc = c->watch->line(c->watch->ud, (enum ipw_check_file)which, doc, line->number, repairs, err);
+    if (!rc) return ipw_schema_read_parsed(loaded, doc, err);
+    ipw_json_free(doc);
+    return rc;
+}
+
 /* Notes the next line of one file; 0 at its end. */
 static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
 {
@@ -82,9 +98,10 @@ static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
     if (rc <= 0 || line.torn) {
         ipw_jsonl_close(file->reader);
         file->reader = NULL;
-        return rc < 0 ? rc : 0;
+        if (rc <= 0 || !c->watch) return rc < 0 ? rc : 0;
+        return c->watch->line(c->watch->ud, (enum ipw_check_file)which, NULL, line.number, 0, err);
     }
-    rc = ipw_schema_read_head(loaded, line.text, line.n, err);
+    rc = read_head(c, which, &line, err);
     if (rc) return ipw_err_prefix(err, "%s:%lld", file->path, (long long)line.number);
     file->text = line.text;
     file->offset = line.offset;
@@ -133,19 +150,22 @@ static int open_source(struct source *file, struct ipw_err *err)
     return file->fd < 0 ? file->fd : 0;
 }
 
-int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err)
+int ipw_check_open(struct ipw_check **out, const char *run, const struct ipw_check_watch *watch,
+                   struct ipw_err *err)
 {
-    static const char *const names[N_FILES] = {
-        [TRACES] = "traces.jsonl", [ATTEMPTS] = "attempts.jsonl", [WARMUP] = "warmup.jsonl"};
+    static const char *const names[IPW_CHECK_FILES] = {[IPW_CHECK_TRACES] = "traces.jsonl",
+                                                       [IPW_CHECK_ATTEMPTS] = "attempts.jsonl",
+                                                       [IPW_CHECK_WARMUP] = "warmup.jsonl"};
     struct ipw_check *c = ipw_calloc(1, sizeof *c);
     int rc = 0, more;
 
     *out = NULL;
-    for (int i = 0; i < N_FILES; i++) {
+    c->watch = watch;
+    for (int i = 0; i < IPW_CHECK_FILES; i++) {
         c->files[i].path = ipw_asprintf("%s/%s", run, names[i]);
         c->files[i].fd = -1;
     }
-    for (int i = 0; i < N_FILES && !rc; i++) {
+    for (int i = 0; i < IPW_CHECK_FILES && !rc; i++) {
         if (access(c->files[i].path, F_OK) < 0 && errno == ENOENT) {
             if (i > 0) continue;
             ipw_check_close(c);
@@ -155,7 +175,7 @@ int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err)
     }
     if (!rc) rc = read_anchor(c, run, err);
     /* The earlier attempts first: a line that is also in traces.jsonl is one of them. */
-    while (!rc && (more = keep_next(c, ATTEMPTS, err))) rc = more < 0 ? more : 0;
+    while (!rc && (more = keep_next(c, IPW_CHECK_ATTEMPTS, err))) rc = more < 0 ? more : 0;
     if (rc) {
         ipw_check_close(c);
         return rc;
@@ -353,7 +373,7 @@ static int find_line(struct kept **out, struct ipw_check *c, int segment, int64_
 
     while (!(*out = find_kept(c, segment, index)) && more) {
         more = false;
-        for (int i = 0; i < N_FILES; i++) {
+        for (int i = 0; i < IPW_CHECK_FILES; i++) {
             int rc = keep_next(c, i, err);
 
             if (rc < 0) return rc;
@@ -387,7 +407,7 @@ static int load_line(struct ipw_query_loaded *loaded, const char **text, char **
 /* A line that was asked for may have a twin among the earlier attempts: see is_twin(). */
 static void note_done(struct ipw_check *c, const struct kept *line, const char *text)
 {
-    if (c->files[ATTEMPTS].fd < 0) return;
+    if (c->files[IPW_CHECK_ATTEMPTS].fd < 0) return;
     IPW_GROW(c->done, c->cap_done, c->n_done + 1);
     c->done[c->n_done++] = (struct done){line->index, line->segment, hash_line(text, line->n)};
 }
@@ -426,7 +446,7 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
 
 int ipw_check_left(struct ipw_check *c, size_t *left, struct ipw_err *err)
 {
-    for (int i = 0; i < N_FILES; i++) {
+    for (int i = 0; i < IPW_CHECK_FILES; i++) {
         int rc;
 
         while ((rc = keep_next(c, i, err)) > 0) continue;
@@ -448,7 +468,7 @@ void ipw_check_close(struct ipw_check *c)
     if (!c) return;
     free(c->kept);
     free(c->done);
-    for (int i = 0; i < N_FILES; i++) {
+    for (int i = 0; i < IPW_CHECK_FILES; i++) {
         let_line_go(&c->files[i]);
         if (c->files[i].reader) ipw_jsonl_close(c->files[i].reader);
         if (c->files[i].fd >= 0) close(c->files[i].fd);

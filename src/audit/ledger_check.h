@@ -20,8 +20,21 @@ enum ipw_check_verdict {
 
 struct ipw_check;
 
-/* *out is NULL, without an error, when RUN has no traces.jsonl. */
-int ipw_check_open(struct ipw_check **out, const char *run, struct ipw_err *err);
+/* The files with lines of queries, each in the order of its bookings. */
+enum ipw_check_file { IPW_CHECK_TRACES, IPW_CHECK_ATTEMPTS, IPW_CHECK_WARMUP, IPW_CHECK_FILES };
+
+/* Who else wants each line of these files, once, when it is read for the first time. */
+struct ipw_check_watch {
+    /* `line` NULL: the last line is torn, and was left out.  `repairs`: see ipw_json_parse().  A
+     * result other than 0 ends the reading. */
+    int (*line)(void *ud, enum ipw_check_file file, const struct ipw_json *line, int64_t number,
+                size_t repairs, struct ipw_err *err);
+    void *ud;
+};
+
+/* *out is NULL, without an error, when RUN has no traces.jsonl.  `watch` may be NULL. */
+int ipw_check_open(struct ipw_check **out, const char *run, const struct ipw_check_watch *watch,
+                   struct ipw_err *err);
 /* Looks for the line of a query of `segment`, also among earlier attempts.  `loaded` receives the
  * head of the run's own query, if there is one: see ipw_schema_read_head(); the caller releases it.
  * `what` (may be NULL) receives the first difference, such as "turns[2].energy.gpu.joules: 1.5, now

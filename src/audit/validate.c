@@ -145,6 +145,13 @@ static int check_power(struct job *j, struct ipw_err *err)
 typedef int (*line_fn)(struct job *j, const struct ipw_json *doc, int64_t line,
                        struct ipw_err *err);
 
+static int need_no_repair(size_t repairs, struct ipw_err *err)
+{
+    return repairs
+               ? ipw_fail(err, IPW_EPARSE, "not valid UTF-8, or it has a lone surrogate or a NUL")
+               : 0;
+}
+
 static int each_line(struct job *j, const char *file, line_fn fn, const char *const *unread,
                      struct ipw_err *err)
 {
@@ -163,8 +170,7 @@ static int each_line(struct job *j, const char *file, line_fn fn, const char *co
             break;
         }
         rc = ipw_json_parse_without(&doc, line.text, line.n, unread, &repairs, err);
-        if (!rc && repairs)
-            rc = ipw_fail(err, IPW_EPARSE, "not valid UTF-8, or it has a lone surrogate or a NUL");
+        if (!rc) rc = need_no_repair(repairs, err);
         if (!rc) rc = fn(j, doc, line.number, err);
         if (rc) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
         ipw_json_free(doc);
@@ -328,6 +334,7 @@ static int check_summary(struct job *j, struct ipw_err *err)
 /* ---- the ledger ---- */
 
 struct recomputed {
+    struct job *job;
     struct ipw_recompute redone;
     struct ipw_check *check;
 };
@@ -355,13 +362,38 @@ static int compare_query(void *ud, const struct ipw_recompute_query *query, stru
     return rc;
 }
 
-static int recompute(struct job *j, struct ipw_err *err)
+static int watch_event(void *ud, const struct ipw_json *event, size_t repairs, struct ipw_err *err)
 {
-    struct recomputed r = {0};
-    struct ipw_recompute_options how = {.query = compare_query, .ud = &r};
-    size_t left = 0;
-    int rc = ipw_check_open(&r.check, j->run, err);
+    struct recomputed *r = ud;
+    int rc = need_no_repair(repairs, err);
 
+    return rc ? rc : take_event(r->job, event, 0, err);
+}
+
+static int watch_query(void *ud, enum ipw_check_file file, const struct ipw_json *doc, int64_t line,
+                       size_t repairs, struct ipw_err *err)
+{
+    static const line_fn take[IPW_CHECK_FILES] = {[IPW_CHECK_TRACES] = take_query,
+                                                  [IPW_CHECK_ATTEMPTS] = take_attempt,
+                                                  [IPW_CHECK_WARMUP] = take_warmup};
+    struct job *j = ud;
+    int rc = need_no_repair(repairs, err);
+
+    j->v->torn += !doc;
+    return rc || !doc ? rc : take[file](j, doc, line, err);
+}
+
+/* With `lines` the lines of all files are checked on the way. */
+static int recompute(struct job *j, bool lines, struct ipw_err *err)
+{
+    struct recomputed r = {.job = j};
+    struct ipw_recompute_options how = {
+        .event = lines ? watch_event : NULL, .query = compare_query, .ud = &r};
+    struct ipw_check_watch watch = {watch_query, j};
+    size_t left = 0;
+    int rc = ipw_check_open(&r.check, j->run, lines ? &watch : NULL, err);
+
+    if (!rc && !r.check) rc = ipw_fail(err, IPW_ENOTFOUND, "no traces.jsonl");
     if (!rc) {
         rc = ipw_recompute_run(&r.redone, j->run, &how, err);
         if (!rc) rc = ipw_check_left(r.check, &left, err);
@@ -370,6 +402,7 @@ static int recompute(struct job *j, struct ipw_err *err)
         if (rc && strncmp(err->text, j->run, strlen(j->run)) != 0)
             ipw_err_prefix(err, "%s", j->run);
     }
+    j->v->torn += lines && r.redone.torn;
     ipw_check_close(r.check);
     ipw_recompute_release(&r.redone);
     j->v->recomputed = !rc;
@@ -378,15 +411,32 @@ static int recompute(struct job *j, struct ipw_err *err)
 
 /* ---- */
 
-static int check_files(struct job *j, struct ipw_err *err)
+/* The end of the run, and its totals. */
+static int check_end(struct job *j, struct ipw_err *err)
 {
-    static const char *const content[] = {"data", NULL}; /* whose members no rule knows */
-    struct ipw_validation *v = j->v;
+    const struct ipw_validation *v = j->v;
     int rc;
 
-    if ((rc = read_document(&j->manifest, j, "manifest.json", ipw_spec_manifest, err)) ||
-        (rc = check_sessions(j, err)) ||
-        (rc = each_line(j, "events.jsonl", take_event, content, err)) ||
+    if (v->finished && !j->events.over)
+        return ipw_fail(err, IPW_EPARSE, "%s/events.jsonl: ends without the run_end of session %d",
+                        j->run, j->events.segment);
+    if (!is_there(j, "summary.json"))
+        return v->finished
+                   ? ipw_fail(err, IPW_EPARSE,
+                              "%s/summary.json: missing, although the run ended normally", j->run)
+                   : 0;
+    rc = read_document(&j->summary, j, "summary.json", ipw_spec_summary, err);
+    /* A killed session leaves the summary of the one before. */
+    return rc || !v->finished ? rc : check_summary(j, err);
+}
+
+/* One file after the other, so that the first fault in that order is the one that is named. */
+static int check_in_turn(struct job *j, struct ipw_err *err)
+{
+    static const char *const content[] = {"data", NULL}; /* whose members no rule knows */
+    int rc;
+
+    if ((rc = each_line(j, "events.jsonl", take_event, content, err)) ||
         (is_there(j, "power.jsonl") && (rc = check_power(j, err))) ||
         (rc = each_line(j, "traces.jsonl", take_query, NULL, err)) || (rc = check_once(j, err)) ||
         (is_there(j, "attempts.jsonl") &&
@@ -394,19 +444,19 @@ static int check_files(struct job *j, struct ipw_err *err)
         (is_there(j, "warmup.jsonl") &&
          (rc = each_line(j, "warmup.jsonl", take_warmup, NULL, err))))
         return rc;
-    if (v->going_on) return 0;
-    if (v->finished && !j->events.over)
-        return ipw_fail(err, IPW_EPARSE, "%s/events.jsonl: ends without the run_end of session %d",
-                        j->run, j->events.segment);
-    if (v->finished && !is_there(j, "summary.json"))
-        return ipw_fail(err, IPW_EPARSE,
-                        "%s/summary.json: missing, although the run ended normally", j->run);
-    if (is_there(j, "summary.json")) {
-        rc = read_document(&j->summary, j, "summary.json", ipw_spec_summary, err);
-        /* A killed session leaves the summary of the one before. */
-        if (!rc && v->finished) rc = check_summary(j, err);
-    }
-    return rc ? rc : recompute(j, err);
+    if (j->v->going_on) return 0;
+    rc = check_end(j, err);
+    return rc ? rc : recompute(j, false, err);
+}
+
+/* The same, where each line is read once: of a run without a fault, which is most. */
+static int check_at_once(struct job *j, struct ipw_err *err)
+{
+    int rc = is_there(j, "power.jsonl") ? check_power(j, err) : 0;
+
+    if (!rc) rc = recompute(j, true, err);
+    if (!rc) rc = check_once(j, err);
+    return rc ? rc : check_end(j, err);
 }
 
 static void release(struct job *j)
@@ -438,17 +488,30 @@ int ipw_validate_summary(bool *wrong, const char *run, struct ipw_err *err)
     return rc;
 }
 
-int ipw_validate_run(struct ipw_validation *v, const char *run, struct ipw_err *err)
+static int check_run(struct ipw_validation *v, const char *run, bool going_on,
+                     int (*check_files)(struct job *j, struct ipw_err *err), struct ipw_err *err)
 {
     struct job j = {.v = v, .run = run, .events = IPW_EVENT_CHECK};
-    struct stat st;
     int rc;
+
+    *v = (struct ipw_validation){.going_on = going_on};
+    rc = read_document(&j.manifest, &j, "manifest.json", ipw_spec_manifest, err);
+    if (!rc) rc = check_sessions(&j, err);
+    if (!rc) rc = check_files(&j, err);
+    release(&j);
+    return rc;
+}
+
+int ipw_validate_run(struct ipw_validation *v, const char *run, struct ipw_err *err)
+{
+    struct ipw_err ignored; /* the second look names the fault */
+    struct stat st;
+    bool going_on;
 
     *v = (struct ipw_validation){0};
     if (stat(run, &st) < 0) return ipw_fail_errno(err, errno, "%s: no such run", run);
     if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a run folder", run);
-    v->going_on = ipw_lock_look(run, NULL) != 0;
-    rc = check_files(&j, err);
-    release(&j);
-    return rc;
+    going_on = ipw_lock_look(run, NULL) != 0;
+    if (!going_on && check_run(v, run, false, check_at_once, &ignored) == 0) return 0;
+    return check_run(v, run, going_on, check_in_turn, err);
 }

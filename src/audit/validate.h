@@ -1,9 +1,10 @@
 /* audit/validate.h: checks a run folder against docs/trace-format.md.
  *
- * Reads every file of the run once, and then computes its energy again.  Checks each line against
+ * Reads every file of the run, and computes its energy again on the way.  Checks each line against
  * the table of its kind, each query in itself, the order of the events, every query once, the
  * summary against the queries, the balance of every session, and every value against the events and
- * samples it follows from.  Stops at the first fault; the error names file, line and field.
+ * samples it follows from.  Stops at a fault, and then reads one file after the other to name the
+ * first one by file, line and field.
  * Changes nothing.  A run in progress is read up to its last whole lines and not computed again. */
 #ifndef IPW_AUDIT_VALIDATE_H
 #define IPW_AUDIT_VALIDATE_H

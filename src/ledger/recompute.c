@@ -273,18 +273,16 @@ static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err
     return 0;
 }
 
-/* Does a session begin or end with this line?  Only lines that contain one of the two names are
+/* Does a session begin or end with this line?  Only lines that contain the begin of both names are
  * parsed. */
 static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
-    static const char start[] = "\"event\":\"run_start\"", end[] = "\"event\":\"run_end\"";
+    static const char of_run[] = "\"event\":\"run_";
     struct ipw_json *doc;
     const char *name;
     int rc;
 
-    if (!memmem(line->text, line->n, start, sizeof start - 1) &&
-        !memmem(line->text, line->n, end, sizeof end - 1))
-        return 0;
+    if (!memmem(line->text, line->n, of_run, sizeof of_run - 1)) return 0;
     rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
     if (rc) return rc;
     name = ipw_json_str(ipw_json_get(doc, "event"), "");
@@ -321,10 +319,12 @@ static int find_ends(struct job *j, const char *path, struct ipw_err *err)
 static int take_line(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
     struct ipw_json *doc;
-    int rc = ipw_event_parse(&doc, line->text, line->n, err);
+    size_t repairs;
+    int rc = ipw_event_parse(&doc, line->text, line->n, &repairs, err);
 
     if (rc) return rc;
-    rc = take_event(j, doc, err);
+    if (j->options->event) rc = j->options->event(j->options->ud, doc, repairs, err);
+    if (!rc) rc = take_event(j, doc, err);
     ipw_json_free(doc);
     return rc;
 }
@@ -343,6 +343,7 @@ static int take_events(struct job *j, const char *path, struct ipw_err *err)
             break;
         }
     }
+    j->redone->torn = rc > 0 && line.torn;
     ipw_jsonl_close(reader);
     return rc < 0 ? rc : 0;
 }

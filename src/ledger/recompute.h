@@ -41,6 +41,7 @@ struct ipw_recompute_segment {
 struct ipw_recompute {
     struct ipw_recompute_segment **segments;
     size_t n_segments, cap_segments;
+    bool torn; /* the last line of events.jsonl is, and was left out */
 };
 
 struct ipw_recompute_query { /* a query with its figures; the trace is released after the call */
@@ -53,6 +54,9 @@ struct ipw_recompute_query { /* a query with its figures; the trace is released 
 };
 
 struct ipw_recompute_options {
+    /* Called for each line of events.jsonl before it counts; may be NULL.  `repairs`: see
+     * ipw_json_parse().  A result other than 0 ends the reading. */
+    int (*event)(void *ud, const struct ipw_json *line, size_t repairs, struct ipw_err *err);
     /* Called in the order of the "booked" notes.  A result other than 0 ends the reading. */
     int (*query)(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err);
     /* Called before the figures are filled, while the ledger can still answer for the query; may be

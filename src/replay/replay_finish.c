@@ -239,7 +239,7 @@ int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
     ipw_summary_init(&w.summary);
     w.summary.place.folder = ipw_rundir_path(job->dir);
     if (!rc && !job->by_query) rc = copy_power(job, err);
-    if (!rc && !job->by_query) rc = ipw_check_open(&w.check, job->saved.path, err);
+    if (!rc && !job->by_query) rc = ipw_check_open(&w.check, job->saved.path, NULL, err);
     if (!rc) rc = ipw_recompute_run(&w.redo, ipw_rundir_path(job->dir), &how, err);
     if (!rc) rc = write_summary(&w, err);
     if (!rc) rc = write_report(job, err);

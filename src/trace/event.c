@@ -251,14 +251,15 @@ static bool needs_data(const struct ipw_json *line)
            !strcmp(event, kind_names[IPW_EV_NOTE]);
 }
 
-int ipw_event_parse(struct ipw_json **line, const char *text, size_t n, struct ipw_err *err)
+int ipw_event_parse(struct ipw_json **line, const char *text, size_t n, size_t *repairs,
+                    struct ipw_err *err)
 {
     static const char *const data[] = {"data", NULL};
-    int rc = ipw_json_parse_without(line, text, n, data, NULL, err);
+    int rc = ipw_json_parse_without(line, text, n, data, repairs, err);
 
     if (rc || !needs_data(*line)) return rc;
     ipw_json_free(*line);
-    return ipw_json_parse(line, text, n, NULL, err);
+    return ipw_json_parse(line, text, n, repairs, err);
 }
 
 int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ipw_err *err)

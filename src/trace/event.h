@@ -151,8 +151,10 @@ struct ipw_event {
  * (payload), "event", "query", "span", "t_ns", and the facts of its kind under their own names. */
 void ipw_event_write(struct ipw_buf *out, const struct ipw_event *event);
 /* The document of such a line, for a reader that follows a run: the data of run_start, query_start
- * and note are in it.  Those of a request, a reply or a tool call, most of the file, are null. */
-int ipw_event_parse(struct ipw_json **line, const char *text, size_t n, struct ipw_err *err);
+ * and note are in it.  Those of a request, a reply or a tool call, most of the file, are null.
+ * `repairs`: see ipw_json_parse(). */
+int ipw_event_parse(struct ipw_json **line, const char *text, size_t n, size_t *repairs,
+                    struct ipw_err *err);
 /* Reads such a line.  Strings point into `line`, which must outlive the event.  The payload is not
  * set; use ipw_json_get(line, "data").  Absent facts are unknown. */
 int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ipw_err *err);

@@ -80,6 +80,9 @@ int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t
  * are not checked. */
 int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t n,
                          struct ipw_err *err);
+/* The same of a line that was parsed.  *out takes the document over, also on failure. */
+int ipw_schema_read_parsed(struct ipw_query_loaded *out, struct ipw_json *line,
+                           struct ipw_err *err);
 void ipw_query_loaded_release(struct ipw_query_loaded *loaded);
 
 #endif

@@ -400,7 +400,8 @@ static struct ipw_query_account *no_accounts(size_t n)
     return all;
 }
 
-void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *line)
+void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *energy,
+                             const struct ipw_json *line)
 {
     const struct ipw_json *accounts = ipw_json_get(line, "accounts");
     const struct ipw_json *metrics = ipw_json_get(line, "metrics");
@@ -410,8 +411,7 @@ void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *l
         const struct ipw_json *a = ipw_json_get(accounts, name);
 
         q->account[d] = read_account(a);
-        q->sources[d] = ipw_schema_text(
-            ipw_json_get(ipw_json_get(ipw_json_get(line, "energy"), name), "sources"));
+        q->sources[d] = ipw_schema_text(ipw_json_get(ipw_json_get(energy, name), "sources"));
     }
     for (size_t i = 0; i < q->n_devices; i++) {
         const struct ipw_json *of = devices_of(accounts, q->devices[i].domain);

@@ -63,7 +63,9 @@ struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_loaded *l,
                                            const struct ipw_figure *energy);
 void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_json *line);
 void ipw_schema_read_parts(struct ipw_query_trace *q, const struct ipw_json *line);
-/* Reads accounts, metrics and sources of our own lines; absent values are unknown. */
-void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *line);
+/* Reads accounts and metrics of our own line, and the sources of its energy; absent values are
+ * unknown. */
+void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *energy,
+                             const struct ipw_json *line);
 
 #endif

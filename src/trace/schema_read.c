@@ -284,9 +284,9 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     struct ipw_query_trace *q = &l->trace;
     struct ipw_made_query made;
     struct ipw_judgement judge = IPW_JUDGEMENT_NONE;
-    const struct ipw_json *doc = l->doc, *turns = ipw_json_get(doc, "turns");
+    const struct ipw_json *doc = l->doc, *rest = whole ? doc : NULL; /* without its head */
     const struct ipw_json *energy = ipw_json_get(doc, "energy");
-    const struct ipw_json *before = ipw_json_get(doc, "energy_before");
+    const struct ipw_json *turns = ipw_json_get(rest, "turns");
     int64_t version = ipw_json_int(ipw_json_get(doc, "schema_version"), 0);
     const char *id;
 
@@ -333,14 +333,16 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     }
     q->index = (int32_t)ipw_json_int(ipw_json_get(doc, "query_index"), -1);
     if (!q->outcome) q->outcome = ipw_strdup("unknown");
-    ipw_schema_read_energy(q->energy_before, NULL, NULL, l, q->energy, before);
+    ipw_schema_read_energy(q->energy_before, NULL, NULL, l, q->energy,
+                           ipw_json_get(rest, "energy_before"));
     q->device_energy = ipw_schema_read_devices(l, energy, q->energy);
-    q->device_before = ipw_schema_read_devices(l, before, q->energy_before);
+    q->device_before =
+        ipw_schema_read_devices(l, ipw_json_get(rest, "energy_before"), q->energy_before);
     ipw_schema_read_remote_domains(q, doc);
-    ipw_schema_read_account(q, doc);
+    ipw_schema_read_account(q, energy, rest);
     ipw_schema_read_parts(q, doc);
-    ipw_channel_stats_read_power(q, doc);
-    return read_spans(l, &q->before, ipw_json_get(doc, "spans_before"), "spans_before", err);
+    ipw_channel_stats_read_power(q, rest);
+    return read_spans(l, &q->before, ipw_json_get(rest, "spans_before"), "spans_before", err);
 }
 
 int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,
@@ -360,11 +362,19 @@ int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t 
 {
     static const char *const unread[] = {
         "accounts", "energy_before", "metrics", "power_metrics", "spans_before", "turns", NULL};
-    int rc;
+    struct ipw_json *doc;
+    int rc = ipw_json_parse_without(&doc, line, n, unread, NULL, err);
 
     *out = (struct ipw_query_loaded){0};
-    rc = ipw_json_parse_without(&out->doc, line, n, unread, NULL, err);
-    if (rc == 0) rc = read_query(out, false, err);
+    return rc ? rc : ipw_schema_read_parsed(out, doc, err);
+}
+
+int ipw_schema_read_parsed(struct ipw_query_loaded *out, struct ipw_json *line, struct ipw_err *err)
+{
+    int rc;
+
+    *out = (struct ipw_query_loaded){.doc = line};
+    rc = read_query(out, false, err);
     if (rc < 0) ipw_query_loaded_release(out);
     return rc;
 }

@@ -24,7 +24,7 @@ int ipw_join_events_next(struct ipw_join_events *m, bool inside, struct ipw_err 
             return ipw_fail(err, IPW_EPARSE, "%s/events.jsonl: its last line is torn",
                             m->run->path);
         if (!inside && !begins(line)) continue;
-        rc = ipw_event_parse(&m->doc, line->text, line->n, err);
+        rc = ipw_event_parse(&m->doc, line->text, line->n, NULL, err);
         if (!rc) rc = ipw_event_read(&m->event, m->doc, err);
         if (rc)
             return ipw_err_prefix(err, "%s/events.jsonl:%lld", m->run->path,
