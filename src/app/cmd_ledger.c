@@ -48,8 +48,8 @@ static int take_query(void *ud, const struct ipw_recompute_query *query, struct 
     int rc = 0;
 
     if (j->check)
-        rc =
-            ipw_check_query(j->check, segment, query, &verdict, &was, j->share ? NULL : &what, err);
+        rc = ipw_check_query(j->check, segment, query, &verdict, &was, j->share ? NULL : &what,
+                             NULL, err);
     if (!rc) {
         bool known = j->check && verdict != IPW_CHECK_MISSING && verdict != IPW_CHECK_UNWRITTEN;
 

@@ -294,22 +294,21 @@ static bool differs(const struct ipw_query_loaded *loaded, const struct ipw_anch
 /* Most lines are equal byte for byte; only the others are read as a whole. */
 static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace *trace,
                    const struct ipw_query_details *details, const char *text, size_t n,
-                   enum ipw_check_verdict *verdict, struct ipw_buf *what, struct ipw_err *err)
+                   enum ipw_check_verdict *verdict, struct ipw_buf *what, struct ipw_buf *now,
+                   struct ipw_err *err)
 {
-    struct ipw_buf now = IPW_BUF(IPW_LINE_MAX);
     struct ipw_query_loaded was;
     int rc = 0;
 
-    ipw_schema_write_query(&now, trace, details, clock);
-    if (now.failed) {
+    ipw_schema_write_query(now, trace, details, clock);
+    if (now->failed) {
         rc = ipw_fail(err, IPW_ELIMIT, "query %s: its trace is too large", trace->id);
-    } else if (now.len == n && memcmp(now.data, text, n) == 0) {
+    } else if (now->len == n && memcmp(now->data, text, n) == 0) {
         *verdict = IPW_CHECK_SAME;
     } else if ((rc = ipw_schema_read_query(&was, text, n, err)) == 0) {
-        *verdict = differs(&was, clock, &now, what) ? IPW_CHECK_DIFFERS : IPW_CHECK_NEAR;
+        *verdict = differs(&was, clock, now, what) ? IPW_CHECK_DIFFERS : IPW_CHECK_NEAR;
         ipw_query_loaded_release(&was);
     }
-    ipw_buf_release(&now);
     return rc;
 }
 
@@ -414,10 +413,12 @@ static void note_done(struct ipw_check *c, const struct kept *line, const char *
 
 int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *segment,
                     const struct ipw_recompute_query *query, enum ipw_check_verdict *verdict,
-                    struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_err *err)
+                    struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_buf *now,
+                    struct ipw_err *err)
 {
     const struct ipw_query_trace *trace = query->trace;
     const struct ipw_anchor *clock = &segment->rules.clock; /* all 0: the manifest's */
+    struct ipw_buf own_now = IPW_BUF(IPW_LINE_MAX);
     struct kept *kept, line;
     const char *text;
     char *own;
@@ -436,10 +437,11 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
     if (!rc) {
         note_done(c, &line, text);
         rc = compare(clock->wall_ns ? clock : &c->anchor, trace, &loaded->details, text, line.n,
-                     verdict, what, err);
+                     verdict, what, now ? now : &own_now, err);
         if (rc) ipw_err_prefix(err, "%s:%lld", c->files[line.file].path, (long long)line.number);
     }
     if (rc) ipw_query_loaded_release(loaded);
+    ipw_buf_release(&own_now);
     free(own);
     return rc;
 }

@@ -38,10 +38,11 @@ int ipw_check_open(struct ipw_check **out, const char *run, const struct ipw_che
 /* Looks for the line of a query of `segment`, also among earlier attempts.  `loaded` receives the
  * head of the run's own query, if there is one: see ipw_schema_read_head(); the caller releases it.
  * `what` (may be NULL) receives the first difference, such as "turns[2].energy.gpu.joules: 1.5, now
- * 1.6". */
+ * 1.6"; `now` (may be NULL) the line as it is written now, if the run wrote one. */
 int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *segment,
                     const struct ipw_recompute_query *query, enum ipw_check_verdict *verdict,
-                    struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_err *err);
+                    struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_buf *now,
+                    struct ipw_err *err);
 /* How many lines of the run were not asked for.  A line that a crash left both in traces.jsonl and
  * among the earlier attempts counts once. */
 int ipw_check_left(struct ipw_check *c, size_t *left, struct ipw_err *err);

@@ -346,7 +346,7 @@ static int compare_query(void *ud, const struct ipw_recompute_query *query, stru
     struct ipw_query_loaded was = {0};
     struct ipw_buf what = IPW_BUF(4096);
     enum ipw_check_verdict verdict = IPW_CHECK_SAME;
-    int rc = ipw_check_query(r->check, segment, query, &verdict, &was, &what, err);
+    int rc = ipw_check_query(r->check, segment, query, &verdict, &was, &what, NULL, err);
 
     if (!rc && verdict == IPW_CHECK_DIFFERS)
         rc = ipw_fail(err, IPW_EPARSE,

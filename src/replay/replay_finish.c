@@ -88,24 +88,30 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
     const struct ipw_query_details *own = replayed(job, query->trace->index, query->segment);
     struct ipw_query_details details;
     struct ipw_query_loaded was = {0};
+    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     enum ipw_check_verdict verdict = IPW_CHECK_MISSING;
     int rc = 0;
 
     /* The saved line of a query that ran again here says nothing that is needed. */
-    if (w->check && !own) rc = ipw_check_query(w->check, segment, query, &verdict, &was, NULL, err);
-    if (rc) return rc;
-    if ((verdict == IPW_CHECK_MISSING || verdict == IPW_CHECK_UNWRITTEN) && !own)
-        return 0; /* the saved run did not get to write it */
+    if (w->check && !own)
+        rc = ipw_check_query(w->check, segment, query, &verdict, &was, NULL, &line, err);
+    if (rc) {
+        ipw_buf_release(&line);
+        return rc;
+    }
     if (own) {
         details = *own;
         details.cost_usd = ipw_query_trace_cost(query->trace);
         details.segment = query->segment;
+        rc = ipw_query_write_line(job->dir, query->trace, &details, clock, query->warmup, err);
     } else {
         details = was.details;
         job->tally.traces_differ += verdict == IPW_CHECK_DIFFERS;
+        /* Without a line the saved run did not get to write it. */
+        if (line.len) rc = ipw_query_put_line(job->dir, &line, &details, query->warmup, err);
     }
-    rc = ipw_query_write_line(job->dir, query->trace, &details, clock, query->warmup, err);
-    if (!rc) count(w, query, &details);
+    if (!rc && (own || line.len)) count(w, query, &details);
+    ipw_buf_release(&line);
     ipw_query_loaded_release(&was);
     return rc;
 }

@@ -62,6 +62,14 @@ void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
     carry(out, data);
 }
 
+int ipw_query_put_line(struct ipw_rundir *dir, const struct ipw_buf *line,
+                       const struct ipw_query_details *details, bool warmup, struct ipw_err *err)
+{
+    if (warmup) return ipw_rundir_warmup(dir, line->data, line->len, err);
+    if (details->superseded) return ipw_rundir_attempt(dir, line->data, line->len, err);
+    return ipw_rundir_trace(dir, line->data, line->len, err);
+}
+
 int ipw_query_write_line(struct ipw_rundir *dir, const struct ipw_query_trace *trace,
                          const struct ipw_query_details *details, const struct ipw_anchor *clock,
                          bool warmup, struct ipw_err *err)
@@ -73,12 +81,8 @@ int ipw_query_write_line(struct ipw_rundir *dir, const struct ipw_query_trace *t
     if (line.failed)
         rc = ipw_fail(err, IPW_ELIMIT, "query %s: its trace is larger than %zu bytes", trace->id,
                       IPW_LINE_MAX);
-    else if (warmup)
-        rc = ipw_rundir_warmup(dir, line.data, line.len, err);
-    else if (details->superseded)
-        rc = ipw_rundir_attempt(dir, line.data, line.len, err);
     else
-        rc = ipw_rundir_trace(dir, line.data, line.len, err);
+        rc = ipw_query_put_line(dir, &line, details, warmup, err);
     ipw_buf_release(&line);
     return rc;
 }

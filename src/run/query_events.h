@@ -32,5 +32,8 @@ void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
 int ipw_query_write_line(struct ipw_rundir *dir, const struct ipw_query_trace *trace,
                          const struct ipw_query_details *details, const struct ipw_anchor *clock,
                          bool warmup, struct ipw_err *err);
+/* The same of a line that is written already. */
+int ipw_query_put_line(struct ipw_rundir *dir, const struct ipw_buf *line,
+                       const struct ipw_query_details *details, bool warmup, struct ipw_err *err);
 
 #endif
