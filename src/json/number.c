@@ -54,10 +54,13 @@ size_t ipw_number_int(char *to, int64_t i)
 
 bool ipw_number_read_int(int64_t *out, const char *text, size_t n)
 {
+    enum { SAFE = 18 }; /* so many digits are within int64 */
     bool negative = n && text[0] == '-';
     uint64_t u = 0, most = (uint64_t)INT64_MAX + negative;
+    size_t i = negative, safe = n < SAFE ? n : SAFE;
 
-    for (size_t i = negative; i < n; i++) {
+    for (; i < safe; i++) u = u * 10 + (uint64_t)(text[i] - '0');
+    for (; i < n; i++) {
         uint64_t digit = (uint64_t)(text[i] - '0');
         if (u > (most - digit) / 10) return false;
         u = u * 10 + digit;
