@@ -8,12 +8,12 @@
 
 local calc = {}
 
-local byte, match, type_of = string.byte, string.match, math.type
+local byte, match, type_of, huge = string.byte, string.match, math.type, math.huge
 
-local MAX_BYTES, MAX_DEPTH, MAX_ARGUMENTS, MAX_NAME = 10000, 100, 1000, 200
+local MAX_BYTES <const>, MAX_DEPTH <const>, MAX_ARGUMENTS, MAX_NAME = 10000, 100, 1000, 200
 
 -- Integers below them cannot leave 64 bits, and doubles never do.
-local SAFE_SUM, SAFE_FACTOR = 1 << 62, 1 << 31
+local SAFE_SUM <const>, SAFE_FACTOR <const> = 1 << 62, 1 << 31
 
 -- ---- numbers: each operation returns a number, or nil and what is wrong ----
 
@@ -200,44 +200,41 @@ for first, last in ("09AZaz"):gmatch "(.)(.)" do
   for char = byte(first), byte(last) do word[char] = true end
 end
 
-local MOST_DIGITS = 18 -- that surely fit 64 bits
-
--- Reads a row of digits, as almost every number is; false: it is more than that.
-local function read_digits(char)
-  local number, last = 0, at
-  repeat
-    number = number * 10 + (char - 48)
-    last = last + 1
-    char = bytes[last]
-  until not char or char < 48 or char > 57
-  if word[char] or last - at > MOST_DIGITS then return false end
-  kind, value, after = "number", number, last
-  return true
-end
+local MOST_DIGITS <const> = 18 -- that surely fit 64 bits
 
 -- Reads the next token.
 local function advance()
-  local char = bytes[after]
-  while char == 32 or (char and char <= 13 and char >= 9) do -- blanks
-    after = after + 1
-    char = bytes[after]
+  local here = after
+  local char = bytes[here]
+  while char and char <= 32 and (char == 32 or char >= 9 and char <= 13) do -- blanks
+    here = here + 1
+    char = bytes[here]
   end
-  at = after
-  kind = plain[char]
-  if kind then
-    after = at + 1
+  at = here
+  local sign = plain[char]
+  if sign then
+    kind, after = sign, here + 1
   elseif not char then
-    kind = "end"
+    kind, after = "end", here
   elseif char >= 48 and char <= 57 then
-    if not read_digits(char) then read_number() end
-  elseif char == 46 and (bytes[at + 1] or 0) >= 48 and bytes[at + 1] <= 57 then
+    -- A row of digits, as almost every number is.
+    local number, last = char - 48, here + 1
+    char = bytes[last]
+    while char and char >= 48 and char <= 57 do
+      number = number * 10 + (char - 48)
+      last = last + 1
+      char = bytes[last]
+    end
+    if word[char] or last - here > MOST_DIGITS then return read_number() end
+    kind, value, after = "number", number, last
+  elseif char == 46 and (bytes[here + 1] or 0) >= 48 and bytes[here + 1] <= 57 then
     read_number()
   elseif word[char] and char ~= 46 then
     local name
-    name, after = match(source, "^([%w_]+)()", at)
+    name, after = match(source, "^([%w_]+)()", here)
     kind, value = "name", name:sub(1, MAX_NAME):lower()
-  elseif doubled[char] and not doubled[bytes[at + 1]] then
-    kind, after = doubled[char], at + 1
+  elseif doubled[char] and not doubled[bytes[here + 1]] then
+    kind, after = doubled[char], here + 1
   else
     read_sign()
   end
@@ -376,7 +373,7 @@ function calc.eval(text)
     return nil, result.fault
   end
   if result ~= result then return nil, "the result is not a number" end
-  if result == math.huge or result == -math.huge then return nil, "the result is too large" end
+  if result == huge or result == -huge then return nil, "the result is too large" end
   return result
 end
 

@@ -69,14 +69,15 @@ function cases.load(script, opts)
   }
   if records == nil and type(info) == "string" then error(info, 0) end
   if type(records) ~= "table" then error(opts.dataset .. ": load gave no list of records", 0) end
-  for number, record in ipairs(records) do
+  for number = 1, #records do
+    local record = records[number]
     if type(record) ~= "table" then
       error(("%s: record %d is not a table"):format(opts.dataset, number), 0)
     end
   end
   local chosen, why = choose.pick(records, opts)
   if not chosen then error(why, 0) end
-  for _, record in ipairs(records) do record.row = nil end -- only the choice looks at it
+  for i = 1, #records do records[i].row = nil end -- only the choice looks at it
   if type(info) ~= "table" then info = { note = info } end
   return {
     name = info.name or script.name, note = info.note, sha256 = info.sha256, source = info.source,

@@ -112,8 +112,8 @@ end
 
 local function first_of(row, columns)
   for i = 1, #columns do
-    local value = present(row[columns[i]])
-    if value ~= nil then return value, columns[i] end
+    local value = row[columns[i]]
+    if value ~= nil and present(value) ~= nil then return value, columns[i] end
   end
   return nil
 end
@@ -141,7 +141,8 @@ end
 --- Refuses two tasks with the same id; the message names both lines.
 function dataset.check_ids(tasks, path)
   local lines = {}
-  for _, task in ipairs(tasks) do
+  for i = 1, #tasks do
+    local task = tasks[i]
     if lines[task.id] then
       return nil, ("%s: the id \"%s\" is on line %d and again on line %d")
         :format(path, task.id, lines[task.id], task.line)
@@ -173,6 +174,7 @@ function dataset.picture(value)
 end
 
 local function attach(task, row, fields, folder)
+  if #fields.file_name == 0 and #fields.file_path == 0 then return end
   local name = score.text(first_of(row, fields.file_name)) or ""
   local path = score.text(first_of(row, fields.file_path)) or ""
   if name == "" and path == "" then return end
@@ -265,7 +267,7 @@ local function read_task(row, fields, index, given)
   }
   -- Numbered from 0, as the upstream runner numbers its queries.
   if task.id == "" then task.id = ("q%04d"):format(index - 1) end
-  if type(task.rule) ~= "function" then
+  if given.rule and type(task.rule) ~= "function" then
     if not score.named(tostring(task.rule)) then
       return nil, ("unknown scoring rule \"%s\": %s"):format(tostring(task.rule),
         table.concat(score.rules, ", "))
@@ -279,18 +281,19 @@ local function read_task(row, fields, index, given)
   return task
 end
 
+local NOTHING = {} -- what a dataset without a mapping is given for a row
+
 --- Rows ({ row, line } each) to records and how many were left out.  opts.folder: where attachments
 --- are; opts.map: a function (row, line) that returns fields of the record to use instead of what
 --- the columns' names say, or nil to leave the row out; opts.first: how many records come before.
 function dataset.tasks(rows, path, opts)
   local tasks, skipped, fields = {}, 0, nil
-  for index, item in ipairs(rows) do
-    local given = {}
-    index = index + (opts.first or 0)
+  for index = 1, #rows do
+    local item, given = rows[index], NOTHING
     if opts.map then given = opts.map(item.row, item.line) end
     if given then
       fields = fields_of(item.row, fields)
-      local task, why = read_task(item.row, fields, index, given)
+      local task, why = read_task(item.row, fields, index + (opts.first or 0), given)
       if not task then return nil, ("%s:%d: %s"):format(path, item.line, why) end
       if not given.files then attach(task, item.row, fields, opts.folder) end
       task.line, task.row = item.line, item.row
@@ -324,6 +327,7 @@ end
 
 --- The question, its options, and the names of its attachments.
 function dataset.user_text(task)
+  if not task.choices and not (task.files and task.files[1]) then return task.question end
   local parts = { task.question }
   for i, option in ipairs(task.choices or {}) do
     parts[#parts + 1] = ("%s%s. %s"):format(i == 1 and "\n" or "", string.char(64 + i), option)
@@ -357,8 +361,9 @@ function dataset.extract(text, task, source)
   return answer, given and source or found
 end
 
+local rules = { choice = CHOICE_RULES, boxed = BOXED_RULES }
+
 function dataset.prompt(task)
-  local rules = { choice = CHOICE_RULES, boxed = BOXED_RULES }
   return { system = rules[task.rule] or ANSWER_RULES, user = dataset.user_text(task) }
 end
 

@@ -11,6 +11,7 @@
 --- query.line is the line's text. A run has path, name, number, manifest, summary (nil while it goes on).
 local core = require "ipw.core.export"
 local json = require "ipw.json"
+local whole_line = require "ipw.whole_line"
 
 local export = {}
 
@@ -238,6 +239,7 @@ local function next_query(format, out, run, reader)
   while true do
     local goes_on = format.wait and core.goes_on(reader) -- asked first: what it wrote until then is read
     local query, line = core.query(reader, format.lines_only)
+    if type(query) == "table" then whole_line(query) end
     if query or not goes_on or not format.wait(out, run) then return query, line end
   end
 end

@@ -1,6 +1,7 @@
 --- ipw.runs: saved runs as rows of numbers, for compare, analyze and plot. A damaged line gives rows with less
 --- in them, never an error of this code.
 local core = require "ipw.core.export"
+local whole_line = require "ipw.whole_line"
 
 local runs = {}
 
@@ -112,6 +113,7 @@ function runs.read(i, warn, each)
       if torn then warn(path .. ": a torn last line was left out") end
       break
     end
+    whole_line(query)
     local row = runs.row(query, doubts)
     if type(query.remote_domains) == "table" then
       local there = {}

@@ -12,8 +12,8 @@ local LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 --- The text that Python's str() gives for a JSON value; nil for null, tables and the like.
 function score.text(value)
+  if value == nil or type(value) == "string" then return value end
   local kind = math.type(value)
-  if type(value) == "string" then return value end
   if type(value) == "boolean" then return value and "True" or "False" end
   if kind == "integer" then return ("%d"):format(value) end
   if kind == "float" then

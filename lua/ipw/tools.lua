@@ -119,6 +119,12 @@ local function execute(kit, tool, name, args, timed)
   return "ok", result, nil, picture
 end
 
+-- A call that has begun: if the query is cancelled inside the tool, the span must end as well.
+local Begun = { __close = function(call)
+  if not call.span then return end
+  core.finish(call.span, call.name, call.call_id, false, "cancelled", "", false, call.whole)
+end }
+
 --- Calls one tool with arguments (a table, or a model's JSON text). Returns the text, whether the call
 --- succeeded, and the word for its outcome. An error is returned as text for the model; it is not
 --- raised.
@@ -129,10 +135,7 @@ end
 function Kit:invoke(name, args, call_id)
   local whole = self.whole[name]
   local span = core.start(name, call_id, type(args) == "string" and args or json.encode(args), whole)
-  -- If the query is cancelled inside the tool, the span must end as well.
-  local _ <close> = setmetatable({}, { __close = function()
-    if span then core.finish(span, name, call_id, false, "cancelled", "", false, whole) end
-  end })
+  local begun <close> = setmetatable({ span = span, name = name, call_id = call_id, whole = whole }, Begun)
   local outcome, text, final, picture
   if whole then outcome, text, final, picture = core.answer(span) end
   if not outcome then
@@ -140,7 +143,7 @@ function Kit:invoke(name, args, call_id)
     text, final = core.clean(text), final and core.clean(final)
   end
   core.finish(span, name, call_id, outcome == "ok", outcome, text, final ~= nil, whole, picture)
-  span = nil
+  begun.span = nil
   if final then self.final = final end
   if picture and self.pictures then self.pictures[#self.pictures + 1] = picture end
   return text, outcome == "ok", outcome

@@ -1,26 +1,30 @@
---- ipw.turn_rest: what few queries need of ipw.turns: pictures that tools show, and a request that the
--- server refuses.  Loaded by ipw.turns; not for scripts.
+--- ipw.turn_rest: what few queries need of ipw.turns: pictures that tools show, results that an agent
+-- shows as text, requests that the server refuses.  Loaded by ipw.turns; not for scripts.
 local core = require "ipw.core.run"
 local json = require "ipw.core.json"
 local llm  = require "ipw.llm"
 
 local rest = {}
 
-local SMALL_BYTES = 200     -- a result that is not worth a mark
-local HEAD_BYTES = 1000     -- what stays of the last result
+local SMALL_BYTES <const> = 200     -- a result that is not worth a mark
+local HEAD_BYTES <const> = 1000     -- what stays of the last result
 
 -- With these a server refuses a request whose pictures it cannot read.
 local REFUSED = { [400] = true, [404] = true, [413] = true, [415] = true, [422] = true, [500] = true, [501] = true }
 
---- Of this query: parts of messages that are pictures of tools, with their names.
-local pictures = {}
+--- Of this query: user messages that begin with results of tools, with the length of these; parts of
+--- messages that are pictures of tools, with their names.
+local results, pictures = {}, {}
 
 -- What a model that reads no pictures can do, and who starts the run.
 local REMEDY = "The tool sub_model can show it to a model that does (--sub-model); a program can measure it."
 
+-- ---- results ----
+
 --- The pictures that tools showed since the last call, as a message of their own or behind the last one.
 function rest.add_pictures(thread, kit)
-  local names = kit.pictures
+  local names = kit.pictures or {}
+  if #names == 0 then return end
   kit.pictures = {}
   local last = thread[#thread]
   if type(last) ~= "table" or last.role ~= "user" then
@@ -35,11 +39,18 @@ function rest.add_pictures(thread, kit)
   end
 end
 
+--- See turns.show().
+function rest.show(thread, kit, text)
+  local message = llm.user(text)
+  results[message] = #text
+  thread[#thread + 1] = message
+  rest.add_pictures(thread, kit)
+end
+
 -- ---- a request that is refused ----
 
---- The text of a result, and a function that replaces it; nil for another message. `results` has the
---- user messages that begin with results of tools, with the length of these.
-local function result_of(message, results)
+--- The text of a result, and a function that replaces it; nil for another message.
+local function result_of(message)
   if message.role == "tool" then
     return message.content, function(text) message.content = text end
   end
@@ -65,12 +76,12 @@ end
 
 --- Replaces results from the oldest on until the thread has half its size; of the newest its head stays.
 --- Returns how many bytes it left out, and of how many results.
-local function trim(thread, results)
+local function trim(thread)
   require("ipw.trim").open(thread)
   local found, enough = {}, size_of(thread) // 2
   local left_out, count = 0, 0
   for _, message in ipairs(thread) do
-    local text, replace = result_of(message, results)
+    local text, replace = result_of(message)
     if text then found[#found + 1] = { text = text, replace = replace } end
     for k, part in ipairs(type(message.content) == "table" and message.content or {}) do
       if pictures[part] then
@@ -97,8 +108,8 @@ end
 
 --- Replaces the pictures that tools showed by a text; returns their number.
 local function hide_pictures(thread, kit)
-  local n = 0
   require("ipw.trim").open(thread)
+  local n = 0
   for _, message in ipairs(thread) do
     for i, part in ipairs(type(message.content) == "table" and message.content or {}) do
       if pictures[part] then
@@ -110,21 +121,23 @@ local function hide_pictures(thread, kit)
   return n
 end
 
---- Mends a thread whose request was refused with `refusal`, or raises that again.
-function rest.mend(thread, kit, refusal, results)
-  if type(refusal) ~= "table" then error(refusal, 0) end
-  if refusal.code == "context_full" then
-    local bytes, count = trim(thread, results)
-    if bytes == 0 then error(refusal, 0) end
+--- The reply to a request that the server refused with `err`, sent once more with a smaller thread or
+--- without pictures; raises `err` if that does not help.
+function rest.again(request, thread, kit, err)
+  if type(err) ~= "table" then error(err, 0) end
+  if err.code == "context_full" then
+    local bytes, count = trim(thread)
+    if bytes == 0 then error(err, 0) end
     core.note("context_trimmed", json.encode { bytes = bytes, results = count }, bytes)
-  elseif refusal.code == "http" and REFUSED[refusal.status] and not kit.blind and next(pictures) then
+  elseif err.code == "http" and REFUSED[err.status] and not kit.blind and next(pictures) then
     kit.blind = "this model reads no pictures. " .. REMEDY
     local count = hide_pictures(thread, kit)
-    if count == 0 then error(refusal, 0) end
-    core.note("pictures_left_out", json.encode { pictures = count, why = refusal.message })
+    if count == 0 then error(err, 0) end
+    core.note("pictures_left_out", json.encode { pictures = count, why = err.message })
   else
-    error(refusal, 0)
+    error(err, 0)
   end
+  return llm.chat(request)
 end
 
 return rest

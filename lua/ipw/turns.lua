@@ -19,15 +19,7 @@ local turns = {}
 
 local SHOWN_BYTES <const> = 8000 -- of one tool result
 
---- Of this query: user messages that begin with results of tools, with the length of these.
-local results = {}
-
---- Few queries need the rest, and its code costs every query that loads it.
-local function rest() return require "ipw.turn_rest" end
-
-local function add_pictures(thread, kit)
-  if kit.pictures and #kit.pictures > 0 then rest().add_pictures(thread, kit) end
-end
+-- What few queries need is in ipw.turn_rest, so that every query loads less.
 
 --- At most 8,000 bytes of a result: its head and its tail, with a mark between them.
 ---@param text string
@@ -47,7 +39,8 @@ function turns.call(thread, kit, calls)
     result.content = turns.clip(result.content)
     thread[#thread + 1] = json.seal(result)
   end
-  add_pictures(thread, kit)
+  local shown = kit.pictures
+  if shown and #shown > 0 then require "ipw.turn_rest".add_pictures(thread, kit) end
 end
 
 --- Adds results that an agent shows as a text of its own ("Observation: ..."), and the pictures of the
@@ -55,12 +48,7 @@ end
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param text string
-function turns.show(thread, kit, text)
-  local message = llm.user(text)
-  results[message] = #text
-  thread[#thread + 1] = message
-  add_pictures(thread, kit)
-end
+function turns.show(thread, kit, text) require "ipw.turn_rest".show(thread, kit, text) end
 
 --- Sends the thread with the temperature, seed and max_tokens of `cfg`; `more` has further fields of
 --- llm.chat. A request that the server refuses is mended once. Raises as llm.chat does.
@@ -74,8 +62,7 @@ function turns.ask(thread, kit, cfg, more)
   for key, value in pairs(more or {}) do request[key] = value end
   local ok, reply = pcall(llm.chat, request)
   if ok then return reply end
-  rest().mend(thread, kit, reply, results)
-  return llm.chat(request)
+  return require "ipw.turn_rest".again(request, thread, kit, reply)
 end
 
 return turns

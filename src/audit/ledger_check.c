@@ -206,14 +206,37 @@ static const struct ipw_json_near older = {.most = 1e-4, .but = bounds};
 static const char *const parts[] = {"parts", NULL};
 static const struct ipw_json_near before_parts = {.most = 0, .but = parts};
 
-/* The line in this version of the format, as a tree that the caller frees; NULL: it is in it. */
+static bool restates(const struct ipw_json *energy, const struct ipw_json *whole)
+{
+    for (const struct ipw_json *f = ipw_json_first(energy); f; f = ipw_json_next(f)) {
+        const char *own = ipw_json_get_str(f, "provenance");
+        const char *of = ipw_json_get_str(ipw_json_get(whole, ipw_json_key(f)), "provenance");
+
+        if (own && of && strcmp(own, of) == 0) return true;
+    }
+    return false;
+}
+
+/* The first builds of version 2 wrote the provenance of every value. */
+static bool has_all_provenances(const struct ipw_json *line)
+{
+    const struct ipw_json *whole = ipw_json_get(line, "energy");
+
+    if (restates(ipw_json_get(line, "energy_before"), whole)) return true;
+    for (const struct ipw_json *t = ipw_json_first(ipw_json_get(line, "turns")); t;
+         t = ipw_json_next(t))
+        if (restates(ipw_json_get(t, "energy"), whole)) return true;
+    return false;
+}
+
+/* The line as it is written now, as a tree that the caller frees; NULL: it was. */
 static struct ipw_json *in_this_version(const struct ipw_query_loaded *was,
                                         const struct ipw_anchor *clock)
 {
     struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
     struct ipw_json *doc = NULL;
 
-    if (was->version == IPW_SCHEMA_VERSION) return NULL;
+    if (was->version == IPW_SCHEMA_VERSION && !has_all_provenances(was->doc)) return NULL;
     ipw_schema_write_query(&text, &was->trace, &was->details, clock);
     if (ipw_json_parse(&doc, text.data, text.len, NULL, NULL) < 0) doc = NULL;
     ipw_buf_release(&text);

@@ -41,9 +41,20 @@ char *ipw_buf_more_room(struct ipw_buf *b, size_t n)
     return b->data + b->len;
 }
 
+void ipw_buf_expect(struct ipw_buf *b, size_t n)
+{
+    if (b->data || n > b->max) return;
+    b->data = ipw_malloc(n + 1);
+    b->data[0] = '\0';
+    b->cap = n + 1;
+}
+
 void ipw_buf_fit(struct ipw_buf *b)
 {
-    if (b->cap < 512 || b->cap - b->len < b->cap / 4) return;
+    /* A long text mostly grows with each turn; to copy it each time costs more than half of it. */
+    size_t spare = b->cap < 16384 ? b->cap / 4 : b->cap / 2 + 1;
+
+    if (b->cap < 512 || b->cap - b->len < spare) return;
     b->data = ipw_realloc(b->data, b->len + 1);
     b->cap = b->len + 1;
 }

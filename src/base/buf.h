@@ -54,6 +54,9 @@ static inline void ipw_buf_added(struct ipw_buf *b, size_t n)
     b->data[b->len] = '\0';
 }
 
+/* Of a new buffer: its text will have about n bytes, so take the memory for them at once. */
+void ipw_buf_expect(struct ipw_buf *b, size_t n);
+
 /* Gives unused memory back, if it is much. */
 void ipw_buf_fit(struct ipw_buf *b);
 

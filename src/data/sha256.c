@@ -1,5 +1,6 @@
 #include "data/sha256.h"
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -17,28 +18,30 @@ static const uint32_t K[64] = {
 
 static uint32_t rotr(uint32_t x, unsigned n) { return x >> n | x << (32 - n); }
 
+/* The sums of three rotations, each built of the one before: two copies less. */
+static uint32_t big_0(uint32_t a) { return rotr(rotr(rotr(a, 9) ^ a, 11) ^ a, 2); }
+static uint32_t big_1(uint32_t e) { return rotr(rotr(rotr(e, 14) ^ e, 5) ^ e, 6); }
+
 /* One round.  Instead of moving the eight words on, the next round names them one place later. */
 #define ROUND(a, b, c, d, e, f, g, h, i)                                                           \
     do {                                                                                           \
-        uint32_t t1 = (h) + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) +                             \
-                      (((e) & (f)) ^ (~(e) & (g))) + K[i] + w[i];                                  \
-        uint32_t t2 =                                                                              \
-            (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + (((a) & (b)) ^ ((a) & (c)) ^ ((b) & (c)));  \
+        uint32_t t1 = (h) + big_1(e) + ((g) ^ ((e) & ((f) ^ (g)))) + K[i] + w[i];                  \
         (d) += t1;                                                                                 \
-        (h) = t1 + t2;                                                                             \
+        (h) = t1 + big_0(a) + (((a) & (b)) | ((c) & ((a) | (b))));                                 \
     } while (0)
 
 static void compress(uint32_t h[8], const unsigned char block[64])
 {
     uint32_t w[64], s[8];
 
-    for (int i = 0; i < 16; i++)
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    for (int i = 0; i < 16; i++) {
+        memcpy(&w[i], block + 4 * i, 4);
+        w[i] = be32toh(w[i]);
+    }
     for (int i = 16; i < 64; i++) {
         uint32_t a = w[i - 15], b = w[i - 2];
-        w[i] = w[i - 16] + (rotr(a, 7) ^ rotr(a, 18) ^ a >> 3) + w[i - 7] +
-               (rotr(b, 17) ^ rotr(b, 19) ^ b >> 10);
+        w[i] = w[i - 16] + (rotr(rotr(a, 11) ^ a, 7) ^ a >> 3) + w[i - 7] +
+               (rotr(rotr(b, 2) ^ b, 17) ^ b >> 10);
     }
     memcpy(s, h, sizeof s);
     for (int i = 0; i < 64; i += 8) {

@@ -537,7 +537,7 @@ void ipw_http_free(struct ipw_http *http)
     for (size_t i = 0; i < http->n_lanes; i++) close_lane(http->lanes[i]);
     free(http->lanes);
     if (http->last_headers) ipw_http_headers_release(http->last_headers);
-    free(http->last_url);
+    ipw_http_address_release(http->last_address);
     free(http->user_agent);
     free(http->no_proxy);
     free(http->cacert);

@@ -31,7 +31,7 @@ static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own
         if (opened == 0) {
             call->fresh = true;
             curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 1L);
-            if (strncasecmp(call->url, "http:", 5) == 0)
+            if (strncasecmp(call->address->text, "http:", 5) == 0)
                 ipw_http_request_begins(call, own_port, peer_ip, peer_port);
         }
     } else if (call->begun) {
@@ -238,6 +238,7 @@ void ipw_http_call_destroy(struct ipw_http_call *call)
     ipw_buf_release(&call->answer.retry_after);
     ipw_buf_release(&call->answer.location);
     ipw_buf_release(&call->answer.kept);
+    ipw_http_address_release(call->address);
     free(call->method);
     free(call);
 }
@@ -248,10 +249,8 @@ static void put_call(struct ipw_http_call *call)
     struct ipw_http *http = call->http;
 
     ipw_http_headers_release(call->headers);
-    free(call->url);
     ipw_buf_release(&call->body);
     call->headers = NULL;
-    call->url = NULL;
     call->lender = NULL;
     call->state = CALL_FREE;
     call->next = http->unused;
@@ -499,18 +498,23 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
                    const struct ipw_http_request *request,
                    const struct ipw_http_callbacks *callbacks, struct ipw_err *err)
 {
+    struct http_address *address = NULL;
     struct header_set *headers = NULL;
     struct ipw_http_call *call;
-    const char *proxy;
     int rc;
 
     if (http->dying) return ipw_fail(err, IPW_EINVAL, "the connection pool is being closed");
-    rc = ipw_http_check_url(http, request->url, err);
-    if (!rc) rc = check_method(request->method, err);
-    if (!rc) rc = ipw_http_headers_get(&headers, http, request, err);
+    rc = check_method(request->method, err);
+    if (!rc) rc = ipw_http_address_get(&address, http, request->url, err);
     if (rc) return rc;
+    rc = ipw_http_headers_get(&headers, http, request, err);
+    if (rc) {
+        ipw_http_address_release(address);
+        return rc;
+    }
     call = get_call(http);
     if (!call) {
+        ipw_http_address_release(address);
         ipw_http_headers_release(headers);
         return ipw_fail(err, IPW_ENET, "libcurl cannot create another handle");
     }
@@ -532,7 +536,6 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     call->answer.wanted = request->wanted;
     call->on = *callbacks;
     call->headers = headers;
-    call->url = ipw_strdup(request->url);
     if (request->lend_body) {
         call->body = *request->lend_body;
         call->lender = request->lend_body;
@@ -548,11 +551,7 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     call->limit.total_ns = request->total_ns;
     if (call->fresh) curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 0L);
     call->fresh = false;
-    curl_easy_setopt(call->easy, CURLOPT_URL, call->url);
-    /* The proxy's password is no longer in the environment, where libcurl would look.  An empty
-     * proxy saves libcurl that look at every request. */
-    proxy = call->http->proxies ? ipw_url_proxy_setting(call->url) : NULL;
-    curl_easy_setopt(call->easy, CURLOPT_PROXY, proxy ? proxy : "");
+    ipw_http_address_use(call, address);
     curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, headers->lines);
     set_method(call, request);
 

@@ -26,6 +26,14 @@ enum {
     HTTP_LARGE_BODY = 1000000,
 };
 
+/* An address that was checked, in parts: libcurl would take it apart for every request.  Shared by
+ * the requests to it. */
+struct http_address {
+    size_t refs;
+    char *text;
+    CURLU *parts;
+};
+
 /* A list of header lines in libcurl's form, shared by requests with equal headers. */
 struct header_set {
     size_t refs;
@@ -51,8 +59,8 @@ struct ipw_http_call {
     char curl_error[CURL_ERROR_SIZE];
     struct ipw_http_callbacks on;
     struct header_set *headers;
-    char *method; /* custom method that is set in `easy`, or NULL */
-    char *url;
+    char *method;                 /* custom method that is set in `easy`, or NULL */
+    struct http_address *address; /* of this request or the last one; it is set in `easy` */
     struct ipw_buf body;
     struct ipw_buf *lender; /* gets the body back; NULL: it is ours */
     size_t body_max;        /* of the answer */
@@ -123,7 +131,7 @@ struct ipw_http {
     struct ipw_http_call *unused;                /* singly linked by next */
     size_t in_flight, n_running;
     struct header_set *last_headers;
-    char *last_url;      /* the last URL that passed the check */
+    struct http_address *last_address;
     struct sock **socks; /* by descriptor */
     size_t cap_socks;
     int entered; /* depth of ipw_http_enter() */
@@ -159,7 +167,12 @@ void ipw_http_call_discard(struct ipw_http_call *call); /* without a callback */
 void ipw_http_call_destroy(struct ipw_http_call *call); /* frees a discarded call */
 
 /* http_util.c */
-int ipw_http_check_url(struct ipw_http *http, const char *url, struct ipw_err *err);
+/* Checks the URL and takes a reference. */
+int ipw_http_address_get(struct http_address **out, struct ipw_http *http, const char *url,
+                         struct ipw_err *err);
+void ipw_http_address_release(struct http_address *address); /* NULL is fine */
+/* Sets it in the call's handle; the call takes the reference over. */
+void ipw_http_address_use(struct ipw_http_call *call, struct http_address *address);
 /* Hands a line of the answer's head to on_field. */
 void ipw_http_hand_field(struct ipw_http_call *call, const char *line, size_t n);
 /* Takes a reference; release it with ipw_http_headers_release(). */

@@ -17,14 +17,20 @@ static int bad_url(struct ipw_err *err, const char *url, const char *why)
     return IPW_EINVAL;
 }
 
-int ipw_http_check_url(struct ipw_http *http, const char *url, struct ipw_err *err)
+int ipw_http_address_get(struct http_address **out, struct ipw_http *http, const char *url,
+                         struct ipw_err *err)
 {
+    struct http_address *address = http->last_address;
     char *scheme = NULL, *host = NULL;
     CURLU *parts;
     CURLUcode code;
     int rc = 0;
 
-    if (http->last_url && strcmp(url, http->last_url) == 0) return 0;
+    if (address && strcmp(url, address->text) == 0) {
+        address->refs++;
+        *out = address;
+        return 0;
+    }
     if (!strstr(url, "://")) return bad_url(err, url, "does not start with http:// or https://");
     parts = curl_url();
     if (!parts) IPW_BUG("out of memory");
@@ -43,11 +49,42 @@ int ipw_http_check_url(struct ipw_http *http, const char *url, struct ipw_err *e
     }
     curl_free(scheme);
     curl_free(host);
-    curl_url_cleanup(parts);
-    if (rc) return rc;
-    free(http->last_url);
-    http->last_url = ipw_strdup(url);
+    if (rc) {
+        curl_url_cleanup(parts);
+        return rc;
+    }
+    address = ipw_malloc(sizeof *address);
+    *address = (struct http_address){.refs = 2, .text = ipw_strdup(url), .parts = parts};
+    ipw_http_address_release(http->last_address);
+    http->last_address = address;
+    *out = address;
     return 0;
+}
+
+void ipw_http_address_release(struct http_address *address)
+{
+    if (!address || --address->refs) return;
+    curl_url_cleanup(address->parts);
+    free(address->text);
+    free(address);
+}
+
+void ipw_http_address_use(struct ipw_http_call *call, struct http_address *address)
+{
+    const char *proxy;
+
+    if (call->address == address) {
+        ipw_http_address_release(address);
+        return;
+    }
+    curl_easy_setopt(call->easy, CURLOPT_URL, address->text); /* what libcurl says it asks for */
+    curl_easy_setopt(call->easy, CURLOPT_CURLU, address->parts);
+    /* The proxy's password is no longer in the environment, where libcurl would look.  An empty
+     * proxy saves libcurl that look at every request. */
+    proxy = call->http->proxies ? ipw_url_proxy_setting(address->text) : NULL;
+    curl_easy_setopt(call->easy, CURLOPT_PROXY, proxy ? proxy : "");
+    ipw_http_address_release(call->address);
+    call->address = address;
 }
 
 /* --- header lines ---------------------------------------------------------------------------- */
@@ -268,7 +305,7 @@ void ipw_http_describe_end(struct ipw_buf *out, const struct ipw_http_call *call
     bool curl_knows = call->curl_error[0] && !call->refused && end != IPW_HTTP_TIMEOUT &&
                       end != IPW_HTTP_ABORTED && end != IPW_HTTP_TOO_LARGE;
 
-    ipw_url_plain(out, call->url);
+    ipw_url_plain(out, call->address->text);
     ipw_buf_addf(out, ": %s", end_text(call, end, deadline));
     if (curl_knows && !(call->begun && call->sends > 1))
         ipw_buf_addf(out, " (%s)", call->curl_error);

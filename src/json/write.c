@@ -57,11 +57,28 @@ void ipw_jw_obj_end(struct ipw_jw *w) { close_level(w, '}'); }
 void ipw_jw_arr(struct ipw_jw *w) { open_level(w, '['); }
 void ipw_jw_arr_end(struct ipw_jw *w) { close_level(w, ']'); }
 
+/* Nearly every key fits into two blocks that overlap, and a call of memcpy() costs more. */
+static char *copy_key(char *to, const char *key, size_t n)
+{
+    if (n > 32 || n < 4) {
+        memcpy(to, key, n);
+    } else if (n >= 16) {
+        memcpy(to, key, 16);
+        memcpy(to + n - 16, key + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(to, key, 8);
+        memcpy(to + n - 8, key + n - 8, 8);
+    } else {
+        memcpy(to, key, 4);
+        memcpy(to + n - 4, key + n - 4, 4);
+    }
+    return to + n;
+}
+
 /* Writes the key with its comma and colon, and makes room for `more` bytes: returns where to write
  * them, or NULL at the limit.  Then call written(). */
-static char *key_room(struct ipw_jw *w, const char *key, size_t more)
+static char *key_room(struct ipw_jw *w, const char *key, size_t n, size_t more)
 {
-    size_t n = strlen(key);
     char *p = ipw_buf_room(w->out, n + 4 + more);
 
 #ifndef NDEBUG
@@ -74,16 +91,15 @@ static char *key_room(struct ipw_jw *w, const char *key, size_t more)
     if (!p) return NULL;
     if (w->comma) *p++ = ',';
     *p++ = '"';
-    memcpy(p, key, n);
-    p += n;
+    p = copy_key(p, key, n);
     *p++ = '"';
     *p++ = ':';
     return p;
 }
 
-void ipw_jw_key(struct ipw_jw *w, const char *key)
+void ipw_jw_key_n(struct ipw_jw *w, const char *key, size_t n)
 {
-    char *p = key_room(w, key, 0);
+    char *p = key_room(w, key, n, 0);
 
     if (p) written(w, p);
     w->comma = false;
@@ -162,13 +178,13 @@ void ipw_jw_raw(struct ipw_jw *w, const char *json, size_t n)
         *p++ = ' ';
 }
 
-void ipw_jw_kstr(struct ipw_jw *w, const char *key, const char *s)
+void ipw_jw_kstr_n(struct ipw_jw *w, const char *key, size_t n, const char *s)
 {
     if (!s) {
-        ipw_jw_knull(w, key);
+        ipw_jw_knull_n(w, key, n);
         return;
     }
-    ipw_jw_key(w, key);
+    ipw_jw_key_n(w, key, n);
     ipw_json_escape(w->out, s, strlen(s));
     w->comma = true;
 }
@@ -176,64 +192,50 @@ void ipw_jw_kstr(struct ipw_jw *w, const char *key, const char *s)
 /* Near the limit, count only the bytes that are really written. */
 static bool is_tight(const struct ipw_buf *out) { return out->max - out->len < 1024; }
 
-void ipw_jw_kint(struct ipw_jw *w, const char *key, int64_t i)
+void ipw_jw_kint_n(struct ipw_jw *w, const char *key, size_t n, int64_t i)
 {
     char *p;
 
     if (is_tight(w->out)) {
-        ipw_jw_key(w, key);
+        ipw_jw_key_n(w, key, n);
         ipw_jw_int(w, i);
         return;
     }
-    p = key_room(w, key, IPW_NUMBER_MAX);
+    p = key_room(w, key, n, IPW_NUMBER_MAX);
     if (p) written(w, p + ipw_number_int(p, i));
     w->comma = true;
 }
 
-void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n)
-{
-    if (n < 0)
-        ipw_jw_knull(w, key);
-    else
-        ipw_jw_kint(w, key, n);
-}
-
-void ipw_jw_knum(struct ipw_jw *w, const char *key, double x)
+void ipw_jw_knum_n(struct ipw_jw *w, const char *key, size_t n, double x)
 {
     char *p;
 
     if (!isfinite(x)) {
-        ipw_jw_knull(w, key);
+        ipw_jw_knull_n(w, key, n);
         return;
     }
     if (is_tight(w->out)) {
-        ipw_jw_key(w, key);
+        ipw_jw_key_n(w, key, n);
         ipw_jw_num(w, x);
         return;
     }
-    p = key_room(w, key, IPW_NUMBER_MAX);
+    p = key_room(w, key, n, IPW_NUMBER_MAX);
     if (p) written(w, p + ipw_number_double(p, x));
     w->comma = true;
 }
 
-void ipw_jw_kbool(struct ipw_jw *w, const char *key, bool b)
+void ipw_jw_kbool_n(struct ipw_jw *w, const char *key, size_t n, bool b)
 {
-    char *p = key_room(w, key, b ? 4 : 5);
+    char *p = key_room(w, key, n, b ? 4 : 5);
 
     if (p) written(w, b ? mempcpy(p, "true", 4) : mempcpy(p, "false", 5));
     w->comma = true;
 }
 
-void ipw_jw_knull(struct ipw_jw *w, const char *key)
+void ipw_jw_knull_n(struct ipw_jw *w, const char *key, size_t n)
 {
-    char *p = key_room(w, key, 4);
+    char *p = key_room(w, key, n, 4);
 
     if (p) written(w, mempcpy(p, "null", 4));
     w->comma = true;
-}
-
-void ipw_jw_kraw(struct ipw_jw *w, const char *key, const char *json, size_t n)
-{
-    ipw_jw_key(w, key);
-    ipw_jw_raw(w, json, n);
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/buf.h"
 
@@ -28,8 +29,6 @@ void ipw_jw_obj(struct ipw_jw *w);
 void ipw_jw_obj_end(struct ipw_jw *w);
 void ipw_jw_arr(struct ipw_jw *w);
 void ipw_jw_arr_end(struct ipw_jw *w);
-/* `key` is a literal or outlives the object; ASCII without quotes, backslashes or controls. */
-void ipw_jw_key(struct ipw_jw *w, const char *key);
 /* A key of any text (escaped); the caller keeps the order of such keys. */
 void ipw_jw_key_any(struct ipw_jw *w, const char *key, size_t n);
 
@@ -42,14 +41,59 @@ void ipw_jw_null(struct ipw_jw *w);
 /* Text that is known to be one value (ipw_json_valid); its line breaks become spaces. */
 void ipw_jw_raw(struct ipw_jw *w, const char *json, size_t n);
 
-/* Write key and value in one call: */
-void ipw_jw_kstr(struct ipw_jw *w, const char *key, const char *s);
-void ipw_jw_kint(struct ipw_jw *w, const char *key, int64_t i);
-void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n); /* negative: writes null */
-void ipw_jw_knum(struct ipw_jw *w, const char *key, double x);
-void ipw_jw_kbool(struct ipw_jw *w, const char *key, bool b);
-void ipw_jw_knull(struct ipw_jw *w, const char *key);
-void ipw_jw_kraw(struct ipw_jw *w, const char *key, const char *json, size_t n);
+/* A key of n bytes, alone or with its value.  It is a literal or outlives the object; ASCII without
+ * quotes, backslashes or controls. */
+void ipw_jw_key_n(struct ipw_jw *w, const char *key, size_t n);
+void ipw_jw_kstr_n(struct ipw_jw *w, const char *key, size_t n, const char *s);
+void ipw_jw_kint_n(struct ipw_jw *w, const char *key, size_t n, int64_t i);
+void ipw_jw_knum_n(struct ipw_jw *w, const char *key, size_t n, double x);
+void ipw_jw_kbool_n(struct ipw_jw *w, const char *key, size_t n, bool b);
+void ipw_jw_knull_n(struct ipw_jw *w, const char *key, size_t n);
+
+/* The same; the compiler measures a key that is a literal. */
+static inline void ipw_jw_key(struct ipw_jw *w, const char *key)
+{
+    ipw_jw_key_n(w, key, strlen(key));
+}
+
+static inline void ipw_jw_kstr(struct ipw_jw *w, const char *key, const char *s)
+{
+    ipw_jw_kstr_n(w, key, strlen(key), s);
+}
+
+static inline void ipw_jw_kint(struct ipw_jw *w, const char *key, int64_t i)
+{
+    ipw_jw_kint_n(w, key, strlen(key), i);
+}
+
+static inline void ipw_jw_knum(struct ipw_jw *w, const char *key, double x)
+{
+    ipw_jw_knum_n(w, key, strlen(key), x);
+}
+
+static inline void ipw_jw_kbool(struct ipw_jw *w, const char *key, bool b)
+{
+    ipw_jw_kbool_n(w, key, strlen(key), b);
+}
+
+static inline void ipw_jw_knull(struct ipw_jw *w, const char *key)
+{
+    ipw_jw_knull_n(w, key, strlen(key));
+}
+
+static inline void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n)
+{
+    if (n < 0) /* writes null */
+        ipw_jw_knull(w, key);
+    else
+        ipw_jw_kint(w, key, n);
+}
+
+static inline void ipw_jw_kraw(struct ipw_jw *w, const char *key, const char *json, size_t n)
+{
+    ipw_jw_key(w, key);
+    ipw_jw_raw(w, json, n);
+}
 
 /* Appends s as a quoted, escaped JSON string: fast for long plain text.  At the limit the buffer
  * keeps no part of it. */

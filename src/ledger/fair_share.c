@@ -19,35 +19,48 @@ static double power(double x, int32_t n)
     return y;
 }
 
+struct load { /* of the phases that queries are in */
+    int n, phase[IPW_PHASE_COUNT];
+    int32_t count[IPW_PHASE_COUNT];
+    double r[IPW_PHASE_COUNT];
+};
+
 /* Adds each phase's part of the integral over [from, to]. */
-static void add_panel(const double *r, const int32_t *count, double from, double to, double *sums)
+static void add_panel(const struct load *load, double from, double to, double *sums)
 {
     for (int k = 0; k < 8; k++) {
         double x = k < 4 ? nodes[k] : -nodes[k - 4];
         double u = (from + to) / 2 + (to - from) / 2 * x;
-        double all = node_weights[k % 4] * (to - from) / 2;
+        double all = node_weights[k % 4] * (to - from) / 2, left[IPW_PHASE_COUNT];
 
-        for (int p = 0; p < IPW_PHASE_COUNT; p++) all *= power(1 - u * r[p], count[p]);
-        for (int p = 0; p < IPW_PHASE_COUNT; p++) {
-            if (count[p] > 0) sums[p] += all / (1 - u * r[p]);
+        for (int i = 0; i < load->n; i++) {
+            left[i] = 1 - u * load->r[i];
+            all *= power(left[i], load->count[i]);
         }
+        for (int i = 0; i < load->n; i++) sums[load->phase[i]] += all / left[i];
     }
 }
 
 void ipw_fair_weights(const struct ipw_fair *fair, const int32_t count[IPW_PHASE_COUNT],
                       double weights[IPW_PHASE_COUNT])
 {
-    double r[IPW_PHASE_COUNT], load = 0, end;
+    struct load load = {.n = 0};
+    double sum = 0, end;
 
     for (int p = 0; p < IPW_PHASE_COUNT; p++) {
+        double r = fair->cap_w > 0 ? fair->single_w[p] / fair->cap_w : 0;
+
         weights[p] = 0;
-        r[p] = fair->cap_w > 0 ? fair->single_w[p] / fair->cap_w : 0;
-        if (r[p] > 0.999) r[p] = 0.999;
-        load += r[p] * count[p];
+        if (count[p] <= 0) continue;
+        if (r > 0.999) r = 0.999;
+        sum += r * count[p];
+        load.phase[load.n] = p;
+        load.count[load.n] = count[p];
+        load.r[load.n++] = r;
     }
     /* With many queries in flight most of the integral lies near 0. */
-    end = load > FAR ? FAR / load : 1;
-    add_panel(r, count, 0, end / 8, weights);
-    add_panel(r, count, end / 8, end, weights);
+    end = sum > FAR ? FAR / sum : 1;
+    add_panel(&load, 0, end / 8, weights);
+    add_panel(&load, end / 8, end, weights);
     for (int p = 0; p < IPW_PHASE_COUNT; p++) weights[p] *= fair->single_w[p];
 }

@@ -39,6 +39,7 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
     l->channels[i].summed = true;
     *line = (struct ledger_line){.series = series,
                                  .channel = i,
+                                 .fair = ipw_calloc(1, sizeof(struct ledger_fair)),
                                  .baseline_w = NAN,
                                  .done_ns = INT64_MIN,
                                  .lost_ns = INT64_MIN,
@@ -126,6 +127,7 @@ void ipw_ledger_free(struct ipw_ledger *l)
         free(l->lines[i].marks);
         free(l->lines[i].sums);
         free(l->lines[i].late);
+        free(l->lines[i].fair);
     }
     ipw_phase_line_release(&l->line);
     free(l->lines);
@@ -187,7 +189,7 @@ void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain
     l->lines[l->domains[domain].first + device].baseline_w = watts;
 }
 
-size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns)
+static size_t find_edge(const struct ipw_ledger *l, int64_t t_ns)
 {
     size_t lo = 0, hi = l->n_edges;
 
@@ -200,6 +202,17 @@ size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns)
         }
     }
     return lo ? lo - 1 : SIZE_MAX;
+}
+
+size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns)
+{
+    uint64_t hash = (uint64_t)t_ns * UINT64_C(0x9E3779B97F4A7C15);
+    struct ledger_place *known = &l->memo->places[(hash >> 32) % LEDGER_PLACES];
+
+    if (!l->memo->on) return find_edge(l, t_ns);
+    if (known->round != l->memo->round || known->t_ns != t_ns)
+        *known = (struct ledger_place){l->memo->round, t_ns, find_edge(l, t_ns)};
+    return known->edge;
 }
 
 /* A counter that its device's gauge has replaced is not read any more. */
@@ -368,7 +381,7 @@ int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
     if (l->scopes) return ipw_ledger_query_begin_in(l, SIZE_MAX, t_ns);
     q = ipw_calloc(1, sizeof *q);
     q->t0_ns = add_edge(l, t_ns, 1);
-    q->t1_ns = q->call_ns = INT64_MAX;
+    q->t1_ns = q->told_ns = q->call_ns = INT64_MAX;
     q->slices = ipw_calloc(l->n_lines, sizeof *q->slices);
     IPW_GROW(l->queries, l->cap_queries, l->n_queries + 1);
     l->queries[l->n_queries++] = q;
@@ -416,6 +429,7 @@ void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
         IPW_BUG("a query left the ledger that had not entered it");
     }
     if (open_phase(q)) close_phase(l, q, open_phase(q), t_ns);
+    q->told_ns = t_ns;
     q->t1_ns = add_edge(l, t_ns, -1);
     IPW_GROW(l->ends, l->cap_ends, l->n_ends + 1);
     l->ends[l->n_ends++] = (struct ledger_look){q->t1_ns, query};

@@ -62,7 +62,8 @@ int64_t ipw_ledger_query_begin_in(struct ipw_ledger *l, size_t scope, int64_t t_
 /* Is the device one of those that the query could use? */
 bool ipw_ledger_query_sees(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
                            size_t device);
-/* ipw_ledger_covered_ns() for the devices of one query. */
+/* ipw_ledger_covered_ns() for one query and its devices: at or past its end once its figures are
+ * final. */
 int64_t ipw_ledger_query_covered_ns(const struct ipw_ledger *l, int64_t query);
 
 /* A query started or ended; times must not go back.  The begin returns the query's ordinal (0, 1,

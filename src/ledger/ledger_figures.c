@@ -134,14 +134,15 @@ static double clock_uj(const struct ipw_ledger *l, const struct ledger_line *lin
     return ceil(peak_w * (double)error_ns / 1e3); /* W * ns = nJ */
 }
 
-void ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
-                       int64_t *below_uj, int64_t *above_uj)
+int64_t ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
+                          int64_t *below_uj, int64_t *above_uj)
 {
     int64_t more = (int64_t)clock_uj(l, line, t_ns);
+    int64_t uj = ipw_series_bounds(line->series, t_ns, below_uj, above_uj);
 
-    ipw_series_bounds(line->series, t_ns, below_uj, above_uj);
     *below_uj += more;
     *above_uj += more;
+    return uj;
 }
 
 /* The window may begin and end earlier or later. */
@@ -158,19 +159,24 @@ static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct
                                         const struct ledger_line *line, int64_t t0_ns,
                                         int64_t t1_ns)
 {
-    struct ipw_figure f =
-        ipw_series_between(line->series, t0_ns, t1_ns, IPW_LEDGER_WINDOW_SLACK_NS);
-    double whole = f.j;
+    /* It has a share of every cell until it left, which is later than its end if that came late. */
+    int64_t left_ns = q && t1_ns == q->told_ns ? q->t1_ns : t1_ns;
+    struct ipw_figure f;
+    double whole;
 
+    if (left_ns > t1_ns && line->series->n && line->series->last.t_ns > t1_ns)
+        t1_ns = left_ns < line->series->last.t_ns ? left_ns : line->series->last.t_ns;
+    f = ipw_series_between(line->series, t0_ns, t1_ns, IPW_LEDGER_WINDOW_SLACK_NS);
+    whole = f.j;
     if (l->clock_error_ns) widen_by_clock(l, line, t0_ns, t1_ns, &f);
     if (!f.known) return ipw_ledger_estimate(l, q, line, t0_ns, t1_ns, f);
     if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) {
         return unknown("not_covered");
     }
     if (q) {
-        f.j =
-            (double)(ipw_ledger_due_at(l, q, line, t1_ns) - ipw_ledger_due_at(l, q, line, t0_ns)) /
-            1e6;
+        f.j = (double)(ipw_ledger_due_at(l, q, line, left_ns) -
+                       ipw_ledger_due_at(l, q, line, t0_ns)) /
+              1e6;
     } else {
         f.j = (double)((int64_t)(ipw_ledger_mark_at(l, line, t1_ns).share >> 32) -
                        (int64_t)(ipw_ledger_mark_at(l, line, t0_ns).share >> 32)) /

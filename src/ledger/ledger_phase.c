@@ -334,6 +334,7 @@ static int64_t close_line(const struct ipw_ledger *l, struct ledger_line *line, 
             learned = true;
         }
         if (learned) ipw_lag_solve(&line->lag);
+        line->fair->fresh &= !learned;
         s->doubt_ns = line->lag.doubt_ns;
         if (learned && line->alone.steps) ipw_phase_fit_solve(&line->alone);
         lag_ns = line->lag.lag_ns;

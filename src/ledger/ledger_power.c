@@ -18,6 +18,7 @@ static struct devices devices_of(const struct ipw_ledger *l, const struct ipw_le
     size_t n;
     const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
 
+    if (!l->scopes && !n) return (struct devices){0};
     d.all = ipw_calloc((l->scopes ? ipw_ledger_scopes_lines(l->scopes) : n) + 1, sizeof *d.all);
     d.n = l->scopes ? ipw_ledger_scopes_series(l, q, d.all) : n;
     for (size_t i = 0; i < n && !l->scopes; i++) d.all[i] = lines[i].series;

@@ -29,6 +29,7 @@
 #ifndef IPW_LEDGER_LEDGER_PRIV_H
 #define IPW_LEDGER_LEDGER_PRIV_H
 
+#include "ledger/fair_share.h"
 #include "ledger/lag.h"
 #include "ledger/ledger.h"
 
@@ -98,12 +99,28 @@ struct ledger_query {
     int64_t ordinal;
     int64_t call_ns;      /* time of its entry in ipw_ledger.calls; INT64_MAX: no entry */
     int64_t t0_ns, t1_ns; /* t1_ns INT64_MAX: in flight */
+    int64_t told_ns;      /* its end as told; t1_ns is later if that came too late for the sums */
     struct ledger_phase *phases;
     size_t n_phases, cap_phases;
     struct ledger_tokens *tokens;
     size_t n_tokens, cap_tokens;
     bool tokens_overlap;         /* some tokens begin before earlier ones end */
     struct ledger_slice *slices; /* one for each device */
+};
+
+/* How a device's energy is shared by phase, computed from its fits, until they learn more. */
+enum { LEDGER_WEIGHTS = 8 };
+
+struct ledger_fair {
+    bool fresh, known; /* computed since the fits learned; the fits know the phases */
+    double idle_w;
+    struct ipw_fair fair;
+    struct ledger_weights { /* by how many queries are in each phase */
+        int32_t count[IPW_PHASE_COUNT];
+        uint64_t each[IPW_PHASE_COUNT]; /* the largest is 2^32 - 1 */
+        uint64_t sum;                   /* over the queries; 0: no query has a weight */
+    } weights[LEDGER_WEIGHTS];
+    size_t n_weights; /* computed so far; later ones take the places of earlier ones */
 };
 
 /* One device: the line of its series, the fits of its power, and its sums. */
@@ -118,7 +135,8 @@ struct ledger_line {
     /* Energy shared among several queries so far; its part by equal slices because the fit did not
      * know the phases. */
     double crowded_j, equal_j;
-    struct ipw_lag lag;        /* the fit of the phases' power, and its delay */
+    struct ipw_lag lag; /* the fit of the phases' power, and its delay */
+    struct ledger_fair *fair;
     bool idle_by_fit;          /* without a given baseline the fit supplies the idle part */
     double baseline_w;         /* NAN: not given */
     int64_t done_ns;           /* the sample up to which the line is bent; INT64_MIN: none yet */
@@ -151,7 +169,7 @@ struct ledger_domain {
 
 /* Answers for windows of devices while the ledger does not change: see ipw_ledger_remember().  An
  * answer's place follows from its window; a later one takes it. */
-enum { LEDGER_ANSWERS = 256 };
+enum { LEDGER_ANSWERS = 512, LEDGER_PLACES = 64 };
 
 struct ledger_memo {
     bool on;
@@ -164,6 +182,11 @@ struct ledger_memo {
         int64_t t0_ns, t1_ns;
         struct ipw_figure figure;
     } answers[LEDGER_ANSWERS];
+    struct ledger_place { /* ipw_ledger_edge_at() */
+        uint64_t round;
+        int64_t t_ns;
+        size_t edge;
+    } places[LEDGER_PLACES];
 };
 
 /* IPW_SHARE_TOKENS: starts of queries' model calls, in order. */
@@ -230,7 +253,15 @@ int64_t ipw_ledger_settled_ns(const struct ledger_line *line);
 /* ledger_share.c: fixes the marks and sums of all edges at or before `until`. */
 void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int64_t until_ns);
 /* The number of kinds of queries under the rule. */
-size_t ipw_ledger_kinds(const struct ipw_ledger *l);
+static inline size_t ipw_ledger_kinds(const struct ipw_ledger *l)
+{
+    switch (l->share) {
+    case IPW_SHARE_EQUAL: return 1;
+    case IPW_SHARE_TOKENS: return LEDGER_TOKENS + 1;
+    case IPW_SHARE_PHASE: break;
+    }
+    return IPW_PHASE_COUNT;
+}
 /* The state of a device at an instant, computed from the nearest settled edge. */
 struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct ledger_line *line,
                                       int64_t t_ns);
@@ -304,8 +335,8 @@ struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domai
 #define IPW_LEDGER_WINDOW_SLACK_NS 2000000 /* 2 ms */
 bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns);
 /* ipw_series_bounds(), widened by the error of the clock. */
-void ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
-                       int64_t *below_uj, int64_t *above_uj);
+int64_t ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
+                          int64_t *below_uj, int64_t *above_uj);
 
 /* ledger_scopes.c: the functions of ledger.h for a ledger with scopes. */
 void ipw_ledger_scopes_free(struct ledger_scopes *s);

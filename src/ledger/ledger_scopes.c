@@ -326,17 +326,26 @@ int64_t ipw_ledger_scopes_covered_ns(const struct ledger_scopes *s)
     return least;
 }
 
+/* A query whose end was told late waits until it is covered up to where it left the sums. */
+static int64_t covered_ns(const struct ipw_ledger *l, int64_t query)
+{
+    const struct ledger_query *q = ipw_ledger_query(l, query);
+    int64_t covered = ipw_ledger_covered_ns(l);
+
+    return q && q->told_ns <= covered && covered < q->t1_ns ? q->told_ns - 1 : covered;
+}
+
 int64_t ipw_ledger_query_covered_ns(const struct ipw_ledger *l, int64_t query)
 {
     const struct seen *q = l->scopes ? seen_of(l->scopes, query) : NULL;
     int64_t least = INT64_MAX;
 
-    if (!q) return ipw_ledger_covered_ns(l);
+    if (!q) return covered_ns(l, query);
     for (size_t i = 0; i < l->scopes->n; i++) {
         int64_t t;
 
         if (q->ordinals[i] < 0) continue;
-        t = ipw_ledger_covered_ns(l->scopes->groups[i].ledger);
+        t = covered_ns(l->scopes->groups[i].ledger, q->ordinals[i]);
         if (t < least) least = t;
     }
     return least;

@@ -42,20 +42,25 @@ static double idle_w(const struct ledger_line *line)
     return ipw_phase_fit_knows(all) ? ipw_phase_fit_base_w(all) : 0;
 }
 
-int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t length_ns)
+static int64_t idle_part(double idle_w, int64_t uj, int64_t length_ns)
 {
-    double idle = idle_w(line) * (double)length_ns / 1e3; /* W * ns = nJ */
+    double idle = idle_w * (double)length_ns / 1e3; /* W * ns = nJ */
 
     if (isnan(idle) || idle <= 0) return 0;
     return idle < (double)uj ? (int64_t)idle : uj;
 }
 
-/* The mark after `from`, with `in_flight` queries in between. */
-static struct ledger_mark step(const struct ledger_line *line, struct ledger_mark from,
-                               int64_t t_ns, int64_t in_flight)
+int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t length_ns)
+{
+    return idle_part(idle_w(line), uj, length_ns);
+}
+
+/* The mark after `from`, with `in_flight` queries in between; `uj`: the energy there. */
+static struct ledger_mark step_to(const struct ledger_line *line, struct ledger_mark from,
+                                  int64_t t_ns, int64_t uj, int64_t in_flight)
 {
     struct ledger_mark to = from;
-    int64_t uj = ipw_series_at(line->series, t_ns), cell = uj - from.uj;
+    int64_t cell = uj - from.uj;
 
     to.t_ns = t_ns;
     to.uj = uj;
@@ -67,6 +72,12 @@ static struct ledger_mark step(const struct ledger_line *line, struct ledger_mar
         if (in_flight == 1) to.alone += cell;
     }
     return to;
+}
+
+static struct ledger_mark step(const struct ledger_line *line, struct ledger_mark from,
+                               int64_t t_ns, int64_t in_flight)
+{
+    return step_to(line, from, t_ns, ipw_series_at(line->series, t_ns), in_flight);
 }
 
 /* Before the first edge no query is in flight: all energy is idle. */
@@ -113,12 +124,12 @@ static double single_w(const struct ledger_line *line, enum ipw_phase phase)
 }
 
 /* The power of the phases, and how the device saturates; false: not known yet. */
-static bool fair_of(const struct ledger_line *line, struct ipw_fair *fair)
+static bool find_fair(const struct ledger_line *line, double idle_w, struct ipw_fair *fair)
 {
     double sum = 0;
 
     if (!ipw_phase_fit_knows(ipw_lag_fit(&line->lag))) return false;
-    fair->cap_w = line->peak_w - idle_w(line);
+    fair->cap_w = line->peak_w - idle_w;
     for (int p = 0; p < IPW_PHASE_COUNT; p++) {
         fair->single_w[p] = single_w(line, (enum ipw_phase)p);
         sum += fair->single_w[p];
@@ -127,14 +138,16 @@ static bool fair_of(const struct ledger_line *line, struct ipw_fair *fair)
     return sum > 0;
 }
 
-size_t ipw_ledger_kinds(const struct ipw_ledger *l)
+static struct ledger_fair *fair_of(const struct ledger_line *line)
 {
-    switch (l->share) {
-    case IPW_SHARE_EQUAL: return 1;
-    case IPW_SHARE_TOKENS: return LEDGER_TOKENS + 1;
-    case IPW_SHARE_PHASE: break;
-    }
-    return IPW_PHASE_COUNT;
+    struct ledger_fair *f = line->fair;
+
+    if (f->fresh) return f;
+    f->fresh = true;
+    f->idle_w = idle_w(line);
+    f->known = find_fair(line, f->idle_w, &f->fair);
+    f->n_weights = 0;
+    return f;
 }
 
 /* A cell of one device, shared among the queries in flight in it. */
@@ -169,41 +182,50 @@ static bool share_by_tokens(struct ledger_line *line, const struct cell *cell)
     return true;
 }
 
-/* Whole-number weights of the phases that queries are in, the largest 2^32 - 1, and their sum over
- * the queries; 0: no query has a weight. */
-static uint64_t whole_weights(const struct ledger_line *line, const struct ipw_fair *fair,
-                              uint64_t weights[IPW_PHASE_COUNT])
+static void find_weights(const struct ipw_fair *fair, struct ledger_weights *w)
 {
     double exact[IPW_PHASE_COUNT], most = 0;
-    uint64_t sum = 0;
 
-    ipw_fair_weights(fair, line->count, exact);
+    ipw_fair_weights(fair, w->count, exact);
     for (int p = 0; p < IPW_PHASE_COUNT; p++) {
-        if (line->count[p] && exact[p] > most) most = exact[p];
+        if (w->count[p] && exact[p] > most) most = exact[p];
     }
+    w->sum = 0;
     for (int p = 0; p < IPW_PHASE_COUNT; p++) {
-        weights[p] = exact[p] > 0 && line->count[p] ? (uint64_t)(exact[p] / most * UINT32_MAX) : 0;
-        sum += weights[p] * (uint64_t)line->count[p];
+        w->each[p] = exact[p] > 0 && w->count[p] ? (uint64_t)(exact[p] / most * UINT32_MAX) : 0;
+        w->sum += w->each[p] * (uint64_t)w->count[p];
     }
-    return sum;
+}
+
+/* The same numbers of queries in the phases come again and again. */
+static const struct ledger_weights *weights_of(struct ledger_fair *f, const int32_t *count)
+{
+    struct ledger_weights *w;
+
+    for (size_t i = 0; i < f->n_weights && i < LEDGER_WEIGHTS; i++)
+        if (!memcmp(f->weights[i].count, count, sizeof f->weights[i].count)) return &f->weights[i];
+    w = &f->weights[f->n_weights++ % LEDGER_WEIGHTS];
+    memcpy(w->count, count, sizeof w->count);
+    find_weights(&f->fair, w);
+    return w;
 }
 
 static bool share_by_phase(struct ledger_line *line, const struct cell *cell)
 {
     unsigned __int128 idle = fixed(cell->idle) / (unsigned __int128)line->n_active;
     unsigned __int128 all = fixed(cell->uj) + line->rest, due = all - fixed(cell->idle);
-    uint64_t weights[IPW_PHASE_COUNT], sum;
-    struct ipw_fair fair;
+    struct ledger_fair *fair = fair_of(line);
+    const struct ledger_weights *weights;
 
     if (line->n_active < 2) return false;
-    if (!fair_of(line, &fair)) {
+    if (!fair->known) {
         line->equal_j += (double)cell->uj / 1e6;
         return false;
     }
-    sum = whole_weights(line, &fair, weights);
-    if (!sum) return false;
+    weights = weights_of(fair, line->count);
+    if (!weights->sum) return false;
     for (int p = 0; p < IPW_PHASE_COUNT; p++) {
-        unsigned __int128 each = idle + due * weights[p] / sum;
+        unsigned __int128 each = idle + due * weights->each[p] / weights->sum;
 
         if (!line->count[p]) continue;
         cell->sums[p].due += each;
@@ -221,7 +243,7 @@ static void share_cell(const struct ipw_ledger *l, struct ledger_line *line, siz
 
     ipw_ledger_bring_up(l, line, k - 1);
     if (!line->n_active) return;
-    cell.idle = ipw_ledger_idle_part(line, cell.uj, l->edges[k].t_ns - l->edges[k - 1].t_ns);
+    cell.idle = idle_part(fair_of(line)->idle_w, cell.uj, l->edges[k].t_ns - l->edges[k - 1].t_ns);
     if (line->n_active > 1) line->crowded_j += (double)cell.uj / 1e6;
     if (l->share == IPW_SHARE_PHASE && share_by_phase(line, &cell)) return;
     if (l->share == IPW_SHARE_TOKENS && share_by_tokens(line, &cell)) return;
@@ -248,13 +270,15 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
     ipw_ledger_let_go(l, line); /* a query may have ended at an edge that was settled before */
     while (line->settled < l->n_edges && l->edges[line->settled].t_ns <= until_ns) {
         size_t k = line->settled;
-        struct ledger_mark *mark;
+        int64_t t_ns = l->edges[k].t_ns, below_uj, above_uj;
+        int64_t uj = ipw_ledger_bounds(l, line, t_ns, &below_uj, &above_uj);
+        struct ledger_mark origin = {.t_ns = t_ns}, *mark;
 
         IPW_GROW(line->marks, line->cap, k + 1);
         mark = &line->marks[k];
-        *mark = k ? step(line, mark[-1], l->edges[k].t_ns, l->edges[k - 1].in_flight)
-                  : mark_before_edges(line, l->edges[0].t_ns);
-        ipw_ledger_bounds(l, line, l->edges[k].t_ns, &mark->below, &mark->above);
+        *mark = step_to(line, k ? mark[-1] : origin, t_ns, uj, k ? l->edges[k - 1].in_flight : 0);
+        mark->below = below_uj;
+        mark->above = above_uj;
         carry_sums(l, line, k);
         line->settled++;
         if (k) {

@@ -97,7 +97,7 @@ struct ipw_series_pace {
 enum { IPW_SERIES_BOUNDS = 128 }; /* a power of two */
 struct ipw_series_known {
     const struct ipw_series *series; /* NULL: nothing is here */
-    int64_t t_ns, below_uj, above_uj;
+    int64_t t_ns, uj, below_uj, above_uj;
 };
 
 struct ipw_series {
@@ -218,12 +218,12 @@ size_t ipw_series_find(const struct ipw_series *s, int64_t t_ns);
  * reason of the first break inside the window. */
 struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
                                      int64_t slack_ns);
-/* The bounds of the energy at an instant: the truth is within [at - *below, at + *above], relative
- * to the first sample's truth.  They follow from the samples around it, the counter's unit (61 uJ
- * if it wraps, else 1 mJ) and the device's highest power (max_w; 1 kW if the channel does not
- * say). */
-void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
-                       int64_t *above_uj);
+/* ipw_series_at(), and the bounds of the energy at that instant: the truth is within [at - *below,
+ * at + *above], relative to the first sample's truth.  They follow from the samples around it, the
+ * counter's unit (61 uJ if it wraps, else 1 mJ) and the device's highest power (max_w; 1 kW if the
+ * channel does not say). */
+int64_t ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
+                          int64_t *above_uj);
 /* The cumulative microjoules by straight lines between samples, without corners. */
 int64_t ipw_series_straight(const struct ipw_series *s, int64_t t_ns);
 /* The last sample at or before t among all that are kept, and the one after it.  *next is NULL if

@@ -36,8 +36,8 @@ static void narrow_by(struct span *span, const struct ipw_series_sample *x, int6
     if (hi < span->hi) span->hi = hi;
 }
 
-static void find_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
-                        int64_t *above_uj)
+static int64_t find_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
+                           int64_t *above_uj)
 {
     const struct ipw_series_sample *next, *at = ipw_series_around(s, t_ns, &next);
     const struct ipw_series_sample *begin;
@@ -46,7 +46,7 @@ static void find_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below
     struct span span = {INT64_MIN, INT64_MAX};
 
     *below_uj = *above_uj = 0;
-    if (!at) return;
+    if (!at) return ipw_series_at(s, t_ns);
     begin = s->samples + s->first;
     most_w = next && next->most_w > at->most_w ? next->most_w : at->most_w;
     here = ipw_series_along(s, at, next, t_ns);
@@ -63,23 +63,22 @@ static void find_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below
     }
     if (span.lo < here) *below_uj = here - span.lo;
     if (span.hi > here) *above_uj = span.hi - here;
+    return here;
 }
 
-void ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
-                       int64_t *above_uj)
+int64_t ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
+                          int64_t *above_uj)
 {
     uint64_t hash = ((uint64_t)t_ns + (uintptr_t)s) * UINT64_C(0x9E3779B97F4A7C15);
     struct ipw_series_known *k = s->known ? &s->known[(hash >> 32) % IPW_SERIES_BOUNDS] : NULL;
 
-    if (!k) {
-        find_bounds(s, t_ns, below_uj, above_uj);
-        return;
-    }
+    if (!k) return find_bounds(s, t_ns, below_uj, above_uj);
     if (k->series != s || k->t_ns != t_ns) {
-        find_bounds(s, t_ns, &k->below_uj, &k->above_uj);
+        k->uj = find_bounds(s, t_ns, &k->below_uj, &k->above_uj);
         k->series = s;
         k->t_ns = t_ns;
     }
     *below_uj = k->below_uj;
     *above_uj = k->above_uj;
+    return k->uj;
 }

@@ -9,10 +9,15 @@
 #include "base/mem.h"
 #include "json/write.h"
 
-/* One member of the body: the caller's (`node`), or ours (NULL). */
+/* One member of the body. */
 struct member {
     const char *key;
-    const struct ipw_json *node;
+    bool wanted;
+    enum { CALLERS, MESSAGES, JSON, STRING, INTEGER, NUMBER } kind;
+    const char *text;
+    int64_t integer;
+    double number;
+    const struct ipw_json *node; /* the caller's */
 };
 
 /* The caller's members: `over` overrides `extra`, and `extra` overrides ours. */
@@ -20,21 +25,16 @@ struct layers {
     struct ipw_json *extra, *over;
 };
 
+enum { MAX_OURS = 14 };
+
 struct members {
-    struct member *items;
-    size_t n, cap;
+    struct member ours[MAX_OURS], *items;
+    size_t n;
 };
 
 static bool has(const struct ipw_json *object, const char *key)
 {
-    return ipw_json_kind(ipw_json_get(object, key)) != IPW_JSON_ABSENT;
-}
-
-static void add_member(struct members *m, const struct layers *l, const char *key, bool wanted)
-{
-    if (!wanted || has(l->extra, key) || has(l->over, key)) return;
-    IPW_GROW(m->items, m->cap, m->n + 1);
-    m->items[m->n++] = (struct member){.key = key};
+    return object && ipw_json_kind(ipw_json_get(object, key)) != IPW_JSON_ABSENT;
 }
 
 static int by_key(const void *a, const void *b)
@@ -49,94 +49,84 @@ static void add_layer(struct members *m, const struct ipw_json *layer, const str
 
         if (ipw_json_get(layer, key) != e) continue; /* the last duplicate wins */
         if (has(above, key)) continue;
-        IPW_GROW(m->items, m->cap, m->n + 1);
         m->items[m->n++] = (struct member){.key = key, .node = e};
     }
 }
 
-static void collect(struct members *m, const struct ipw_chat_request *r, const struct layers *extra)
+static void add_layers(struct members *m, const struct layers *l)
 {
-    const struct ipw_json *stream =
-        ipw_json_get(has(extra->over, "stream") ? extra->over : extra->extra, "stream");
-    bool forced = r->force_tokens > 0;
-    bool streams = stream ? ipw_json_bool(stream, false) : r->stream;
+    size_t n = m->n + ipw_json_count(l->extra) + ipw_json_count(l->over);
 
-    add_member(m, extra, "ignore_eos", forced);
-    add_member(m, extra, r->use_max_completion_tokens ? "max_completion_tokens" : "max_tokens",
-               forced || r->max_tokens >= 0);
-    add_member(m, extra, "messages", true);
-    add_member(m, extra, "min_tokens", forced); /* llama.cpp does not need it */
-    add_member(m, extra, "model", r->model != NULL);
-    add_member(m, extra, "response_format", r->response_format != NULL);
-    add_member(m, extra, "seed", r->seed != INT64_MIN);
-    add_member(m, extra, "stop", r->stop != NULL);
-    add_member(m, extra, "stream", true);
-    /* vLLM and OpenAI answer 400 to stream_options without stream. */
-    add_member(m, extra, "stream_options", streams && r->include_usage);
-    add_member(m, extra, "temperature", !isnan(r->temperature));
-    add_member(m, extra, "tool_choice", r->tool_choice != NULL);
-    add_member(m, extra, "tools", r->tools != NULL);
-    add_member(m, extra, "top_p", !isnan(r->top_p));
-    add_layer(m, extra->extra, extra->over);
-    add_layer(m, extra->over, NULL);
+    m->items = ipw_malloc(n * sizeof *m->items);
+    memcpy(m->items, m->ours, m->n * sizeof *m->items);
+    add_layer(m, l->extra, l->over);
+    add_layer(m, l->over, NULL);
     qsort(m->items, m->n, sizeof *m->items, by_key);
 }
 
-static void write_messages(struct ipw_jw *w, const struct ipw_chat_request *r)
+static void collect(struct members *m, const struct ipw_chat_request *r, const struct layers *l)
 {
-    ipw_jw_arr(w);
-    for (size_t i = 0; i < r->n_messages; i++) ipw_jw_raw(w, r->messages[i].json, r->messages[i].n);
-    ipw_jw_arr_end(w);
+    const struct ipw_json *stream =
+        ipw_json_get(has(l->over, "stream") ? l->over : l->extra, "stream");
+    bool forced = r->force_tokens > 0, streams = stream ? ipw_json_bool(stream, false) : r->stream;
+    int64_t most = forced ? r->force_tokens : r->max_tokens;
+    const struct member ours[MAX_OURS] = {
+        /* by key */
+        {"ignore_eos", forced, JSON, .text = "true"},
+        {r->use_max_completion_tokens ? "max_completion_tokens" : "max_tokens", most >= 0, INTEGER,
+         .integer = most},
+        {"messages", true, MESSAGES},
+        {"min_tokens", forced, INTEGER, .integer = most}, /* llama.cpp does not need it */
+        {"model", r->model != NULL, STRING, .text = r->model},
+        {"response_format", r->response_format != NULL, JSON, .text = r->response_format},
+        {"seed", r->seed != INT64_MIN, INTEGER, .integer = r->seed},
+        {"stop", r->stop != NULL, JSON, .text = r->stop},
+        {"stream", true, JSON, .text = r->stream ? "true" : "false"},
+        /* vLLM and OpenAI answer 400 to stream_options without stream. */
+        {"stream_options", streams && r->include_usage, JSON, .text = "{\"include_usage\":true}"},
+        {"temperature", !isnan(r->temperature), NUMBER, .number = r->temperature},
+        {"tool_choice", r->tool_choice != NULL, JSON, .text = r->tool_choice},
+        {"tools", r->tools != NULL, JSON, .text = r->tools},
+        {"top_p", !isnan(r->top_p), NUMBER, .number = r->top_p},
+    };
+
+    m->n = 0;
+    m->items = m->ours;
+    for (size_t i = 0; i < MAX_OURS; i++)
+        if (ours[i].wanted && !has(l->extra, ours[i].key) && !has(l->over, ours[i].key))
+            m->ours[m->n++] = ours[i];
+    if (l->extra || l->over) add_layers(m, l);
 }
 
-static void write_text(struct ipw_jw *w, const char *json) { ipw_jw_raw(w, json, strlen(json)); }
-
-static void write_ours(struct ipw_jw *w, const struct ipw_chat_request *r, const char *key)
+static void write_callers(struct ipw_buf *out, struct ipw_jw *w, const struct member *m)
 {
-    if (strncmp(key, "max_", 4) == 0) {
-        ipw_jw_int(w, r->force_tokens > 0 ? r->force_tokens : r->max_tokens);
-    } else if (strcmp(key, "ignore_eos") == 0) {
-        ipw_jw_bool(w, true);
-    } else if (strcmp(key, "min_tokens") == 0) {
-        ipw_jw_int(w, r->force_tokens);
-    } else if (strcmp(key, "messages") == 0) {
-        write_messages(w, r);
-    } else if (strcmp(key, "model") == 0) {
-        ipw_jw_str(w, r->model);
-    } else if (strcmp(key, "response_format") == 0) {
-        write_text(w, r->response_format);
-    } else if (strcmp(key, "seed") == 0) {
-        ipw_jw_int(w, r->seed);
-    } else if (strcmp(key, "stop") == 0) {
-        write_text(w, r->stop);
-    } else if (strcmp(key, "stream") == 0) {
-        ipw_jw_bool(w, r->stream);
-    } else if (strcmp(key, "stream_options") == 0) {
-        write_text(w, "{\"include_usage\":true}");
-    } else if (strcmp(key, "temperature") == 0) {
-        ipw_jw_num(w, r->temperature);
-    } else if (strcmp(key, "tool_choice") == 0) {
-        write_text(w, r->tool_choice);
-    } else if (strcmp(key, "tools") == 0) {
-        write_text(w, r->tools);
-    } else {
-        ipw_jw_num(w, r->top_p);
-    }
+    struct ipw_buf text = IPW_BUF(out->max);
+
+    ipw_json_print(&text, m->node);
+    ipw_jw_raw(w, ipw_buf_str(&text), text.len);
+    if (text.failed) out->failed = true;
+    ipw_buf_release(&text);
 }
 
 static void write_member(struct ipw_buf *out, struct ipw_jw *w, const struct ipw_chat_request *r,
                          const struct member *m)
 {
-    ipw_jw_key_any(w, m->key, strlen(m->key));
-    if (m->node) {
-        struct ipw_buf text = IPW_BUF(out->max);
-
-        ipw_json_print(&text, m->node);
-        ipw_jw_raw(w, ipw_buf_str(&text), text.len);
-        if (text.failed) out->failed = true;
-        ipw_buf_release(&text);
-    } else {
-        write_ours(w, r, m->key);
+    if (m->kind == CALLERS)
+        ipw_jw_key_any(w, m->key, strlen(m->key));
+    else
+        ipw_jw_key(w, m->key);
+    switch (m->kind) {
+    case CALLERS: write_callers(out, w, m); break;
+    case MESSAGES:
+        ipw_jw_arr(w);
+        for (size_t i = 0; i < r->n_messages; i++)
+            ipw_jw_raw(w, r->messages[i].json, r->messages[i].n);
+        ipw_jw_arr_end(w);
+        break;
+    case JSON: ipw_jw_raw(w, m->text, strlen(m->text)); break;
+    case STRING: ipw_jw_str(w, m->text); break;
+    case INTEGER: ipw_jw_int(w, m->integer); break;
+    case NUMBER: ipw_jw_num(w, m->number); break;
     }
 }
 
@@ -154,11 +144,20 @@ static int parse_layer(struct ipw_json **out, const char *text, struct ipw_err *
     return ipw_fail(err, IPW_EINVAL, "extra request fields: expected a JSON object");
 }
 
+/* About how many bytes the body has: its two long members, and some for the others. */
+static size_t size_of(const struct ipw_chat_request *r)
+{
+    size_t n = 400 + (r->tools ? strlen(r->tools) : 0);
+
+    for (size_t i = 0; i < r->n_messages; i++) n += r->messages[i].n;
+    return n;
+}
+
 int ipw_chat_body(struct ipw_buf *out, const struct ipw_chat_request *request, size_t *cut_at,
                   size_t *cut_n, struct ipw_err *err)
 {
     struct layers layers = {0};
-    struct members members = {0};
+    struct members members;
     struct ipw_jw w;
     int rc;
 
@@ -171,6 +170,7 @@ int ipw_chat_body(struct ipw_buf *out, const struct ipw_chat_request *request, s
         return rc;
     }
     collect(&members, request, &layers);
+    ipw_buf_expect(out, size_of(request));
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     for (size_t i = 0; i < members.n; i++) {
@@ -183,7 +183,7 @@ int ipw_chat_body(struct ipw_buf *out, const struct ipw_chat_request *request, s
         }
     }
     ipw_jw_obj_end(&w);
-    free(members.items);
+    if (members.items != members.ours) free(members.items);
     ipw_json_free(layers.extra);
     ipw_json_free(layers.over);
     if (out->failed)

@@ -130,6 +130,23 @@ static bool count_or_null(struct scan *s, int64_t *out)
     return true;
 }
 
+/* Reads a member's name and its colon: its place in `names`, or -1.  Our names are plain text, so
+ * that a name with an escape is none of them. */
+static int read_name(struct scan *s, const char *const *names)
+{
+    const char *name;
+    size_t n;
+
+    if (!take(s, '"')) return -1;
+    name = s->p;
+    n = ipw_scan_plain(name, (size_t)(s->end - name));
+    s->p += n;
+    if (s->p >= s->end || *s->p++ != '"' || !take(s, ':')) return -1;
+    for (int i = 0; names[i]; i++)
+        if (names[i][0] == name[0] && strncmp(names[i], name, n) == 0 && !names[i][n]) return i;
+    return -1;
+}
+
 /* Reads an object whose members are all in `names`, each at most once. */
 static bool read_object(struct scan *s, const char *const *names,
                         bool (*member)(struct scan *s, int which))
@@ -139,13 +156,9 @@ static bool read_object(struct scan *s, const char *const *names,
     if (!take(s, '{')) return false;
     if (take(s, '}')) return true;
     do {
-        struct text key;
-        int which = 0;
+        int which = read_name(s, names);
 
-        if (!read_text(s, &key) || key.n != key.raw_n) return false;
-        s->room -= key.n + 1;
-        while (names[which] && strcmp(names[which], key.s) != 0) which++;
-        if (!names[which] || found >> which & 1 || !take(s, ':')) return false;
+        if (which < 0 || found >> which & 1) return false;
         found |= 1u << which;
         if (!member(s, which)) return false;
     } while (take(s, ','));

@@ -9,8 +9,6 @@
 #include "base/text.h"
 #include "data/sha256.h"
 
-enum { MAX_RECORD_BYTES = 64 * 1024 * 1024 };
-
 /* "20" is 1-20; "5-9" is 5-9. */
 static int parse_limit(struct ipw_choice *out, const char *text, struct ipw_err *err)
 {
@@ -160,26 +158,32 @@ static int open_rows(struct ipw_origin *origin, struct ipw_dataset **out,
                     o->data.dataset, ipw_dataset_total(*out), chosen_by(&o->data));
 }
 
+static void hash_text(struct ipw_sha256 *s, const char *text, const char *end)
+{
+    if (text) ipw_sha256_add(s, text, strlen(text));
+    ipw_sha256_add(s, end, strlen(end));
+}
+
 /* The hash of the ids, prompts and files of the selected tasks. */
 static void selection(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases)
 {
-    size_t n = ipw_dataset_count(cases);
-    struct ipw_buf all = IPW_BUF(64 * n + 64);
+    struct ipw_sha256 all;
 
     (void)origin;
-    for (size_t i = 0; i < n; i++) {
+    ipw_sha256_begin(&all);
+    for (size_t i = 0; i < ipw_dataset_count(cases); i++) {
         const struct ipw_case *c = ipw_dataset_get(cases, i);
-        struct ipw_buf one = IPW_BUF(MAX_RECORD_BYTES);
+        struct ipw_sha256 one;
 
-        ipw_buf_addf(&one, "%s\n%s\n", c->id, c->system ? c->system : "");
-        for (size_t k = 0; k < c->n_files; k++) ipw_buf_addf(&one, "%s\n", c->files[k].name);
-        ipw_buf_adds(&one, c->prompt ? c->prompt : "");
-        ipw_sha256_hex(out, ipw_buf_str(&one), one.len);
-        ipw_buf_adds(&all, out);
-        ipw_buf_release(&one);
+        ipw_sha256_begin(&one);
+        hash_text(&one, c->id, "\n");
+        hash_text(&one, c->system, "\n");
+        for (size_t k = 0; k < c->n_files; k++) hash_text(&one, c->files[k].name, "\n");
+        hash_text(&one, c->prompt, "");
+        ipw_sha256_end(&one, out);
+        hash_text(&all, out, "");
     }
-    ipw_sha256_hex(out, ipw_buf_str(&all), all.len);
-    ipw_buf_release(&all);
+    ipw_sha256_end(&all, out);
 }
 
 void ipw_dataset_origin_init(struct ipw_dataset_origin *out)

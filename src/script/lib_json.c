@@ -68,7 +68,7 @@ static int json_raw(lua_State *L)
     const char *text = luaL_checklstring(L, 1, &n);
 
     luaL_argcheck(L, ipw_json_valid(text, n), 1, "is not valid JSON");
-    ipw_value_push_raw_kept(L, text, n);
+    ipw_value_push_raw(L, text, n, true);
     return 1;
 }
 
@@ -87,7 +87,7 @@ static int json_seal(lua_State *L)
     }
     out = start();
     if (ipw_value_encode(L, 1, out, &err)) return luaL_error(L, "json.seal: %s", err.text);
-    ipw_value_push_raw(L, ipw_buf_str(out), out->len);
+    ipw_value_push_raw(L, ipw_buf_str(out), out->len, false);
     return finish();
 }
 

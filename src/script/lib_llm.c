@@ -207,11 +207,12 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     if (op->inside) host->sent.n = 0;
     host->sent.extended = before > 0 && kept == before;
     find_messages(op, body, n, &from, &to);
+    start = ipw_conversation_start(op->conversation, kept);
+    ipw_buf_expect(&data, op->messages.n - start + n - (to - from) + 100);
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "messages");
     ipw_jw_arr(&w);
-    start = ipw_conversation_start(op->conversation, kept);
     if (kept < op->conversation->n)
         ipw_jw_raw(&w, op->messages.json + start, op->messages.n - start);
     ipw_jw_arr_end(&w);
@@ -242,6 +243,7 @@ static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *fa
     if (host->on.emit) {
         struct ipw_buf data = IPW_BUF(2 * (size_t)MAX_REQUEST_BYTES);
 
+        ipw_buf_expect(&data, 1000);
         if (reply) ipw_chat_reply_json(&data, reply);
         event.span = op->span;
         event.lm = *facts;

@@ -35,13 +35,13 @@ static void push_messages(lua_State *L, struct ipw_host_workload *seat)
 
     lua_createtable(L, (int)(n ? n : 1), 0);
     for (size_t i = 0; i < n; i++) {
-        ipw_value_push_raw(L, turn->messages[i], strlen(turn->messages[i]));
+        ipw_value_push_raw(L, turn->messages[i], strlen(turn->messages[i]), false);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     if (!n) { /* only its length is known */
         if (!seat->prompt.len) ipw_host_workload_prompt(seat);
         if (seat->prompt.failed) luaL_error(L, "a prompt is larger than 64 MiB");
-        ipw_value_push_raw(L, ipw_buf_str(&seat->prompt), seat->prompt.len);
+        ipw_value_push_raw(L, ipw_buf_str(&seat->prompt), seat->prompt.len, false);
         ipw_buf_release(&seat->prompt);
         lua_rawseti(L, -2, 1);
     }

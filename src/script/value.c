@@ -253,7 +253,7 @@ void ipw_value_mark_list(lua_State *L, int idx)
 }
 
 /* Long texts of json.raw that this process keeps, because every query of a run makes the same ones:
- * the schemas of its tools.  The first few are kept. */
+ * the schemas of its tools.  The first few are kept, for good. */
 struct kept_text {
     char *json;
     size_t n;
@@ -300,42 +300,40 @@ static int raw_tostring(lua_State *L)
     return 1;
 }
 
-/* Makes the text at the top of the stack, or the kept text there, a value. [-1, +1, m] */
-static void finish_raw(lua_State *L)
+/* A sealed message reads like its text, but never like the table that it was. */
+static int raw_index(lua_State *L)
 {
-    lua_newuserdatauv(L, 0, 1); // text raw
-    lua_insert(L, -2);
-    lua_setiuservalue(L, -2, 1); // raw
+    return luaL_error(L, "this is JSON (json.raw, json.seal): json.decode(tostring(value)) makes "
+                         "a table of it");
+}
+
+void ipw_value_push_raw(lua_State *L, const char *json, size_t n, bool shared)
+{
+    struct kept_text *kept = shared ? keep_text(json, n) : NULL;
+
+    lua_newuserdatauv(L, 0, 1); // raw
+    if (kept)
+        lua_pushlightuserdata(L, kept);
+    else
+        lua_pushlstring(L, json, n);
+    lua_setiuservalue(L, -2, 1);
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &raw_key) != LUA_TTABLE) {
         lua_pop(L, 1);
-        lua_createtable(L, 0, 3);
+        lua_createtable(L, 0, 5);
         lua_pushliteral(L, "json.raw");
         lua_setfield(L, -2, "__name");
         lua_pushcfunction(L, raw_tostring);
         lua_setfield(L, -2, "__tostring");
+        lua_pushcfunction(L, raw_index);
+        lua_setfield(L, -2, "__index");
+        lua_pushcfunction(L, raw_index);
+        lua_setfield(L, -2, "__newindex");
         lua_pushboolean(L, 0);
         lua_setfield(L, -2, "__metatable");
         lua_pushvalue(L, -1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &raw_key);
     }
     lua_setmetatable(L, -2);
-}
-
-void ipw_value_push_raw(lua_State *L, const char *json, size_t n)
-{
-    lua_pushlstring(L, json, n);
-    finish_raw(L);
-}
-
-void ipw_value_push_raw_kept(lua_State *L, const char *json, size_t n)
-{
-    struct kept_text *kept = keep_text(json, n);
-
-    if (kept)
-        lua_pushlightuserdata(L, kept);
-    else
-        lua_pushlstring(L, json, n);
-    finish_raw(L);
 }
 
 void ipw_value_push(lua_State *L, const struct ipw_json *node)

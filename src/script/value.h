@@ -25,10 +25,9 @@ int ipw_value_push_failure(lua_State *L, const char *reason);
 /* Pushes `size` zeroed bytes, for what C holds over calls that can raise.  `close` is the __gc of
  * all boxes of that name. [0, +1, m] */
 void *ipw_value_push_box(lua_State *L, size_t size, const char *name, lua_CFunction close);
-/* Pushes a value that is encoded as this text, which must be valid JSON (json.raw). */
-void ipw_value_push_raw(lua_State *L, const char *json, size_t n); /* [0,+1,m] */
-/* The same of a text that other queries make too: the process keeps one copy of the first few. */
-void ipw_value_push_raw_kept(lua_State *L, const char *json, size_t n); /* [0,+1,m] */
+/* Pushes a value that is encoded as this text, which must be valid JSON (json.raw).  shared: other
+ * states make the same text, which is kept once for all of them. */
+void ipw_value_push_raw(lua_State *L, const char *json, size_t n, bool shared); /* [0,+1,m] */
 /* The text of such a value, which ends with NUL and lives as long as the value; else NULL. */
 const char *ipw_value_raw(lua_State *L, int idx, size_t *n); /* [0,0,-] */
 /* Our marks of tables. */

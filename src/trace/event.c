@@ -56,7 +56,7 @@ static void put_data(struct ipw_jw *w, const struct ipw_spec *s, const void *con
 
 static void put_kind(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    ipw_jw_kstr(w, s->key, ipw_event_name(((const struct ipw_event *)of[0])->kind));
+    ipw_jw_kstr_n(w, s->key, s->n, ipw_event_name(((const struct ipw_event *)of[0])->kind));
 }
 
 /* If there are gaps, their quantiles are known and may be 0. */
@@ -65,21 +65,21 @@ static void put_gap(struct ipw_jw *w, const struct ipw_spec *s, const void *cons
     const struct ipw_event *e = of[0];
 
     if (e->lm.times.gaps > 0)
-        ipw_jw_kint(w, s->key, *(const int64_t *)(const void *)((const char *)e + s->at));
+        ipw_jw_kint_n(w, s->key, s->n, *(const int64_t *)(const void *)((const char *)e + s->at));
 }
 
 static void put_cost(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_event *e = of[0];
 
-    if (e->lm.cost.known) ipw_jw_knum(w, s->key, e->lm.cost.usd);
+    if (e->lm.cost.known) ipw_jw_knum_n(w, s->key, s->n, e->lm.cost.usd);
 }
 
 static void put_cost_source(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_event *e = of[0];
 
-    if (e->lm.cost.known) ipw_jw_kstr(w, s->key, e->lm.cost.source);
+    if (e->lm.cost.known) ipw_jw_kstr_n(w, s->key, s->n, e->lm.cost.source);
 }
 
 /* clang-format off */
@@ -92,14 +92,14 @@ static void put_cost_source(struct ipw_jw *w, const struct ipw_spec *s, const vo
 #define LM(member, kinds)    HELD(#member, kinds, 0, struct ipw_event, lm.member)
 #define TIME(member, kinds)  HELD(#member, kinds, 0, struct ipw_event, lm.times.member)
 #define LM_PUT(name, kinds, member, function)                                                      \
-    {.key = name, .kind = kinds, .put = function, .at = offsetof(struct ipw_event, lm.member),     \
+    {NAME(name), .kind = kinds, .put = function, .at = offsetof(struct ipw_event, lm.member),     \
      .hold = HOLD(struct ipw_event, lm.member)}
 #define GAP(member)          LM_PUT(#member, C | OPT, times.member, put_gap)
 #define TOOL(member, kinds)  HELD(#member, kinds, 0, struct ipw_event, tool.member)
 #define ASKED(member, kinds) HELD(#member, kinds, 0, struct ipw_event, q.member)
 
 static const char *const own_kinds[] = {"event", "http", NULL};
-#define OWN_KIND {.key = "kind", .kind = T, .words = own_kinds, .hold = IPW_HOLD_TEXT,             \
+#define OWN_KIND {NAME("kind"), .kind = T, .words = own_kinds, .hold = IPW_HOLD_TEXT,             \
                   .at = offsetof(struct ipw_event, tool.kind)}
 
 static const struct ipw_spec run_start[] = {
@@ -117,7 +117,7 @@ static const struct ipw_spec tool_start[] = {
     TOOL(argument_bytes, C | OPT), TOOL(call_id, TZ), DATA, EVENT, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
 static const struct ipw_spec tool_end[] = {
     TOOL(call_id, TZ), TOOL(child_cpu_ns, C | OPT), TOOL(child_peak_bytes, C | OPT),
-    {.key = "child_provenance", .kind = T | OPT, .words = ipw_child_provenance_words,
+    {NAME("child_provenance"), .kind = T | OPT, .words = ipw_child_provenance_words,
      .hold = IPW_HOLD_TEXT, .at = offsetof(struct ipw_event, tool.child_provenance)},
     TOOL(cut_bytes, C | OPT), DATA, TOOL(error, TZ), EVENT, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ),
     QUERY, TOOL(result_bytes, CZ), ROWS, SPAN, T_NS, END};
@@ -160,7 +160,7 @@ static const struct ipw_spec lm_end[] = {
     TIME(last_token_ns, IZ),
     LM(malformed, B),
     LM(model, TZ),
-    {.key = "outcome", .kind = T, .words = outcome_names, .hold = IPW_HOLD_WORD,
+    {NAME("outcome"), .kind = T, .words = outcome_names, .hold = IPW_HOLD_WORD,
      .at = offsetof(struct ipw_event, lm.outcome)},
     LM(output_tokens, CZ),
     QUERY,

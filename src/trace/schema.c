@@ -26,7 +26,7 @@ static void put_span_energy(struct ipw_jw *w, const struct ipw_spec *s, const vo
 {
     const struct ipw_span *span = of[SPAN];
 
-    ipw_schema_put_energy(w, s->key, of[QUERY], span->energy, NULL, NULL, NULL);
+    ipw_schema_put_energy(w, s->key, of[QUERY], span->energy, of[ENERGY], NULL, NULL, NULL);
 }
 
 /* clang-format off */
@@ -36,14 +36,14 @@ const struct ipw_spec ipw_spec_span[] = {
     OF_SPAN(attempt, CU),
     OF_SPAN(child_cpu_s, S | OPT),
     OF_SPAN(child_peak_bytes, C | OPT),
-    {.key = "child_provenance", .kind = T | OPT, .words = ipw_child_provenance_words,
+    {NAME("child_provenance"), .kind = T | OPT, .words = ipw_child_provenance_words,
      .hold = IPW_HOLD_OWN, .base = SPAN, .at = offsetof(struct ipw_span, child_provenance)},
     OF_SPAN(cut_bytes, C | OPT),
     HELD("end_s", N, MADE, struct ipw_made_span, end_s),
     PUT_OF("energy", O, put_span_energy, ipw_spec_part_energy),
     OF_SPAN(error, TU),
     OF_SPAN(id, CU),
-    {.key = "kind", .kind = T, .words = ipw_span_kind_words, .hold = IPW_HOLD_WORD, .base = SPAN,
+    {NAME("kind"), .kind = T, .words = ipw_span_kind_words, .hold = IPW_HOLD_WORD, .base = SPAN,
      .at = offsetof(struct ipw_span, kind)},
     OF_SPAN(name, TU),
     OF_SPAN(outcome, TU),
@@ -54,7 +54,8 @@ const struct ipw_spec ipw_spec_span[] = {
 /* clang-format on */
 
 static void put_spans_of(struct ipw_jw *w, const struct ipw_spec *s,
-                         const struct ipw_query_trace *q, const struct ipw_turn *turn)
+                         const struct ipw_query_trace *q, const struct ipw_turn *turn,
+                         const struct ipw_figure *energy)
 {
     ipw_jw_key(w, s->key);
     ipw_jw_arr(w);
@@ -62,7 +63,7 @@ static void put_spans_of(struct ipw_jw *w, const struct ipw_spec *s,
         const struct ipw_span *span = &turn->spans[k];
         struct ipw_made_span made = {since(q, span->start_ns), since(q, span->end_ns)};
 
-        ipw_spec_write(w, s->of, (const void *const[]){q, span, &made});
+        ipw_spec_write(w, s->of, (const void *const[]){q, span, &made, energy});
     }
     ipw_jw_arr_end(w);
 }
@@ -71,14 +72,17 @@ static void put_spans_of(struct ipw_jw *w, const struct ipw_spec *s,
 
 static void put_spans(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    put_spans_of(w, s, of[QUERY], of[TURN]);
+    const struct ipw_turn *turn = of[TURN];
+
+    put_spans_of(w, s, of[QUERY], turn, turn->energy);
 }
 
 static void put_turn_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
+    const struct ipw_query_trace *q = of[QUERY];
     const struct ipw_turn *turn = of[TURN];
 
-    ipw_schema_put_energy(w, s->key, of[QUERY], turn->energy, turn->devices, turn->power_mean_w,
+    ipw_schema_put_energy(w, s->key, q, turn->energy, q->energy, turn->devices, turn->power_mean_w,
                           turn->power_peak_w);
 }
 
@@ -276,14 +280,14 @@ static void put_before(struct ipw_jw *w, const struct ipw_spec *s, const void *c
 {
     const struct ipw_query_trace *q = of[QUERY];
 
-    ipw_schema_put_energy(w, s->key, q, q->energy_before, q->device_before, NULL, NULL);
+    ipw_schema_put_energy(w, s->key, q, q->energy_before, q->energy, q->device_before, NULL, NULL);
 }
 
 static void put_spans_before(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_query_trace *q = of[QUERY];
 
-    put_spans_of(w, s, q, &q->before);
+    put_spans_of(w, s, q, &q->before, q->energy_before);
 }
 
 static void put_turns(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)

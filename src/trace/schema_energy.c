@@ -13,6 +13,7 @@
 struct figures {
     const struct ipw_query_trace *q;
     const struct ipw_figure *energy, *devices; /* one per domain; one per device of q->devices */
+    const struct ipw_figure *whole; /* of the window that this one is part of; NULL: the query's */
     const double *mean_w, *peak_w;
     char *const *sources;
 };
@@ -76,7 +77,7 @@ static void put_joules(struct ipw_jw *w, const struct ipw_figure *f)
     }
     if (bounded(f)) ipw_jw_knum(w, "hi", f->hi_j);
     if (f->known) ipw_jw_knum(w, "joules", f->j);
-    if (bounded(f)) ipw_jw_knum(w, "lo", f->lo_j);
+    if (bounded(f) && f->lo_j != 0) ipw_jw_knum(w, "lo", f->lo_j);
 }
 
 static bool same_reason(const struct ipw_figure *a, const struct ipw_figure *b)
@@ -84,11 +85,12 @@ static bool same_reason(const struct ipw_figure *a, const struct ipw_figure *b)
     return a->reason == b->reason || (a->reason && b->reason && !strcmp(a->reason, b->reason));
 }
 
-/* What an absent member of a figure means: a known value covers all of its window, and has no
- * readings and no split. */
-static struct ipw_figure usual(const struct ipw_figure *f)
+/* What an absent member of a figure means: a known value covers all of its window, has no readings
+ * and no split, and was obtained as that of the whole. */
+static struct ipw_figure usual(bool known, const struct ipw_figure *whole)
 {
-    return (struct ipw_figure){.coverage = f->known ? 1 : 0};
+    return (struct ipw_figure){.coverage = known ? 1 : 0,
+                               .provenance = known && whole ? whole->provenance : IPW_PROV_NONE};
 }
 
 /* Writes a figure without the members that are as in `like`.  `beside` NULL: it is a device. */
@@ -120,7 +122,8 @@ static void put_device(struct ipw_jw *w, const struct ipw_figure *f, const struc
 static void put_domain(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct figures *figures = of[0];
-    const struct ipw_figure *f = &figures->energy[s->at], like = usual(f);
+    const struct ipw_figure *f = &figures->energy[s->at],
+                            like = usual(f->known, figures->whole ? &figures->whole[s->at] : NULL);
 
     ipw_jw_key(w, s->key);
     put_figure(w, f, &like, figures, (enum ipw_domain)s->at);
@@ -152,10 +155,11 @@ static void put_part_domain(struct ipw_jw *w, const struct ipw_spec *s, const vo
 const struct ipw_spec ipw_spec_part_energy[] = {DOMAINS(O | OPT, put_part_domain, figure), END};
 
 void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
-                           const struct ipw_figure *energy, const struct ipw_figure *devices,
-                           const double *mean_w, const double *peak_w)
+                           const struct ipw_figure *energy, const struct ipw_figure *whole,
+                           const struct ipw_figure *devices, const double *mean_w,
+                           const double *peak_w)
 {
-    const struct figures figures = {q, energy, devices, mean_w, peak_w, NULL};
+    const struct figures figures = {q, energy, devices, whole, mean_w, peak_w, NULL};
 
     ipw_jw_key(w, key);
     ipw_spec_write(w, ipw_spec_part_energy, (const void *const[]){&figures});
@@ -164,8 +168,11 @@ void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_q
 void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_query_trace *q = of[0];
-    const struct figures figures = {q,    q->energy, q->device_energy, q->power_mean_w,
-                                    NULL, q->sources};
+    const struct figures figures = {.q = q,
+                                    .energy = q->energy,
+                                    .devices = q->device_energy,
+                                    .mean_w = q->power_mean_w,
+                                    .sources = q->sources};
 
     ipw_jw_key(w, s->key);
     ipw_spec_write(w, ipw_spec_energy, (const void *const[]){&figures});
@@ -292,7 +299,6 @@ static enum ipw_provenance provenance_of(const char *name)
     return IPW_PROV_NONE;
 }
 
-/* What is absent is as in `like`; NULL: as usual. */
 /* What has no finite value could not be written again. */
 static double number(const struct ipw_json *object, const char *key, double fallback)
 {
@@ -301,12 +307,14 @@ static double number(const struct ipw_json *object, const char *key, double fall
     return isnan(value) ? fallback : value;
 }
 
-static struct ipw_figure read_figure(const struct ipw_json *f, const struct ipw_figure *like)
+/* What is absent is as in `like`; NULL: as usual in a part of `whole`. */
+static struct ipw_figure read_figure(const struct ipw_json *f, const struct ipw_figure *like,
+                                     const struct ipw_figure *whole)
 {
     const struct ipw_json *estimate = ipw_json_get(f, "estimate");
     const char *provenance = ipw_json_get_str(f, "provenance");
     double j = ipw_json_get_num(f, "joules");
-    struct ipw_figure own = usual(&(struct ipw_figure){.known = !isnan(j)});
+    struct ipw_figure own = usual(!isnan(j), whole);
 
     if (!like) like = &own;
     return (struct ipw_figure){
@@ -326,13 +334,14 @@ static struct ipw_figure read_figure(const struct ipw_json *f, const struct ipw_
 }
 
 void ipw_schema_read_energy(struct ipw_figure *energy, double *mean_w, double *peak_w,
-                            const struct ipw_query_trace *q, const struct ipw_json *object)
+                            const struct ipw_query_loaded *l, const struct ipw_figure *whole,
+                            const struct ipw_json *object)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_json *f = ipw_json_get(object, ipw_domain_name((enum ipw_domain)d));
 
-        energy[d] = read_figure(f, NULL);
-        if (!f && q && !q->energy[d].known) energy[d].reason = q->energy[d].reason;
+        energy[d] = read_figure(f, NULL, whole && l->version > 1 ? &whole[d] : NULL);
+        if (!f && whole && !l->trace.energy[d].known) energy[d].reason = l->trace.energy[d].reason;
         if (mean_w) mean_w[d] = ipw_json_get_num(f, "mean_w");
         if (peak_w) peak_w[d] = ipw_json_get_num(f, "peak_w");
     }
@@ -369,7 +378,7 @@ struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_loaded *l,
         const struct ipw_device *device = &q->devices[i];
 
         figures[i] = read_figure(ipw_json_get(devices_of(object, device->domain), device->name),
-                                 l->version > 1 ? &energy[device->domain] : NULL);
+                                 l->version > 1 ? &energy[device->domain] : NULL, NULL);
     }
     return figures;
 }

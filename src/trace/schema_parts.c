@@ -43,7 +43,7 @@ const struct ipw_spec ipw_spec_part[] = {
     PART("calls", C, calls),
     PUT_OF("joules", O, put_part_joules, joules),
     PART("name", T | OPT, name),
-    {.key = "part", .kind = T, .words = ipw_part_kind_words, .hold = IPW_HOLD_WORD,
+    {NAME("part"), .kind = T, .words = ipw_part_kind_words, .hold = IPW_HOLD_WORD,
      .at = offsetof(struct ipw_query_part, kind)},
     PART("seconds", S, seconds),
     PUT_OF("waste_joules", O | OPT, put_part_waste, joules),

@@ -32,11 +32,13 @@ extern const struct ipw_spec ipw_spec_part[];
 extern const struct ipw_spec ipw_spec_part_energy[];
 extern const struct ipw_spec ipw_spec_turn[], ipw_spec_span[];
 
-/* Of a part of the query.  `devices` (energy values of q->devices), `mean_w` and `peak_w` may be
+/* Of a part of the query, which is part of a turn or of the query, with energy `whole`: what is as
+ * there is left out.  `devices` (energy values of q->devices), `mean_w` and `peak_w` may be
  * NULL. */
 void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
-                           const struct ipw_figure *energy, const struct ipw_figure *devices,
-                           const double *mean_w, const double *peak_w);
+                           const struct ipw_figure *energy, const struct ipw_figure *whole,
+                           const struct ipw_figure *devices, const double *mean_w,
+                           const double *peak_w);
 /* Rows of the query's table; of[0] is the trace.  "energy": with mean_w and sources. */
 void ipw_schema_put_query_energy(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
 void ipw_schema_put_parts(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of);
@@ -47,10 +49,11 @@ void ipw_schema_put_remote_domains(struct ipw_jw *w, const struct ipw_spec *s,
 
 /* The JSON text of an object or array, owned by the caller; NULL if empty or absent. */
 char *ipw_schema_text(const struct ipw_json *node);
-/* `mean_w` and `peak_w` may be NULL.  `q`: the trace whose part it is, and whose own energy was
- * read before; NULL: it is the query's own. */
+/* `mean_w` and `peak_w` may be NULL.  `whole`: the energy of the turn, or of the query, that it is
+ * part of, which was read before; NULL: it is the query's own. */
 void ipw_schema_read_energy(struct ipw_figure *energy, double *mean_w, double *peak_w,
-                            const struct ipw_query_trace *q, const struct ipw_json *object);
+                            const struct ipw_query_loaded *l, const struct ipw_figure *whole,
+                            const struct ipw_json *object);
 /* Reads the trace's devices from its query's energy. */
 void ipw_schema_read_device_table(struct ipw_query_trace *q, const struct ipw_json *energy);
 /* Reads the devices' values in an energy object, of which `energy` was read; owned by the caller;

@@ -58,6 +58,7 @@ static int read_span(const struct ipw_query_loaded *l, struct ipw_turn *turn,
                      const struct ipw_json *node, const char *where, struct ipw_err *err)
 {
     const struct ipw_query_trace *q = &l->trace;
+    const struct ipw_figure *whole = turn == &q->before ? q->energy_before : turn->energy;
     struct ipw_span *span = add_span(turn);
     struct ipw_made_span made;
     double start_s, end_s;
@@ -73,7 +74,7 @@ static int read_span(const struct ipw_query_loaded *l, struct ipw_turn *turn,
     span->start_ns = after(q->start_ns, start_s);
     span->end_ns = after(q->start_ns, end_s);
     ipw_spec_read(node, ipw_spec_span, (void *const[]){NULL, span, &made});
-    ipw_schema_read_energy(span->energy, NULL, NULL, q, ipw_json_get(node, "energy"));
+    ipw_schema_read_energy(span->energy, NULL, NULL, l, whole, ipw_json_get(node, "energy"));
     return 0;
 }
 
@@ -155,7 +156,8 @@ static int own_turn(const struct ipw_query_loaded *l, struct ipw_turn *turn,
     }
     turn->start_ns = after(q->start_ns, start_s);
     turn->end_ns = after(q->start_ns, end_s);
-    ipw_schema_read_energy(turn->energy, turn->power_mean_w, turn->power_peak_w, q, energy);
+    ipw_schema_read_energy(turn->energy, turn->power_mean_w, turn->power_peak_w, l, q->energy,
+                           energy);
     turn->devices = ipw_schema_read_devices(l, energy, turn->energy);
     snprintf(path, sizeof path, "%s.spans", where);
     return read_spans(l, turn, spans, path, err);
@@ -319,7 +321,7 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     }
     q->start_ns = ipw_spec_instant(q->start_ns);
     q->end_ns = ipw_spec_instant(q->end_ns);
-    if (l->version) ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, NULL, energy);
+    if (l->version) ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, l, NULL, energy);
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
         if (read_turn(l, t, err) < 0) return IPW_EPARSE;
     }
@@ -331,7 +333,7 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     }
     q->index = (int32_t)ipw_json_int(ipw_json_get(doc, "query_index"), -1);
     if (!q->outcome) q->outcome = ipw_strdup("unknown");
-    ipw_schema_read_energy(q->energy_before, NULL, NULL, q, before);
+    ipw_schema_read_energy(q->energy_before, NULL, NULL, l, q->energy, before);
     q->device_energy = ipw_schema_read_devices(l, energy, q->energy);
     q->device_before = ipw_schema_read_devices(l, before, q->energy_before);
     ipw_schema_read_remote_domains(q, doc);

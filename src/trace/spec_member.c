@@ -9,9 +9,9 @@
 static void put_int(struct ipw_jw *w, const struct ipw_spec *s, int64_t value, bool known)
 {
     if (known || !(s->kind & (IPW_SPEC_NULL | IPW_SPEC_OPTIONAL))) {
-        ipw_jw_kint(w, s->key, value);
+        ipw_jw_kint_n(w, s->key, s->n, value);
     } else if (!(s->kind & IPW_SPEC_OPTIONAL)) {
-        ipw_jw_knull(w, s->key);
+        ipw_jw_knull_n(w, s->key, s->n);
     }
 }
 
@@ -21,7 +21,7 @@ static void put_text(struct ipw_jw *w, const struct ipw_spec *s, const char *tex
         if (!text) text = "{}";
         ipw_jw_kraw(w, s->key, text, strlen(text));
     } else if (text || !(s->kind & IPW_SPEC_OPTIONAL)) {
-        ipw_jw_kstr(w, s->key, text);
+        ipw_jw_kstr_n(w, s->key, s->n, text);
     }
 }
 
@@ -37,27 +37,27 @@ static void put_member(struct ipw_jw *w, const struct ipw_spec *s, const void *a
 
     switch ((enum ipw_spec_hold)s->hold) {
     case IPW_HOLD_NOTHING:
-        if (!(s->kind & IPW_SPEC_OPTIONAL)) ipw_jw_knull(w, s->key);
+        if (!(s->kind & IPW_SPEC_OPTIONAL)) ipw_jw_knull_n(w, s->key, s->n);
         break;
     case IPW_HOLD_INT: put_int(w, s, *(const int *)at, *(const int *)at > 0); break;
     case IPW_HOLD_INT64:
         put_int(w, s, *(const int64_t *)at, int64_known(s, *(const int64_t *)at));
         break;
-    case IPW_HOLD_SIZE: ipw_jw_kint(w, s->key, (int64_t) * (const size_t *)at); break;
+    case IPW_HOLD_SIZE: ipw_jw_kint_n(w, s->key, s->n, (int64_t) * (const size_t *)at); break;
     case IPW_HOLD_NUM:
         if (isfinite(*(const double *)at) || !(s->kind & IPW_SPEC_OPTIONAL))
-            ipw_jw_knum(w, s->key, *(const double *)at);
+            ipw_jw_knum_n(w, s->key, s->n, *(const double *)at);
         break;
     case IPW_HOLD_BOOL:
         if (*(const bool *)at || !(s->kind & IPW_SPEC_OPTIONAL))
-            ipw_jw_kbool(w, s->key, *(const bool *)at);
+            ipw_jw_kbool_n(w, s->key, s->n, *(const bool *)at);
         break;
     case IPW_HOLD_TEXT: put_text(w, s, *(const char *const *)at); break;
     case IPW_HOLD_OWN: put_text(w, s, *(char *const *)at); break;
-    case IPW_HOLD_WORD: ipw_jw_kstr(w, s->key, s->words[*(const unsigned *)at]); break;
+    case IPW_HOLD_WORD: ipw_jw_kstr_n(w, s->key, s->n, s->words[*(const unsigned *)at]); break;
     case IPW_HOLD_FIGURE:
         if (figure->known || !(s->kind & IPW_SPEC_OPTIONAL))
-            ipw_jw_knum(w, s->key, figure->known ? figure->j : NAN);
+            ipw_jw_knum_n(w, s->key, s->n, figure->known ? figure->j : NAN);
         break;
     }
 }

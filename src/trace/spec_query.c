@@ -25,16 +25,31 @@ static double joules(const struct ipw_json *energy, int domain)
 
 static bool same_number(double a, double b) { return isnan(a) ? isnan(b) != 0 : a == b; }
 
-static int check_figure(const struct ipw_json *figure, const char *where, const char *domain,
+/* The energy of a part of the query, from the inside: of a span, its turn, the query.  A value has
+ * the provenance of the next one that states it. */
+struct nested {
+    const struct ipw_json *energy;
+    const struct nested *in; /* NULL: it is the query's */
+};
+
+static bool states_provenance(const struct nested *at, const char *domain)
+{
+    for (; at; at = at->in)
+        if (ipw_json_get(ipw_json_get(at->energy, domain), "provenance")) return true;
+    return false;
+}
+
+static int check_figure(const struct nested *at, const char *where, const char *domain,
                         struct ipw_err *err)
 {
+    const struct ipw_json *figure = ipw_json_get(at->energy, domain);
+
     double j = ipw_json_get_num(figure, "joules"), lo = ipw_json_get_num(figure, "lo"),
            hi = ipw_json_get_num(figure, "hi");
-    bool how = ipw_json_get(figure, "provenance") != NULL;
 
-    if (!isnan(j) && !how)
+    if (!isnan(j) && !states_provenance(at, domain))
         return ipw_fail(err, IPW_EPARSE, "%s.%s: has joules but no provenance", where, domain);
-    if (isnan(j) && how)
+    if (isnan(j) && ipw_json_get(figure, "provenance"))
         return ipw_fail(err, IPW_EPARSE, "%s.%s: has a provenance but no joules", where, domain);
     if (!isnan(j) && ((!isnan(lo) && j < lo - ROUNDING_J) || (!isnan(hi) && j > hi + ROUNDING_J)))
         return ipw_fail(err, IPW_EPARSE, "%s.%s.joules: %.9g is outside its bounds [%.9g, %.9g]",
@@ -45,27 +60,29 @@ static int check_figure(const struct ipw_json *figure, const char *where, const 
     return 0;
 }
 
-static int check_energy(const struct ipw_json *energy, const char *where, struct ipw_err *err)
+static int check_energy(const struct nested *at, const char *where, struct ipw_err *err)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const char *name = ipw_domain_name((enum ipw_domain)d);
 
-        if (check_figure(ipw_json_get(energy, name), where, name, err) < 0) return err->code;
+        if (check_figure(at, where, name, err) < 0) return err->code;
     }
     return 0;
 }
 
-static int check_spans(const struct ipw_json *spans, const char *where, struct ipw_err *err)
+static int check_spans(const struct ipw_json *spans, const struct nested *in, const char *where,
+                       struct ipw_err *err)
 {
     size_t k = 0;
 
     for (const struct ipw_json *s = ipw_json_first(spans); s; s = ipw_json_next(s), k++) {
+        const struct nested energy = {ipw_json_get(s, "energy"), in};
         char path[64];
 
         if (ipw_json_get_num(s, "end_s") < ipw_json_get_num(s, "start_s"))
             return ipw_fail(err, IPW_EPARSE, "%s[%zu]: ends before it starts", where, k);
         snprintf(path, sizeof path, "%s[%zu].energy", where, k);
-        if (check_energy(ipw_json_get(s, "energy"), path, err) < 0) return err->code;
+        if (check_energy(&energy, path, err) < 0) return err->code;
     }
     return 0;
 }
@@ -90,10 +107,11 @@ static int64_t add_known(int64_t sum, int64_t part)
     return sum < 0 || part < 0 ? -1 : sum + part;
 }
 
-static int check_turn(const struct ipw_json *turn, int64_t index, struct sums *sums,
-                      struct ipw_err *err)
+static int check_turn(const struct ipw_json *turn, int64_t index, const struct nested *query,
+                      struct sums *sums, struct ipw_err *err)
 {
     const struct ipw_json *energy = ipw_json_get(turn, "energy");
+    const struct nested own = {energy, query};
     double start_s = ipw_json_get_num(turn, "start_s"), end_s = ipw_json_get_num(turn, "end_s");
     char where[48], path[64];
 
@@ -107,13 +125,13 @@ static int check_turn(const struct ipw_json *turn, int64_t index, struct sums *s
         fabs(ipw_json_get_num(turn, "wall_clock_s") - (end_s - start_s)) > SAME_S)
         return ipw_fail(err, IPW_EPARSE, "%swall_clock_s: is not end_s - start_s", where);
     snprintf(path, sizeof path, "%senergy", where);
-    if (check_energy(energy, path, err) < 0 ||
+    if (check_energy(&own, path, err) < 0 ||
         check_copy(turn, "gpu_energy_joules", energy, IPW_DOMAIN_GPU, where, err) < 0 ||
         check_copy(turn, "cpu_energy_joules", energy, IPW_DOMAIN_CPU, where, err) < 0 ||
         check_copy(turn, "dram_energy_joules", energy, IPW_DOMAIN_DRAM, where, err) < 0)
         return err->code;
     snprintf(path, sizeof path, "%sspans", where);
-    if (check_spans(ipw_json_get(turn, "spans"), path, err) < 0) return err->code;
+    if (check_spans(ipw_json_get(turn, "spans"), &own, path, err) < 0) return err->code;
     sums->end_s = end_s;
     if (whole(turn, "attempts") > 1) sums->retries += whole(turn, "attempts") - 1;
     sums->tools += (int64_t)ipw_json_count(ipw_json_get(turn, "tools_called"));
@@ -208,6 +226,8 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
 {
     const struct ipw_json *before = ipw_json_get(query, "energy_before");
     const struct ipw_json *turns = ipw_json_get(query, "turns");
+    const struct nested energy = {ipw_json_get(query, "energy"), NULL};
+    const struct nested energy_before = {before, &energy};
     struct sums sums = {.end_s = ipw_json_get_num(query, "agent_before_s")};
     double wall_s =
         ipw_ns_to_s(whole(query, "end_ns") - ipw_json_int(ipw_json_get(query, "start_ns"), 0));
@@ -216,13 +236,13 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
     if (!ipw_spec_knows(whole(query, "schema_version")))
         return ipw_fail(err, IPW_EPARSE, "schema_version: %lld; this program knows 1 to %d",
                         (long long)whole(query, "schema_version"), IPW_SCHEMA_VERSION);
-    if (check_energy(ipw_json_get(query, "energy"), "energy", err) < 0 ||
-        check_energy(before, "energy_before", err) < 0 ||
-        check_spans(ipw_json_get(query, "spans_before"), "spans_before", err) < 0)
+    if (check_energy(&energy, "energy", err) < 0 ||
+        check_energy(&energy_before, "energy_before", err) < 0 ||
+        check_spans(ipw_json_get(query, "spans_before"), &energy_before, "spans_before", err) < 0)
         return err->code;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) sums.joules[d] = joules(before, d);
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
-        if (check_turn(t, index++, &sums, err) < 0) return err->code;
+        if (check_turn(t, index++, &energy, &sums, err) < 0) return err->code;
     }
     if (check_count(query, "num_turns", index, err) < 0) return err->code;
     if (wall_s < 0 || fabs(ipw_json_get_num(query, "total_wall_clock_s") - wall_s) > SAME_S)

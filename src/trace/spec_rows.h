@@ -39,21 +39,22 @@ enum {
 };
 
 /* clang-format off */
+#define NAME(name)                   .key = name, .n = sizeof name - 1
 #define END                          {.key = NULL}
-#define KEY(name, kinds)             {.key = name, .kind = kinds}
-#define OF(name, kinds, table)       {.key = name, .kind = kinds, .of = table}
-#define WORD(name, kinds, list)      {.key = name, .kind = kinds, .words = list}
+#define KEY(name, kinds)             {NAME(name), .kind = kinds}
+#define OF(name, kinds, table)       {NAME(name), .kind = kinds, .of = table}
+#define WORD(name, kinds, list)      {NAME(name), .kind = kinds, .words = list}
 /* A member of struct number `in` among those that the table refers to, and its key. */
 #define HELD(name, kinds, in, type, member)                                                        \
-    {.key = name, .kind = kinds, .base = in, .at = offsetof(type, member), .hold = HOLD(type, member)}
+    {NAME(name), .kind = kinds, .base = in, .at = offsetof(type, member), .hold = HOLD(type, member)}
 #define HOLD(type, member)                                                                         \
     _Generic(((type *)0)->member, int: IPW_HOLD_INT, int64_t: IPW_HOLD_INT64,                      \
              size_t: IPW_HOLD_SIZE, double: IPW_HOLD_NUM, bool: IPW_HOLD_BOOL,                     \
              const char *: IPW_HOLD_TEXT, char *: IPW_HOLD_OWN,                                    \
              struct ipw_figure: IPW_HOLD_FIGURE)
 /* A row written by a function; `n` is a number for it. */
-#define PUT(name, kinds, function, n)       {.key = name, .kind = kinds, .put = function, .at = n}
-#define PUT_OF(name, kinds, function, table) {.key = name, .kind = kinds, .put = function, .of = table}
+#define PUT(name, kinds, function, n)       {NAME(name), .kind = kinds, .put = function, .at = n}
+#define PUT_OF(name, kinds, function, table) {NAME(name), .kind = kinds, .put = function, .of = table}
 /* One row per domain; the function gets the domain's number as `at`. */
 #define DOMAINS(kinds, function, table)                                                            \
     DOMAIN("cpu", IPW_DOMAIN_CPU, kinds, function, table),                                         \
@@ -61,7 +62,7 @@ enum {
         DOMAIN("gpu", IPW_DOMAIN_GPU, kinds, function, table),                                     \
         DOMAIN("machine", IPW_DOMAIN_MACHINE, kinds, function, table)
 #define DOMAIN(name, d, kinds, function, table)                                                    \
-    {.key = name, .kind = kinds, .put = function, .of = table, .at = d}
+    {NAME(name), .kind = kinds, .put = function, .of = table, .at = d}
 /* clang-format on */
 
 #endif

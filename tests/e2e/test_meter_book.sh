@@ -13,8 +13,22 @@ start_fake --bench 2 --delay-ms 120
     >ran 2>said &
 RUN=$!
 await_lines run/traces.jsonl
+sleep 0.15 # the query in flight has its first token
 kill -9 $RUN
 wait $RUN 2>/dev/null
+# Its last reading is in the first millisecond of that query, or the first one past the query before, so that events
+# come later than all readings.
+python3 - <<'PY' || fail "the readings of the killed session"
+import json
+events = [json.loads(l) for l in open("run/events.jsonl") if l.endswith("\n")]
+start = [e["t_ns"] for e in events if e["event"] == "query_start"][-1]
+booked = [e["rows"] for e in events if e.get("name") == "booked"][-1]
+header, *rows = open("run/power.jsonl").read().splitlines()
+rows = [r for i, r in enumerate(map(json.loads, rows)) if i < booked or r[0] <= start]
+ns = start + 700000 - rows[-1][0]
+if ns > 0: rows.append([rows[-1][0] + ns, 0] + [uj + ns * 80 // 1000 for uj in rows[-1][2:]])
+open("run/power.jsonl", "w").write("\n".join([header] + [json.dumps(r, separators=(",", ":")) for r in rows]) + "\n")
+PY
 expect_exit 0 agent resume run -q
 assert_file_lines run/traces.jsonl 6
 
@@ -67,7 +81,7 @@ load = lambda f: [json.loads(l) for l in open(f)]
 def close(a, b, share): assert abs(a - b) <= share * abs(b) + 1e-9, (a, b)
 now, was, true = json.load(open("run/manifest.json")), json.load(open("orig/manifest.json")), json.load(open("true.json"))
 for a, b, t in zip(now["segments"], was["segments"], true):
-    close(a["ledger"]["cpu"]["total_j"], b["ledger"]["cpu"]["total_j"], 1e-9)
+    assert a["ledger"]["cpu"] == b["ledger"]["cpu"], (a["ledger"], b["ledger"]) # its own sensors: to the microjoule
     # Within a row at either end, where the power may step by 180 W.
     assert abs(a["ledger"]["machine"]["total_j"] - t) <= 180 * 0.05 + 0.01 * t, (a["ledger"]["machine"], t)
     machine = [c for c in a["hardware"]["channels"] if c["domain"] == "machine"]
@@ -86,6 +100,9 @@ for q in load("run/traces.jsonl"):
     o = old[q["query_id"], q["epoch"]]
     for key in "answer", "is_resolved", "total_input_tokens", "total_wall_clock_s", "query_index", "segment", "outcome": assert q[key] == o[key], key
     assert o["energy"]["machine"].get("joules") is None
+    assert q["energy"]["cpu"] == o["energy"]["cpu"], (q["energy"], o["energy"])
+(cut,), (was_cut,) = load("run/attempts.jsonl"), load("orig/attempts.jsonl")
+assert cut["energy"]["cpu"] == was_cut["energy"]["cpu"] and cut["energy"]["cpu"]["joules"] > 0, (cut["energy"], was_cut["energy"])
 s = json.load(open("run/summary.json"))
 assert s["efficiency"]["basis"] == "machine" and s["efficiency"]["intelligence_per_joule"] > 0, s["efficiency"]
 assert s["ledger"]["machine"]["balanced"] is True

@@ -1,7 +1,8 @@
 """Lines of traces.jsonl for the tests, with what is absent by a rule of docs/trace-format.md put in its place.
 
 A key that is absent because its value is unknown reads as None.  A domain of which nothing is known has the query's
-reason, in a span nothing at all.  A device gets what it has of its domain.  Any other absent key is an error.
+reason, in a span nothing at all.  A device gets what it has of its domain.  A value gets the `provenance` of the
+window around it and a lower bound of 0.  Any other absent key is an error.
 
 The keys that may be unknown are those with a `?` in their type in docs/trace-format.md."""
 import json
@@ -32,22 +33,34 @@ class Line(dict):
 
 
 def _line(members):
+    if "hi" in members:
+        members.setdefault("lo", 0.0)
     for device in members.get("devices", {}).values():
         for key in OF_DOMAIN & members.keys() - device.keys():
             device[key] = members[key]
     return Line(members)
 
 
-def _parts(query):
-    yield query["energy_before"]
-    for turn in query["turns"]:
-        yield turn["energy"]
+def _within(energy, whole):
+    for domain, figure in energy.items():
+        if "joules" in figure and figure["joules"] is not None:
+            figure.setdefault("provenance", whole[domain].get("provenance"))
+            for device in figure.get("devices", {}).values():
+                device.setdefault("provenance", figure["provenance"])
+
+
+def _part(query, energy, spans):
+    _within(energy, query["energy"])
+    for span in spans:
+        _within(span["energy"], energy)
+    for domain in DOMAINS - energy.keys():
+        energy[domain] = Line(reason=query["energy"][domain].get("reason"))
 
 
 def loads(text):
     query = json.loads(text, object_hook=_line)
     if "energy_before" in query:
-        for energy in _parts(query):
-            for domain in DOMAINS - energy.keys():
-                energy[domain] = Line(reason=query["energy"][domain].get("reason"))
+        _part(query, query["energy_before"], query["spans_before"])
+        for turn in query["turns"]:
+            _part(query, turn["energy"], turn["spans"])
     return query

@@ -74,7 +74,8 @@ return {
     equal(json.encode { sealed }, "[" .. was .. "]")
     equal(json.encode(json.decode(tostring(sealed))), was)
     assert(rawequal(json.seal(sealed), sealed))
-    raises(function() sealed.role = "system" end, "index a json.raw value")
+    raises(function() sealed.role = "system" end, "makes a table of it")
+    raises(function() return sealed.role end, "makes a table of it")
     raises(rawset, "table expected", sealed, "role", "system")
     raises(json.seal, "function is not a JSON value", print)
     local keys = {}

@@ -17,6 +17,7 @@ local terminal = require "ipw.report.terminal"
 local tokens = require "ipw.report.tokens"
 local watts = require "ipw.report.watts"
 local test = require "ipw.test"
+local whole_line = require "ipw.whole_line"
 
 local s = "\u{202F}"
 
@@ -272,6 +273,26 @@ return {
     local chips = metered(1000, 600, 150)
     chips.domains = { "gpu", "cpu" }
     test.equal(energy.rest(chips), nil)
+  end },
+  { "what a line leaves out of its energy values follows from those around them", function()
+    local query = whole_line {
+      energy = { cpu = { joules = 9, hi = 12, provenance = "distributed", devices = { a = { joules = 5, hi = 6 } } },
+                 dram = { reason = "lost" } },
+      energy_before = { cpu = { joules = 1, provenance = "measured" } },
+      spans_before = { { energy = { cpu = { joules = 1 } } } },
+      turns = { { energy = { cpu = { joules = 8, lo = 7, hi = 9 }, dram = { estimate = { joules = 2 }, hi = 3 } },
+                  spans = { { energy = { cpu = { joules = 2, hi = 3 } } }, { energy = { gpu = { joules = 1 } } } } },
+                false },
+    }
+    local turn = query.turns[1]
+    test.equal(query.energy.cpu.lo, 0.0)
+    test.equal(query.energy.cpu.devices.a, { joules = 5, hi = 6, lo = 0.0, provenance = "distributed" })
+    test.equal(query.spans_before[1].energy.cpu.provenance, "measured")
+    test.equal(turn.energy.cpu, { joules = 8, lo = 7, hi = 9, provenance = "distributed" })
+    test.equal(turn.energy.dram, { estimate = { joules = 2 }, hi = 3, lo = 0.0 })
+    test.equal(turn.spans[1].energy.cpu, { joules = 2, lo = 0.0, hi = 3, provenance = "distributed" })
+    test.equal(turn.spans[2].energy.gpu, { joules = 1 })
+    test.equal(whole_line { energy = 7, turns = "x" }, { energy = 7, turns = "x" })
   end },
   { "texts of others are text: in the page, in its data, in the terminal, in markdown", function()
     test.equal(html.text [[</script><b a='1'>&"]], "&lt;/script&gt;&lt;b a=&#39;1&#39;&gt;&amp;&quot;")

@@ -347,7 +347,7 @@ static int write_session(FILE *to, const char *path, struct ipw_power_reader *p,
     return rc;
 }
 
-int ipw_book_rows_write(const char *folder, const struct ipw_shard_run *run,
+int ipw_book_rows_write(const char *folder, struct ipw_shard_run *run,
                         const struct ipw_metered_run *meter, struct ipw_err *err)
 {
     char *path = ipw_asprintf("%s/power.jsonl", folder);
@@ -357,6 +357,7 @@ int ipw_book_rows_write(const char *folder, const struct ipw_shard_run *run,
     int rc =
         to ? ipw_power_reader_open(&p, run->path, err) : ipw_fail_errno(err, errno, "%s", path);
 
+    run->n_added = c.n;
     for (size_t i = 0; i < run->n_sessions && !rc; i++)
         if (run->sessions[i].start_ns)
             rc = write_session(to, path, &p, (int)i, &run->sessions[i], &c, err);

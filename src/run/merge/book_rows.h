@@ -17,8 +17,9 @@
 
 #define IPW_BOOK_SOURCE "meter"
 
-/* Writes FOLDER/power.jsonl for the sessions of `run`, whose own readings are in its folder. */
-int ipw_book_rows_write(const char *folder, const struct ipw_shard_run *run,
+/* Writes FOLDER/power.jsonl for the sessions of `run`, whose own readings are in its folder, and
+ * sets its n_added. */
+int ipw_book_rows_write(const char *folder, struct ipw_shard_run *run,
                         const struct ipw_metered_run *meter, struct ipw_err *err);
 /* Appends the manifest's "hardware" with the meter's channels. */
 void ipw_book_hardware_put(struct ipw_buf *out, const struct ipw_json *hardware,

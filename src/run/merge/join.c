@@ -10,27 +10,12 @@
 #include "json/jsonl.h"
 #include "json/splice.h"
 #include "ledger/feed.h"
-#include "run/merge/join_clock.h"
+#include "run/merge/join_events.h"
 #include "run/merge/join_rows.h"
 #include "run/merge/join_scopes.h"
 #include "run/query_events.h"
 #include "trace/event.h"
 #include "trace/schema.h"
-
-struct member {
-    const struct ipw_shard_run *run;
-    int session;
-    int64_t ahead_ns; /* is added to its times */
-    struct ipw_jsonl_reader *events;
-    struct ipw_jsonl_line line; /* the next event */
-    struct ipw_json *doc;       /* NULL: there is none */
-    struct ipw_event event;
-    bool ended;       /* it has a run_end */
-    int64_t now_ns;   /* the time of its last event */
-    int64_t *numbers; /* by its own number: the query's number in the merged run; -1: none */
-    size_t n, cap;
-    struct ipw_jsonl_reader *lines[IPW_SHARD_FILES]; /* opened with the first line that is asked */
-};
 
 struct query { /* by its number in the merged run, from its start until it is booked */
     struct ipw_turn_builder *builder;
@@ -41,7 +26,7 @@ struct query { /* by its number in the merged run, from its start until it is bo
 
 struct job {
     struct ipw_join *j;
-    struct member *members;
+    struct ipw_join_events *members;
     struct ipw_join_rows *rows;
     struct ipw_ledger *ledger;
     struct ipw_feed *feed;
@@ -54,69 +39,10 @@ struct job {
     struct ipw_err failed; /* of a callback; code 0: none */
 };
 
-/* ---- the events of a session ---- */
-
-static bool begins(const struct ipw_jsonl_line *line)
-{
-    static const char mark[] = "\"event\":\"run_start\"";
-
-    return memmem(line->text, line->n, mark, sizeof mark - 1) != NULL;
-}
-
-/* The next event of the session, or none.  The reader stops before the run_start that follows. */
-static int next_event(struct member *m, bool inside, struct ipw_err *err)
-{
-    struct ipw_jsonl_line *line = &m->line;
-    int rc = 0;
-
-    ipw_json_free(m->doc);
-    m->doc = NULL;
-    while (!m->doc && (rc = ipw_jsonl_next(m->events, line, err)) > 0) {
-        if (line->torn)
-            return ipw_fail(err, IPW_EPARSE, "%s/events.jsonl: its last line is torn",
-                            m->run->path);
-        if (!inside && !begins(line)) continue;
-        rc = ipw_event_parse(&m->doc, line->text, line->n, err);
-        if (!rc) rc = ipw_event_read(&m->event, m->doc, err);
-        if (rc)
-            return ipw_err_prefix(err, "%s/events.jsonl:%lld", m->run->path,
-                                  (long long)line->number);
-        ipw_join_move_event(&m->event, m->ahead_ns);
-        if (m->event.kind == IPW_EV_RUN_START && (inside || m->event.segment != m->session)) {
-            ipw_json_free(m->doc);
-            m->doc = NULL;
-            if (inside) return 0;
-        }
-    }
-    return rc < 0 ? rc : 0;
-}
-
-static int open_member(struct member *m, const struct ipw_join_member *from, struct ipw_err *err)
-{
-    char *path = ipw_asprintf("%s/events.jsonl", from->run->path);
-    int rc;
-
-    *m = (struct member){.run = from->run, .session = from->session, .ahead_ns = from->ahead_ns};
-    rc = ipw_jsonl_open(&m->events, path, IPW_LINE_MAX, err);
-    if (!rc) rc = next_event(m, false, err);
-    if (!rc && !m->doc)
-        rc = ipw_fail(err, IPW_EPARSE, "%s: no run_start of session %d", path, m->session);
-    free(path);
-    return rc;
-}
-
-static void close_member(struct member *m)
-{
-    ipw_jsonl_close(m->events);
-    for (int i = 0; i < IPW_SHARD_FILES; i++) ipw_jsonl_close(m->lines[i]);
-    ipw_json_free(m->doc);
-    free(m->numbers);
-}
-
 /* ---- the numbers of queries ---- */
 
 /* Another session of this shard is joined too, and may have the same query. */
-static bool is_repeated(const struct job *job, const struct member *m)
+static bool is_repeated(const struct job *job, const struct ipw_join_events *m)
 {
     for (size_t i = 0; i < job->j->n; i++)
         if (job->members[i].run == m->run && job->members[i].session != m->session) return true;
@@ -125,7 +51,8 @@ static bool is_repeated(const struct job *job, const struct member *m)
 
 /* The number in the uncut run, after the warm-up of all shards.  An earlier attempt that is in one
  * joined session with a later one gets a number after those of all queries. */
-static int64_t number_of(struct job *job, const struct member *m, const struct ipw_shard_line *line)
+static int64_t number_of(struct job *job, const struct ipw_join_events *m,
+                         const struct ipw_shard_line *line)
 {
     const struct ipw_shard_runs *r = job->j->runs;
     const struct ipw_json *data = ipw_json_get(m->doc, "data");
@@ -143,7 +70,7 @@ static int64_t number_of(struct job *job, const struct member *m, const struct i
 
 static int begin_query(struct job *job, size_t at, struct ipw_err *err)
 {
-    struct member *m = &job->members[at];
+    struct ipw_join_events *m = &job->members[at];
     size_t own = (size_t)m->event.query;
     const struct ipw_shard_line *line = ipw_shard_line_of(m->run, m->session, m->event.query);
     int64_t number;
@@ -174,23 +101,6 @@ static int begin_query(struct job *job, size_t at, struct ipw_err *err)
 
 /* ---- booking ---- */
 
-static int read_line(struct ipw_query_loaded *out, struct member *m,
-                     const struct ipw_shard_line *line, struct ipw_err *err)
-{
-    struct ipw_jsonl_reader **reader = &m->lines[line->file];
-    struct ipw_jsonl_line text;
-    char *path = ipw_asprintf("%s/%s", m->run->path, ipw_shard_file_names[line->file]);
-    int rc = *reader ? 0 : ipw_jsonl_open(reader, path, IPW_LINE_MAX, err);
-
-    if (!rc) rc = ipw_jsonl_seek(*reader, line->offset, err);
-    if (!rc) rc = ipw_jsonl_next(*reader, &text, err);
-    if (rc >= 0)
-        rc = rc ? ipw_schema_read_head(out, text.text, text.n, err)
-                : ipw_fail(err, IPW_EPARSE, "%s: a line was lost", path);
-    free(path);
-    return rc;
-}
-
 /* The judge read answers behind the end of its own session, maybe while another of the joined ones
  * went on: then its joules are in the books of that one's queries. */
 static void forget_judge_joules(struct ipw_judgement *judge)
@@ -201,7 +111,7 @@ static void forget_judge_joules(struct ipw_judgement *judge)
 static int book(struct job *job, int32_t number, struct ipw_err *err)
 {
     struct query *q = &job->queries[number];
-    struct member *m = &job->members[q->member];
+    struct ipw_join_events *m = &job->members[q->member];
     const struct ipw_event booked = {.kind = IPW_EV_NOTE,
                                      .t_ns = job->now_ns,
                                      .query = number,
@@ -215,7 +125,7 @@ static int book(struct job *job, int32_t number, struct ipw_err *err)
     ipw_turn_builder_finish(q->builder, &trace);
     q->builder = NULL;
     ipw_feed_finish(job->feed, &trace);
-    rc = read_line(&was, m, q->line, err);
+    rc = ipw_join_events_read_line(&was, m, q->line, err);
     if (!rc) {
         was.details.segment = job->j->number;
         if (job->j->n > 1 && was.judge) forget_judge_joules(was.judge);
@@ -253,12 +163,13 @@ static int book_covered(struct job *job, bool all, struct ipw_err *err)
 /* ---- writing ---- */
 
 /* The member's event with these changes, its times and the number of rows before it. */
-static void write_event(struct job *job, const struct member *m, struct ipw_splice *changes)
+static void write_event(struct job *job, const struct ipw_join_events *m,
+                        struct ipw_splice *changes)
 {
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     bool whole;
 
-    ipw_join_put_times(changes, m->doc, m->ahead_ns);
+    ipw_join_put_times(changes, m->doc, &m->clock);
     if (job->n_rows)
         ipw_splice_int(changes, "rows", job->n_rows);
     else
@@ -285,7 +196,7 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
 {
     /* A place in the selection is a shard's word; the uncut run has none. */
     static const char *const place[] = {"place", NULL};
-    struct member *m = &job->members[at];
+    struct ipw_join_events *m = &job->members[at];
     struct ipw_event *e = &m->event;
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
     struct ipw_splice changes = {.n = 0};
@@ -317,7 +228,7 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
 
 static int take_run_event(struct job *job, size_t at)
 {
-    struct member *m = &job->members[at];
+    struct ipw_join_events *m = &job->members[at];
     const struct ipw_event *e = &m->event;
     struct ipw_splice changes = {.n = 0};
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
@@ -333,7 +244,7 @@ static int take_run_event(struct job *job, size_t at)
         if (channel >= n || !ipw_join_rows_leads(job->rows, at, channel)) return 0;
         ipw_feed_device_lost(job->feed, channels[channel].name);
     }
-    ipw_join_scopes_note(&data, job->rows, at, ipw_json_get(m->doc, "data"), m->ahead_ns);
+    ipw_join_scopes_note(&data, job->rows, at, ipw_json_get(m->doc, "data"), m->clock.ahead_ns);
     if (data.len) ipw_splice_text(&changes, "data", ipw_buf_str(&data));
     write_event(job, m, &changes);
     ipw_buf_release(&data);
@@ -341,11 +252,13 @@ static int take_run_event(struct job *job, size_t at)
     return 0;
 }
 
-/* The session was killed: its queries in flight end with its last event. */
 static int cut_member(struct job *job, size_t at, struct ipw_err *err)
 {
-    const struct member *m = &job->members[at];
+    struct ipw_join_events *m = &job->members[at];
 
+    m->now_ns = ipw_join_events_cut_ns(m);
+    if (m->now_ns > job->now_ns) job->now_ns = m->now_ns;
+    m->cut = true;
     for (size_t i = 0; i < m->n; i++) {
         struct ipw_event end = {.kind = IPW_EV_QUERY_END,
                                 .t_ns = m->now_ns,
@@ -364,27 +277,21 @@ static int cut_member(struct job *job, size_t at, struct ipw_err *err)
     return book_covered(job, false, err);
 }
 
-static bool is_run_note(const struct member *m)
-{
-    return m->event.query < 0 && m->event.kind == IPW_EV_NOTE;
-}
-
 static int take_event(struct job *job, size_t at, struct ipw_err *err)
 {
-    struct member *m = &job->members[at];
+    struct ipw_join_events *m = &job->members[at];
     int rc;
 
     job->j->at = at;
-    if (!is_run_note(m) && m->event.t_ns > m->now_ns) m->now_ns = m->event.t_ns;
+    if (!m->doc) return cut_member(job, at, err);
+    if (!ipw_join_events_at_note(m) && m->event.t_ns > m->now_ns) m->now_ns = m->event.t_ns;
     if (m->now_ns > job->now_ns) job->now_ns = m->now_ns;
     rc = m->event.query >= 0 ? take_query_event(job, at, err) : take_run_event(job, at);
     job->j->at = at;
-    if (!rc) rc = next_event(m, true, err);
-    if (!rc && !m->doc && !m->ended) rc = cut_member(job, at, err);
-    return rc;
+    return rc ? rc : ipw_join_events_next(m, true, err);
 }
 
-/* ---- both, by time ---- */
+/* ---- both, as they came ---- */
 
 static void take_row(void *ud, const struct ipw_join_row *row)
 {
@@ -398,17 +305,16 @@ static void take_row(void *ud, const struct ipw_join_row *row)
     if (!job->failed.code) book_covered(job, false, &job->failed);
 }
 
-/* When its next event is due: a note of the run is due at once. */
-static int64_t due_ns(const struct member *m)
+/* Does the reading come before the event?  A session's own come as it got them, so that its books
+ * stay as they were; a session that was killed got them all.  Others come by their times.  A note
+ * of the run can be that of a lost device, whose readings came before it. */
+static bool is_row_due(const struct job *job, const struct ipw_join_events *m, int64_t row_ns)
 {
-    return is_run_note(m) || m->event.t_ns < m->now_ns ? m->now_ns : m->event.t_ns;
-}
+    bool at_once = !m->doc || ipw_join_events_at_note(m);
 
-/* Does the reading come before the event?  A note of the run can be that of a lost device, whose
- * readings came before it. */
-static bool is_row_due(const struct member *m, int64_t row_ns)
-{
-    return row_ns <= due_ns(m) - (is_run_note(m) ? 0 : IPW_JOIN_ROWS_WAIT_NS);
+    if (job->j->n == 1 && ipw_join_rows_next_is_own(job->rows, 0))
+        return !m->doc || ipw_join_rows_own_taken(job->rows, 0) < m->event.rows;
+    return row_ns <= ipw_join_events_due_ns(m) - (at_once ? 0 : IPW_JOIN_ROWS_WAIT_NS);
 }
 
 static size_t first_due(const struct job *job)
@@ -416,8 +322,10 @@ static size_t first_due(const struct job *job)
     size_t at = SIZE_MAX;
 
     for (size_t i = 0; i < job->j->n; i++) {
-        if (!job->members[i].doc) continue;
-        if (at == SIZE_MAX || due_ns(&job->members[i]) < due_ns(&job->members[at])) at = i;
+        if (!job->members[i].doc && !ipw_join_events_is_cut(&job->members[i])) continue;
+        if (at == SIZE_MAX ||
+            ipw_join_events_due_ns(&job->members[i]) < ipw_join_events_due_ns(&job->members[at]))
+            at = i;
     }
     return at;
 }
@@ -431,7 +339,7 @@ static int take_all(struct job *job, struct ipw_err *err)
         size_t at = first_due(job);
 
         if (at == SIZE_MAX && row_ns == INT64_MAX) break;
-        if (at == SIZE_MAX || is_row_due(&job->members[at], row_ns))
+        if (at == SIZE_MAX || is_row_due(job, &job->members[at], row_ns))
             rc = ipw_join_rows_take(job->rows, take_row, job, &job->j->at, err);
         else
             rc = take_event(job, at, err);
@@ -503,6 +411,7 @@ static int open_rows(struct job *job, struct ipw_err *err)
                                          .session = j->members[i].session,
                                          .end_ns = s->end_ns + j->members[i].ahead_ns,
                                          .ahead_ns = j->members[i].ahead_ns,
+                                         .n_added = j->members[i].run->n_added,
                                          .host = s->boot_id,
                                          .host_name = s->host ? s->host : s->boot_id};
     }
@@ -537,7 +446,8 @@ static int open_all(struct job *job, struct ipw_err *err)
 
     for (size_t i = 0; i < j->n && !rc; i++) {
         j->at = i;
-        rc = open_member(&job->members[i], &j->members[i], err);
+        rc = ipw_join_events_open(&job->members[i], j->members[i].run, j->members[i].session,
+                                  j->members[i].ahead_ns, err);
     }
     if (!rc && !j->runs && ipw_json_get(ipw_json_get(job->members[0].doc, "data"), "scopes"))
         rc = ipw_fail(err, IPW_EUNSUPPORTED,
@@ -587,7 +497,7 @@ int ipw_join_run(struct ipw_join *j, struct ipw_err *err)
     if (!rc) rc = take_all(&job, err);
     if (!rc) write_run_end(&job);
     if (!rc) rc = ipw_rundir_flush(j->dir, err);
-    for (size_t i = 0; i < j->n; i++) close_member(&job.members[i]);
+    for (size_t i = 0; i < j->n; i++) ipw_join_events_close(&job.members[i]);
     for (size_t i = 0; i < job.n; i++) ipw_turn_builder_free(job.queries[i].builder);
     ipw_join_rows_close(job.rows);
     ipw_feed_free(job.feed);

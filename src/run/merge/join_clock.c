@@ -1,11 +1,13 @@
 #include "run/merge/join_clock.h"
 
-static void move(int64_t *t_ns, int64_t ahead_ns)
+static void move(int64_t *t_ns, const struct ipw_join_clock *c)
 {
-    if (*t_ns) *t_ns += ahead_ns; /* 0: unknown */
+    if (!*t_ns) return; /* unknown */
+    *t_ns += c->ahead_ns;
+    if (*t_ns > c->end_ns) *t_ns = c->end_ns;
 }
 
-void ipw_join_move_event(struct ipw_event *e, int64_t ahead_ns)
+void ipw_join_move_event(struct ipw_event *e, const struct ipw_join_clock *c)
 {
     struct ipw_lm_times *t = &e->lm.times;
     int64_t *const all[] = {&e->t_ns,
@@ -21,21 +23,22 @@ void ipw_join_move_event(struct ipw_event *e, int64_t ahead_ns)
                             &t->first_call_ns,
                             &e->q.scheduled_ns};
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) move(all[i], ahead_ns);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) move(all[i], c);
 }
 
 static void put(struct ipw_splice *changes, const struct ipw_json *doc, const char *const *keys,
-                int64_t ahead_ns)
+                const struct ipw_join_clock *c)
 {
-    for (; *keys && ahead_ns; keys++) {
-        int64_t t_ns = ipw_json_int(ipw_json_get(doc, *keys), 0);
+    for (; *keys && (c->ahead_ns || c->end_ns < INT64_MAX); keys++) {
+        int64_t was_ns = ipw_json_int(ipw_json_get(doc, *keys), 0), t_ns = was_ns;
 
-        move(&t_ns, ahead_ns);
-        if (t_ns) ipw_splice_int(changes, *keys, t_ns);
+        move(&t_ns, c);
+        if (t_ns != was_ns) ipw_splice_int(changes, *keys, t_ns);
     }
 }
 
-void ipw_join_put_times(struct ipw_splice *changes, const struct ipw_json *doc, int64_t ahead_ns)
+void ipw_join_put_times(struct ipw_splice *changes, const struct ipw_json *doc,
+                        const struct ipw_join_clock *c)
 {
     static const char *const keys[] = {"first_byte_ns",
                                        "first_call_ns",
@@ -51,7 +54,7 @@ void ipw_join_put_times(struct ipw_splice *changes, const struct ipw_json *doc, 
                                        "t_ns",
                                        NULL};
 
-    put(changes, doc, keys, ahead_ns);
+    put(changes, doc, keys, c);
 }
 
 void ipw_join_put_note_times(struct ipw_splice *changes, const struct ipw_json *data,
@@ -59,5 +62,5 @@ void ipw_join_put_note_times(struct ipw_splice *changes, const struct ipw_json *
 {
     static const char *const keys[] = {"from_ns", "read_ns", "to_ns", NULL};
 
-    put(changes, data, keys, ahead_ns);
+    put(changes, data, keys, &(struct ipw_join_clock){ahead_ns, INT64_MAX});
 }

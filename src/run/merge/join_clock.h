@@ -2,7 +2,8 @@
  *
  * A session of another machine has another monotonic clock.  Its instants are moved by one number,
  * in the event as it was read and in the line that is written.  An instant of 0 is unknown and
- * stays.  Durations stay.  And how long readings wait for events.  Owns nothing. */
+ * stays.  Durations stay.  A session that was killed ends with its readings: a later instant
+ * becomes that end.  And how long readings wait for events.  Owns nothing. */
 #ifndef IPW_RUN_MERGE_JOIN_CLOCK_H
 #define IPW_RUN_MERGE_JOIN_CLOCK_H
 
@@ -12,13 +13,20 @@
 #include "trace/event.h"
 
 /* Events tell of instants before their own: of a first token, for example, when it has been read.
- * A run gets its readings some milliseconds late.  So they wait here as long: else steps would be
- * closed before all of their phases are known, or when too much is. */
+ * A run gets its readings some milliseconds late.  The readings of several sessions, and those of a
+ * meter, wait here as long: else steps would be closed before all of their phases are known, or
+ * when too much is.  One session's own readings have the place that its record gives them. */
 #define IPW_JOIN_ROWS_WAIT_NS (5 * IPW_NS_PER_MS)
 
-void ipw_join_move_event(struct ipw_event *e, int64_t ahead_ns);
+struct ipw_join_clock {
+    int64_t ahead_ns; /* is added to instants; */
+    int64_t end_ns;   /* none of which is later than this */
+};
+
+void ipw_join_move_event(struct ipw_event *e, const struct ipw_join_clock *c);
 /* Adds the moved instants of an event's line, or of a note's data. */
-void ipw_join_put_times(struct ipw_splice *changes, const struct ipw_json *doc, int64_t ahead_ns);
+void ipw_join_put_times(struct ipw_splice *changes, const struct ipw_json *doc,
+                        const struct ipw_join_clock *c);
 void ipw_join_put_note_times(struct ipw_splice *changes, const struct ipw_json *data,
                              int64_t ahead_ns);
 

@@ -276,6 +276,18 @@ int64_t ipw_join_rows_next_ns(const struct ipw_join_rows *r)
     return least;
 }
 
+bool ipw_join_rows_next_is_own(const struct ipw_join_rows *r, size_t session)
+{
+    const struct join_from *f = &r->from[session];
+
+    return f->ready && f->power.source + f->is->n_added < f->power.n_sources;
+}
+
+int64_t ipw_join_rows_own_taken(const struct ipw_join_rows *r, size_t session)
+{
+    return r->from[session].n_own;
+}
+
 /* The reading of one sensor. */
 static void take_part(struct ipw_join_rows *r, size_t at, struct join_sensor *s, row_fn fn,
                       void *ud)
@@ -313,6 +325,7 @@ int ipw_join_rows_take(struct ipw_join_rows *r, row_fn fn, void *ud, size_t *at,
     for (size_t k = 0; k < f->n_parts; k++)
         if (f->parts[k].source == f->power.source)
             take_part(r, i, &r->sensors[f->parts[k].sensor], fn, ud);
+    f->n_own += ipw_join_rows_next_is_own(r, i);
     f->ready = false;
     *at = i;
     return advance(f, err);

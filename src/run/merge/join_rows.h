@@ -37,6 +37,7 @@ struct ipw_join_from { /* a session */
     int64_t ahead_ns;      /* is added to its stamps, for the same */
     const char *host;      /* its clock and local devices: a boot id, or NULL */
     const char *host_name; /* for a person */
+    size_t n_added;        /* this many of its last sources are not its own: a meter's */
 };
 
 /* A session without readings has no sensors.  `divided`: their devices may differ.  *at: the
@@ -50,6 +51,10 @@ int64_t ipw_join_rows_next_ns(const struct ipw_join_rows *r);
 int ipw_join_rows_take(struct ipw_join_rows *r,
                        void (*fn)(void *ud, const struct ipw_join_row *row), void *ud, size_t *at,
                        struct ipw_err *err);
+/* Did the session read its next reading itself?  And how many of those were taken: the `rows` of an
+ * event tells its place among them. */
+bool ipw_join_rows_next_is_own(const struct ipw_join_rows *r, size_t session);
+int64_t ipw_join_rows_own_taken(const struct ipw_join_rows *r, size_t session);
 /* After the last reading: those that still wait. */
 void ipw_join_rows_flush(struct ipw_join_rows *r,
                          void (*fn)(void *ud, const struct ipw_join_row *row), void *ud);

@@ -37,6 +37,7 @@ struct join_from {
     struct ipw_power_reader power;
     const struct ipw_join_from *is;
     bool ready, over; /* a reading is in power; there is no further one */
+    int64_t n_own;    /* readings taken that are the session's own */
     struct join_part *parts;
     size_t n_parts, cap_parts;
     size_t *joined; /* for each own channel: the joined one, or SIZE_MAX */

@@ -43,6 +43,7 @@ struct ipw_shard_session {
 struct ipw_shard_run {
     char *path, *name;    /* the folder; "2-of-4" */
     const char *readings; /* the folder of power.jsonl, if it is another one; borrowed */
+    size_t n_added;       /* so many sources at its end were added to those of the sessions */
     struct ipw_json *manifest;
     const struct ipw_json *config;
     int64_t index;                /* of the shard, from 0 */

@@ -220,7 +220,7 @@ static void decode(struct decoder *d)
     case 'r':
         s = take_text(d, &n);
         if (!ipw_json_valid(s, n)) luaL_error(L, "invalid JSON in a worker message");
-        ipw_value_push_raw(L, s, n);
+        ipw_value_push_raw(L, s, n, false);
         break;
     case '{':
     case '[':

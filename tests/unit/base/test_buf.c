@@ -128,6 +128,28 @@ static void test_cuts(void **state)
     free(taken);
 }
 
+/* What is expected is room at once; more still fits, and the ceiling stays. */
+static void test_expected(void **state)
+{
+    struct ipw_buf b = IPW_BUF(100), small = IPW_BUF(10);
+    const char *data;
+
+    (void)state;
+    ipw_buf_expect(&b, 50);
+    data = b.data;
+    assert_string_equal(data, "");
+    assert_int_equal(ipw_buf_add(&b, "01234567890123456789012345678901234567890123456789", 50), 0);
+    assert_ptr_equal(b.data, data);
+    ipw_buf_expect(&b, 70); /* it is not new: nothing changes */
+    assert_int_equal(b.len, 50);
+    assert_int_equal(ipw_buf_add(&b, "01234567890123456789012345678901234567890123456789", 50), 0);
+    assert_int_equal(ipw_buf_addc(&b, 'y'), IPW_ELIMIT);
+    ipw_buf_expect(&small, 11);
+    assert_null(small.data);
+    assert_false(small.failed);
+    ipw_buf_release(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +159,7 @@ int main(void)
         cmocka_unit_test(test_huge_sizes),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,12 +220,12 @@ static void what_does_not_hold_together_is_named(void **state)
          "energy.cpu.joules: 6.75 is outside its bounds [7, 8]"},
         {"\"energy\"", "\"measured\"", "\"measured\",\"split_fraction\":1.5",
          "energy.cpu: has a share of more than 1"},
-        {"\"energy_before\"", ",\"provenance\":\"measured\"", "",
-         "energy_before.cpu: has joules but no provenance"},
-        {"\"turns\"", ",\"provenance\":\"measured\"", "",
-         "turns[0].energy.cpu: has joules but no provenance"},
-        {"\"spans\"", "\"cpu\":{}", "\"cpu\":{\"joules\":1.0}",
-         "turns[0].spans[0].energy.cpu: has joules but no provenance"},
+        {"\"energy_before\"", "{\"joules\":0.0}", "{\"joules\":0.0},\"dram\":{\"joules\":1.0}",
+         "energy_before.dram: has joules but no provenance"},
+        {"\"turns\"", "{\"joules\":2.5}", "{\"joules\":2.5},\"dram\":{\"joules\":1.0}",
+         "turns[0].energy.dram: has joules but no provenance"},
+        {"\"spans\"", "\"dram\":{}", "\"dram\":{\"joules\":1.0}",
+         "turns[0].spans[0].energy.dram: has joules but no provenance"},
         {"\"spans\"", "\"end_s\":2.0", "\"end_s\":1.0", "turns[0].spans[1]: ends before it starts"},
         {"\"turns\"", "\"start_s\":0.5,\"tokens", "\"start_s\":0.75,\"tokens",
          "turns[0].start_s: 0.75, but the time before it ends at 0.5"},
@@ -276,9 +276,11 @@ static void what_may_differ(void **state)
     } cases[] = {
         {"\"energy\"", "\"joules\":6.75", "\"hi\":6.75,\"joules\":6.75,\"lo\":6.75"},
         {"\"energy\"", "\"measured\"", "\"measured\",\"split_fraction\":1.0"},
+        /* as the whole says, or by itself */
+        {"\"energy_before\"", "{\"joules\":0.0}", "{\"joules\":0.0,\"provenance\":\"measured\"}"},
+        {"\"spans\"", "\"cpu\":{}", "\"cpu\":{\"joules\":1.0}"},
         /* a part that is not known leaves the sum to itself */
-        {"\"energy_before\"", "{\"joules\":0.0,\"provenance\":\"measured\"}",
-         "{\"joules\":null,\"reason\":\"no_sensor\"}"},
+        {"\"energy_before\"", "{\"joules\":0.0}", "{\"joules\":null,\"reason\":\"no_sensor\"}"},
         {"\"accounts\"", "\"exclusive_j\"",
          "\"devices\":{\"a\":{\"attributed_j\":6.0,\"exclusive_j\":0.0,\"idle_tax_j\":null,"
          "\"marginal_j\":null,\"waste_j\":0.0},\"b\":{\"attributed_j\":0.75,\"exclusive_j\":0.0,"

@@ -1,0 +1,35 @@
+--- ipw.whole_line: puts what a line of traces.jsonl leaves out of its energy values in its place
+--- (docs/trace-format.md, "Energy values"): a lower bound of 0, and the provenance of the window around it.
+
+local function object(x) return type(x) == "table" and x or {} end
+
+--- The values of one part; `around`: the energy of the turn, or of the query, that it is in.
+local function within(energy, around)
+  for domain, figure in pairs(object(energy)) do
+    if type(figure) == "table" then
+      if figure.hi and not figure.lo then figure.lo = 0.0 end
+      if figure.joules and not figure.provenance then figure.provenance = object(around[domain]).provenance end
+      within(figure.devices, setmetatable({}, { __index = function() return figure end }))
+    end
+  end
+end
+
+local function part(energy, spans, around)
+  energy = object(energy)
+  within(energy, around)
+  for _, span in ipairs(object(spans)) do within(object(span).energy, energy) end
+end
+
+--- Changes the query, and gives it back.
+---@param query table a line of traces.jsonl
+---@return table
+return function(query)
+  local around = object(query.energy)
+  within(around, {})
+  part(query.energy_before, query.spans_before, around)
+  for _, turn in ipairs(object(query.turns)) do
+    turn = object(turn)
+    part(turn.energy, turn.spans, around)
+  end
+  return query
+end
