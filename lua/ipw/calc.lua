@@ -17,8 +17,9 @@ function calc.eval(text) return compute.call("calc_grammar", "eval", text) end
 ---@param value number
 ---@return string
 function calc.format(value)
-  local integer = value >= -2.0 ^ 53 and value <= 2.0 ^ 53 and math.tointeger(value) or value
-  return (math.type(integer) == "integer" and "%d" or "%.15g"):format(integer)
+  local whole = value >= -2.0 ^ 53 and value <= 2.0 ^ 53 and value == value // 1
+    or tostring(value):find("^%-?%d+$") -- an integer: a double has a point, an exponent or a name
+  return (whole and "%d" or "%.15g"):format(value)
 end
 
 return calc

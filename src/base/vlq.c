@@ -7,12 +7,15 @@ static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 void ipw_vlq_put(struct ipw_buf *out, int64_t x)
 {
     uint64_t z = x == IPW_VLQ_NONE ? 1 : x < 0 ? (uint64_t)-x << 1 | 1 : (uint64_t)x << 1;
-    char text[16];
-    size_t n = 0;
+    size_t n = 1;
+    char *to;
 
-    for (; z > 31; z >>= 5) text[n++] = digits[32 | (z & 31)];
-    text[n++] = digits[z];
-    ipw_buf_add(out, text, n);
+    for (uint64_t rest = z >> 5; rest; rest >>= 5) n++;
+    to = ipw_buf_room(out, n);
+    if (!to) return;
+    for (; z > 31; z >>= 5) *to++ = digits[32 | (z & 31)];
+    *to = digits[z];
+    ipw_buf_added(out, n);
 }
 
 bool ipw_vlq_take(const char **at, int64_t *x)

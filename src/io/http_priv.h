@@ -18,7 +18,7 @@
 enum {
     HTTP_RECEIVE_BYTES = 8 * 1024,     /* libcurl's buffer for one request in flight */
     HTTP_RECEIVE_FEW_BYTES = 2 * 1024, /* the same if more than HTTP_MANY are in flight */
-    HTTP_MANY = 512,
+    HTTP_MANY = 64,
     HTTP_LANE_MOST = 512, /* requests in flight of one multi handle */
     HTTP_HEADERS_MAX = 64 * 1024,
     HTTP_FIELD_MAX = 8 * 1024, /* limit of one kept header */

@@ -178,6 +178,9 @@ struct ipw_ledger_question {
     enum ipw_ledger_what what;
 };
 struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledger_question q);
+/* The joules of that figure for IPW_LEDGER_QUERY; NAN: unknown.  Without bounds and provenance they
+ * cost a part of it. */
+double ipw_ledger_joules(const struct ipw_ledger *l, struct ipw_ledger_question q);
 /* The query's energy in consecutive windows [t[i], t[i+1]], i < n, instead of the question's own
  * window. Known windows sum exactly (as doubles of whole microjoules) to the figure of [t[0],
  * t[n]].  If the whole is known, windows that cannot be resolved share the rest by wall clock and

@@ -155,6 +155,13 @@ static void widen_by_clock(const struct ipw_ledger *l, const struct ledger_line 
     f->hi_j += j;
 }
 
+static double due_between(const struct ipw_ledger *l, const struct ledger_query *q,
+                          const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
+{
+    return (double)(ipw_ledger_due_at(l, q, line, t1_ns) - ipw_ledger_due_at(l, q, line, t0_ns)) /
+           1e6;
+}
+
 static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct ledger_query *q,
                                         const struct ledger_line *line, int64_t t0_ns,
                                         int64_t t1_ns)
@@ -174,9 +181,7 @@ static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct
         return unknown("not_covered");
     }
     if (q) {
-        f.j = (double)(ipw_ledger_due_at(l, q, line, left_ns) -
-                       ipw_ledger_due_at(l, q, line, t0_ns)) /
-              1e6;
+        f.j = due_between(l, q, line, t0_ns, left_ns);
     } else {
         f.j = (double)((int64_t)(ipw_ledger_mark_at(l, line, t1_ns).share >> 32) -
                        (int64_t)(ipw_ledger_mark_at(l, line, t0_ns).share >> 32)) /
@@ -199,8 +204,8 @@ void ipw_ledger_remember(const struct ipw_ledger *l, bool on)
     if (l->scopes) ipw_ledger_scopes_remember(l->scopes, on);
     l->memo->on = on;
     l->memo->round++;
-    memset(l->memo->bounds, 0, sizeof l->memo->bounds);
-    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].series->known = on ? l->memo->bounds : NULL;
+    memset(l->memo->known, 0, sizeof l->memo->known);
+    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].series->known = on ? l->memo->known : NULL;
 }
 
 static struct ledger_answer *answer_cell(const struct ipw_ledger *l, const struct ledger_line *line,
@@ -212,19 +217,31 @@ static struct ledger_answer *answer_cell(const struct ipw_ledger *l, const struc
     return &l->memo->answers[(hash >> 32) % LEDGER_ANSWERS];
 }
 
+static const struct ledger_answer *find_answer(const struct ipw_ledger *l,
+                                               const struct ledger_query *q,
+                                               const struct ledger_line *line, int64_t t0_ns,
+                                               int64_t t1_ns)
+{
+    const struct ledger_answer *known = answer_cell(l, line, t0_ns, t1_ns);
+
+    return l->memo->on && known->round == l->memo->round && known->q == q && known->line == line &&
+                   known->t0_ns == t0_ns && known->t1_ns == t1_ns
+               ? known
+               : NULL;
+}
+
 /* The energy of one device.  `q` may be NULL: the window names no query. */
 static struct ipw_figure line_window(const struct ipw_ledger *l, const struct ledger_query *q,
                                      const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
-    struct ledger_answer *known = answer_cell(l, line, t0_ns, t1_ns);
+    const struct ledger_answer *known = find_answer(l, q, line, t0_ns, t1_ns);
     struct ipw_figure f;
 
-    if (!l->memo->on) return compute_window(l, q, line, t0_ns, t1_ns);
-    if (known->round == l->memo->round && known->q == q && known->line == line &&
-        known->t0_ns == t0_ns && known->t1_ns == t1_ns)
-        return known->figure;
+    if (known) return known->figure;
     f = compute_window(l, q, line, t0_ns, t1_ns);
-    *known = (struct ledger_answer){l->memo->round, q, line, t0_ns, t1_ns, f};
+    if (l->memo->on)
+        *answer_cell(l, line, t0_ns, t1_ns) =
+            (struct ledger_answer){l->memo->round, q, line, t0_ns, t1_ns, f};
     return f;
 }
 
@@ -258,6 +275,32 @@ static struct ipw_figure query_figure(const struct ipw_ledger *l,
         ipw_ledger_add_figure(&sum, &f, i == 0);
     }
     return by_model(l, q, q->t0_ns, q->t1_ns, sum);
+}
+
+double ipw_ledger_joules(const struct ipw_ledger *l, struct ipw_ledger_question q)
+{
+    const struct ledger_query *query = ipw_ledger_query(l, q.query);
+    struct ipw_figure f;
+    double sum = 0;
+    size_t n;
+    const struct ledger_line *lines = ipw_ledger_lines(l, &q, &n);
+
+    for (size_t i = 0; i < n && query && !l->scopes; i++) {
+        const struct ledger_line *line = &lines[i];
+        const struct ledger_answer *known = find_answer(l, query, line, q.t0_ns, q.t1_ns);
+
+        if (known ? !known->figure.known
+                  : (q.t1_ns == query->told_ns && q.t1_ns != query->t1_ns) ||
+                        !ipw_series_spans(line->series, q.t0_ns, q.t1_ns) ||
+                        !ipw_ledger_answerable(l, q.t0_ns) || !ipw_ledger_answerable(l, q.t1_ns))
+            break;
+        sum = ipw_figure_add_j(sum, known ? known->figure.j
+                                          : due_between(l, query, line, q.t0_ns, q.t1_ns));
+        if (i + 1 == n) return sum;
+    }
+    q.what = IPW_LEDGER_QUERY;
+    f = ipw_ledger_figure(l, q);
+    return f.known ? f.j : NAN;
 }
 
 /* Is the window too short for a gauge to resolve? */

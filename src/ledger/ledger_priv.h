@@ -173,8 +173,8 @@ enum { LEDGER_ANSWERS = 512, LEDGER_PLACES = 64 };
 
 struct ledger_memo {
     bool on;
-    struct ipw_series_known bounds[IPW_SERIES_BOUNDS]; /* of the lines' series */
-    uint64_t round;                                    /* answers of other rounds do not count */
+    struct ipw_series_known known[IPW_SERIES_KNOWN]; /* of the lines' series */
+    uint64_t round;                                  /* answers of other rounds do not count */
     struct ledger_answer {
         uint64_t round;
         const struct ledger_query *q;

@@ -13,14 +13,14 @@ static double joules_in(const struct ipw_ledger *ledger, struct ipw_ledger_quest
     int64_t uj = 0;
 
     for (size_t i = 0; i < tiles->n; i++) {
-        struct ipw_figure f;
+        double j;
 
         if (!counts(&tiles->all[i])) continue;
         ask.t0_ns = tiles->all[i].from;
         ask.t1_ns = tiles->all[i].to;
-        f = ipw_ledger_figure(ledger, ask);
-        if (!f.known) return NAN;
-        uj += llround(f.j * 1e6);
+        j = ipw_ledger_joules(ledger, ask);
+        if (isnan(j)) return NAN;
+        uj += llround(j * 1e6);
     }
     return (double)uj / 1e6;
 }

@@ -216,13 +216,11 @@ static void book_joules(struct ipw_query_trace *q, const struct ipw_query_tiles 
     for (size_t i = 0; i < tiles->n; i++) {
         const struct ipw_query_tile *tile = &tiles->all[i];
         size_t only, *parts, n = parts_of(&parts, &only, tiles, tile);
-        struct ipw_figure f;
         double j;
 
         ask.t0_ns = tile->from;
         ask.t1_ns = tile->to;
-        f = ipw_ledger_figure(ledger, ask);
-        j = f.known ? f.j : (double)NAN;
+        j = ipw_ledger_joules(ledger, ask);
         for (size_t k = 0; k < n; k++) {
             q->parts[parts[k]].j[ask.domain] += j / (double)n;
             if (tile->waste) q->parts[parts[k]].waste_j[ask.domain] += j / (double)n;

@@ -5,7 +5,7 @@
  *     E(s) >= v                               when s >= t + late, else v - most * (t + late - s)
  *     E(s) <= v + unit                        when s <= t - early, else v + unit + most * (s - ...)
  * Both are taken over the samples next to s. */
-#include "ledger/series.h"
+#include "ledger/series_priv.h"
 
 #define UNIT_WRAPPING_UJ 62   /* the coarsest usual RAPL unit is 61.04 uJ */
 #define UNIT_UJ          1000 /* NVML counts millijoules */
@@ -36,20 +36,15 @@ static void narrow_by(struct span *span, const struct ipw_series_sample *x, int6
     if (hi < span->hi) span->hi = hi;
 }
 
-static int64_t find_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
-                           int64_t *above_uj)
+static void find_bounds(const struct ipw_series *s, struct ipw_series_known *k)
 {
-    const struct ipw_series_sample *next, *at = ipw_series_around(s, t_ns, &next);
-    const struct ipw_series_sample *begin;
-    int64_t most_w, here;
+    const struct ipw_series_sample *next = k->next, *at = k->at, *begin;
+    int64_t most_w, t_ns = k->t_ns;
     int64_t unit = s->channel.modulus_uj > 0 ? UNIT_WRAPPING_UJ : UNIT_UJ;
     struct span span = {INT64_MIN, INT64_MAX};
 
-    *below_uj = *above_uj = 0;
-    if (!at) return ipw_series_at(s, t_ns);
     begin = s->samples + s->first;
     most_w = next && next->most_w > at->most_w ? next->most_w : at->most_w;
-    here = ipw_series_along(s, at, next, t_ns);
     if (s->head.n && at >= s->head.samples && at < s->head.samples + s->head.n)
         begin = s->head.samples;
     for (int back = 0; back <= SAMPLES_BEFORE && at - begin >= back; back++) {
@@ -61,24 +56,26 @@ static int64_t find_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *be
     if (next && t_ns > at->t_ns && next->chain == at->chain) {
         narrow_by(&span, next, t_ns, most_w, unit, s->doubt_ns);
     }
-    if (span.lo < here) *below_uj = here - span.lo;
-    if (span.hi > here) *above_uj = span.hi - here;
-    return here;
+    if (span.lo < k->uj) k->below_uj = k->uj - span.lo;
+    if (span.hi > k->uj) k->above_uj = span.hi - k->uj;
+    k->bounded = true;
 }
 
 int64_t ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
                           int64_t *above_uj)
 {
-    uint64_t hash = ((uint64_t)t_ns + (uintptr_t)s) * UINT64_C(0x9E3779B97F4A7C15);
-    struct ipw_series_known *k = s->known ? &s->known[(hash >> 32) % IPW_SERIES_BOUNDS] : NULL;
+    struct ipw_series_known *cell, k;
 
-    if (!k) return find_bounds(s, t_ns, below_uj, above_uj);
-    if (k->series != s || k->t_ns != t_ns) {
-        k->uj = find_bounds(s, t_ns, &k->below_uj, &k->above_uj);
-        k->series = s;
-        k->t_ns = t_ns;
+    *below_uj = *above_uj = 0;
+    if (!s->n || t_ns < (s->head.n ? s->head.samples : s->samples + s->first)->t_ns)
+        return ipw_series_at(s, t_ns);
+    k = ipw_series_look(s, t_ns);
+    if (!k.bounded) {
+        find_bounds(s, &k);
+        cell = ipw_series_cell(s, t_ns);
+        if (cell) *cell = k;
     }
-    *below_uj = k->below_uj;
-    *above_uj = k->above_uj;
-    return k->uj;
+    *below_uj = k.below_uj;
+    *above_uj = k.above_uj;
+    return k.uj;
 }

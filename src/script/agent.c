@@ -304,6 +304,7 @@ int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
 {
     struct ipw_vm_options options = {
         .memory_bytes = config->memory_bytes,
+        .late_libraries = !config->untrusted,
         .slice_cpu_ns = config->slice_cpu_ns,
         .paths = config->paths,
         .script_dir = info->dir[0] ? info->dir : NULL,

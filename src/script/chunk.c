@@ -12,6 +12,7 @@
 #include "script/file_hashes.h"
 #include "script/host.h"
 #include "script/source_check.h"
+#include "script/stock.h"
 #include "script/vm_priv.h"
 
 enum { MAX_SCRIPT_BYTES = 4 * 1024 * 1024, PATH_BYTES = 1024 };
@@ -20,6 +21,7 @@ static const char builtin[] = "builtin:";
 struct compiled {
     char *path;
     struct ipw_buf code;
+    unsigned libraries; /* that it names: script/standard_library.h */
     struct compiled *next;
 };
 
@@ -46,6 +48,23 @@ static bool is_embedded(const char *path, const char *bytes, size_t n)
     return false;
 }
 
+static int open_late(lua_State *L)
+{
+    ipw_vm_of(L)->open_libraries(L, (unsigned)lua_tointeger(L, 1));
+    return 0;
+}
+
+/* Opens the libraries that a script names.  [0, 0, -] */
+static int open_libraries(lua_State *L, unsigned libraries, struct ipw_err *err)
+{
+    if (!(libraries & ipw_vm_of(L)->closed_libraries)) return 0;
+    lua_pushcfunction(L, open_late);
+    lua_pushinteger(L, (lua_Integer)libraries);
+    if (lua_pcall(L, 1, 0, 0) == LUA_OK) return 0;
+    ipw_vm_take_error(L, err);
+    return IPW_ELUA;
+}
+
 int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
 {
     struct ipw_buf text = IPW_BUF(MAX_SCRIPT_BYTES);
@@ -54,11 +73,14 @@ int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
     size_t n;
     struct compiled *c;
     bool strip, comes_along;
+    unsigned libraries;
     int rc;
 
     snprintf(name, sizeof name, "@%s", path);
     for (c = chunks; c; c = c->next) {
         if (strcmp(c->path, path)) continue;
+        rc = open_libraries(L, c->libraries, err);
+        if (rc) return rc;
         rc = luaL_loadbufferx(L, c->code.data, c->code.len, name, "b");
         if (rc == LUA_OK) return 0;
         ipw_vm_take_error(L, err);
@@ -91,14 +113,21 @@ int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
         ipw_buf_release(&text);
         return ipw_fail(err, IPW_ELIMIT, "%s: %s", path, ipw_source_check_message);
     }
+    libraries = ipw_stock_named(bytes, n);
     rc = luaL_loadbufferx(L, bytes, n, name, "t");
     ipw_buf_release(&text);
     if (rc != LUA_OK) {
         ipw_vm_take_error(L, err);
         return IPW_ELUA;
     }
+    rc = open_libraries(L, libraries, err);
+    if (rc) {
+        lua_pop(L, 1);
+        return rc;
+    }
     c = ipw_calloc(1, sizeof *c);
     c->path = ipw_strdup(path);
+    c->libraries = libraries;
     ipw_buf_init(&c->code, 4 * (size_t)MAX_SCRIPT_BYTES);
     /* Debug information is most of a chunk.  Built-in files have none, except for verbose runs. */
     strip = comes_along && ipw_log_get_level() < IPW_LOG_INFO;

@@ -243,8 +243,10 @@ static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *fa
     if (host->on.emit) {
         struct ipw_buf data = IPW_BUF(2 * (size_t)MAX_REQUEST_BYTES);
 
-        ipw_buf_expect(&data, 1000);
-        if (reply) ipw_chat_reply_json(&data, reply);
+        if (reply) {
+            ipw_buf_expect(&data, 1000);
+            ipw_chat_reply_json(&data, reply);
+        }
         event.span = op->span;
         event.lm = *facts;
         event.lm.asked = op->request.model;

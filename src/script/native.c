@@ -8,6 +8,7 @@
 #include "json/write.h"
 #include "script/file_hashes.h"
 #include "script/host.h"
+#include "script/stock.h"
 #include "script/task.h"
 #include "script/vm_priv.h"
 
@@ -57,6 +58,7 @@ int ipw_native_load(lua_State *L, const char *name, const char *path, struct ipw
     memcpy(&open, &address, sizeof open); /* POSIX requires that this works */
     note(L, name, path);
     ipw_file_hashes_note_file(path);
+    ipw_vm_of(L)->open_libraries(L, IPW_STOCK_ALL_LATE); /* C needs no source text */
     ipw_vm_of(L)->native = true;
     lua_pushcfunction(L, open);
     return 0;

@@ -1,6 +1,7 @@
 /* The members of Lua's own libraries that scripts can use, listed once for each process. */
 #include "script/stock.h"
 
+#include <ctype.h>
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdbool.h>
@@ -176,4 +177,35 @@ void ipw_stock_string_operators(lua_State *L)
 {
     lua_createtable(L, 0, string_operators.n + 2);
     put_members(L, &string_operators);
+}
+
+/* Libraries that can be opened late.  Every text needs string, and nearly all scripts use table. */
+static const char *const late[] = {"math", "utf8", "coroutine", "os"};
+enum { N_LATE = sizeof late / sizeof *late };
+
+unsigned ipw_stock_late(const char *name)
+{
+    for (unsigned k = 0; k < N_LATE; k++)
+        if (strcmp(late[k], name) == 0) return 1U << k;
+    return 0;
+}
+
+static bool is_word(const char *text, size_t n, const char *word)
+{
+    return strlen(word) == n && memcmp(text, word, n) == 0;
+}
+
+unsigned ipw_stock_named(const char *text, size_t n)
+{
+    unsigned named = 0;
+
+    for (size_t at = 0, end; at < n && named != IPW_STOCK_ALL_LATE; at = end + 1) {
+        end = at;
+        while (end < n && (isalnum((unsigned char)text[end]) || text[end] == '_')) end++;
+        if (is_word(text + at, end - at, "_G") || is_word(text + at, end - at, "_ENV"))
+            return IPW_STOCK_ALL_LATE;
+        for (unsigned k = 0; k < N_LATE; k++)
+            if (is_word(text + at, end - at, late[k])) named |= 1U << k;
+    }
+    return named;
 }

@@ -17,6 +17,11 @@ const char *ipw_stock_name(size_t i);
 void ipw_stock_push(lua_State *L, size_t i, int n_extra);
 /* Pushes the string operators ("1" + 1): a metatable without __index. [0, +1, m] */
 void ipw_stock_string_operators(lua_State *L);
+/* A library that can be opened late, as a set of one (else 0); all of them; and those that a source
+ * text names (script/standard_library.h). */
+unsigned ipw_stock_late(const char *lib);
+enum { IPW_STOCK_ALL_LATE = 15 };
+unsigned ipw_stock_named(const char *text, size_t n);
 /* A function of the stock library that is in the list, for our function that replaces it. */
 lua_CFunction ipw_stock_function(const char *lib, const char *name);
 

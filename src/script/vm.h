@@ -22,6 +22,7 @@ struct ipw_vm_options {
     const char *const *paths; /* --path folders, NULL-terminated; or NULL */
     const char *script_dir;   /* the folder of the user's script, or NULL */
     uint64_t seed;            /* for math.random */
+    bool late_libraries;      /* see script/standard_library.h */
     struct ipw_host *host;    /* what the library functions act on */
 };
 

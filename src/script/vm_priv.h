@@ -19,6 +19,9 @@ struct ipw_vm {
 
     struct ipw_arena arena;
     size_t used_bytes, peak_bytes;
+    /* See script/standard_library.h: those not open yet, and the function that opens some. */
+    unsigned closed_libraries;
+    void (*open_libraries)(lua_State *L, unsigned libraries);
     bool native;                       /* a C module was loaded, so its memory is unknown */
     size_t tidy_bytes;                 /* the heap after ipw_vm_tidy() */
     volatile sig_atomic_t over_memory; /* the heap passed its cap: stop at the next instruction */

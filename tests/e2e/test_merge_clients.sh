@@ -49,9 +49,9 @@ damaged far.shards/0-of-2
 expect_exit 0 agent merge far.shards
 check_out "they shared devices"
 python3 - <<'PY' || fail "other books"
-import json
+import json, trace_lines
 def read(run):
-    return json.load(open(run + "/manifest.json")), {t["query_id"]: t for t in map(json.loads, open(run + "/traces.jsonl"))}
+    return json.load(open(run + "/manifest.json")), {t["query_id"]: t for t in map(trace_lines.loads, open(run + "/traces.jsonl"))}
 (near, a), (far, b) = read("near"), read("far")
 [one], [session] = near["segments"], far["segments"]
 moved = [m for m in session["merged"] if "ahead_ns" in m]

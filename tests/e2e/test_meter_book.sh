@@ -76,8 +76,8 @@ expect_exit 0 agent validate run
 expect_exit 0 agent ledger run --check
 check_out "identical to the run, byte for byte"
 python3 - <<'PY' || fail "the booked run"
-import json
-load = lambda f: [json.loads(l) for l in open(f)]
+import json, trace_lines
+load = lambda f: [trace_lines.loads(l) for l in open(f)]
 def close(a, b, share): assert abs(a - b) <= share * abs(b) + 1e-9, (a, b)
 now, was, true = json.load(open("run/manifest.json")), json.load(open("orig/manifest.json")), json.load(open("true.json"))
 for a, b, t in zip(now["segments"], was["segments"], true):

@@ -108,7 +108,7 @@ assert_json cut-run/summary.json "all(d['ledger'][k]['balanced'] is True for k i
 # The readings of the cut came later: none is missing, and each has its own time.
 assert_lacks cut-run/events.jsonl sensor_lost
 python3 - <<'PY' >out 2>err || fail "the readings"
-import json
+import json, trace_lines
 head, *rows = [json.loads(line) for line in open("cut-run/power.jsonl")]
 assert [c["name"].split("/", 1)[1] for c in head["sources"][0]["channels"]] == ["package-0", "package-0/dram", "rapl.0/clock"]
 wall = json.load(open("cut-run/summary.json"))["own_overhead"]["wall_s"]
@@ -117,7 +117,7 @@ assert all(b[0] > a[0] and b[2] >= a[2] for a, b in zip(rows, rows[1:]))
 # One way takes 200 ms, so the times may be off by 200 ms and what the clocks drift, and say so.
 assert all(150e6 < r[4] < 400e6 for r in rows), max(r[4] for r in rows)
 for line in open("cut-run/traces.jsonl"):
-    q = json.loads(line)
+    q = trace_lines.loads(line)
     e, truth = q["energy"]["cpu"], 80 * q["total_wall_clock_s"]
     # The fake sensor is written late on a busy machine; the bounds hold beyond that.
     assert e["joules"] is not None and e["lo"] * 0.8 <= truth <= e["hi"] * 1.25, (e, truth)

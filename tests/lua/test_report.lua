@@ -275,7 +275,7 @@ return {
     test.equal(energy.rest(chips), nil)
   end },
   { "what a line leaves out of its energy values follows from those around them", function()
-    local query = whole_line {
+    local line = whole_line {
       energy = { cpu = { joules = 9, hi = 12, provenance = "distributed", devices = { a = { joules = 5, hi = 6 } } },
                  dram = { reason = "lost" } },
       energy_before = { cpu = { joules = 1, provenance = "measured" } },
@@ -284,10 +284,10 @@ return {
                   spans = { { energy = { cpu = { joules = 2, hi = 3 } } }, { energy = { gpu = { joules = 1 } } } } },
                 false },
     }
-    local turn = query.turns[1]
-    test.equal(query.energy.cpu.lo, 0.0)
-    test.equal(query.energy.cpu.devices.a, { joules = 5, hi = 6, lo = 0.0, provenance = "distributed" })
-    test.equal(query.spans_before[1].energy.cpu.provenance, "measured")
+    local turn = line.turns[1]
+    test.equal(line.energy.cpu.lo, 0.0)
+    test.equal(line.energy.cpu.devices.a, { joules = 5, hi = 6, lo = 0.0, provenance = "distributed" })
+    test.equal(line.spans_before[1].energy.cpu.provenance, "measured")
     test.equal(turn.energy.cpu, { joules = 8, lo = 7, hi = 9, provenance = "distributed" })
     test.equal(turn.energy.dram, { estimate = { joules = 2 }, hi = 3, lo = 0.0 })
     test.equal(turn.spans[1].energy.cpu, { joules = 2, lo = 0.0, hi = 3, provenance = "distributed" })

@@ -250,7 +250,7 @@ static void j2_short_texts(void **state)
     for (size_t n = 0; n <= 40; n++) {
         for (size_t k = 0; k < (n ? n * sizeof odd : 1); k++) {
             struct ipw_buf fast = IPW_BUF(IPW_KIB), slow = IPW_BUF(IPW_KIB);
-            char *exact = malloc(n + !n);
+            char *exact = calloc(n + !n, 1); /* gcc cannot see that it is written */
 
             for (size_t i = 0; i < n; i++) exact[i] = (char)('A' + i % 26);
             if (n) exact[k / sizeof odd] = odd[k % sizeof odd];
