@@ -155,7 +155,7 @@ static int check_object(const struct ipw_json *object, const struct ipw_spec *ta
         struct place member = {.in = at, .key = s->key};
         int order = -1;
 
-        while (node && (order = strcmp(ipw_json_key(node), s->key)) < 0) node = ipw_json_next(node);
+        while (node && (order = ipw_spec_order(node, s)) < 0) node = ipw_json_next(node);
         if (!node || order) {
             if (s->kind & IPW_SPEC_OPTIONAL) continue;
             return fault(err, &member, "missing");

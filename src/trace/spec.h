@@ -10,6 +10,8 @@
 #ifndef IPW_TRACE_SPEC_H
 #define IPW_TRACE_SPEC_H
 
+#include <string.h>
+
 #include "base/err.h"
 #include "json/json.h"
 #include "json/write.h"
@@ -67,6 +69,15 @@ static inline bool ipw_spec_knows(int64_t version)
 
 /* The table of one kind of event; NULL: there is no such kind. */
 const struct ipw_spec *ipw_spec_event(const char *name);
+
+/* Is the member's key before (< 0), at (0) or behind the row's? */
+static inline int ipw_spec_order(const struct ipw_json *member, const struct ipw_spec *row)
+{
+    const char *key = ipw_json_key(member);
+    int order = (unsigned char)key[0] - (unsigned char)row->key[0];
+
+    return order ? order : strcmp(key, row->key);
+}
 
 /* Checks an object against a table.  IPW_EPARSE: the message names the path of the fault. */
 int ipw_spec_check(const struct ipw_json *object, const struct ipw_spec *table,

@@ -105,14 +105,14 @@ void ipw_spec_cut(const struct ipw_spec *table, void *const *of)
 
 /* Finds the member of a key.  Our own files have their keys in the order of the table, so the walk
  * continues at *next. */
-static const struct ipw_json *member_of(const struct ipw_json *object, const char *key,
+static const struct ipw_json *member_of(const struct ipw_json *object, const struct ipw_spec *s,
                                         const struct ipw_json **next, bool sorted)
 {
     const struct ipw_json *node = *next;
     int order = -1;
 
-    if (!sorted) return ipw_json_get(object, key);
-    while (node && (order = strcmp(ipw_json_key(node), key)) < 0) node = ipw_json_next(node);
+    if (!sorted) return ipw_json_get(object, s->key);
+    while (node && (order = ipw_spec_order(node, s)) < 0) node = ipw_json_next(node);
     *next = node;
     return node && !order ? node : NULL;
 }
@@ -139,7 +139,7 @@ void ipw_spec_read(const struct ipw_json *object, const struct ipw_spec *table, 
         void *at;
 
         if (!s->hold) continue;
-        node = member_of(object, s->key, &next, sorted);
+        node = member_of(object, s, &next, sorted);
         at = (char *)of[s->base] + s->at;
 
         switch ((enum ipw_spec_hold)s->hold) {

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "energy/source.h"
-#include "trace/spec.h"
+#include "trace/spec_rows.h"
 
 /* Seconds are divided nanoseconds, so differences of two of them are exact to this. */
 #define SAME_S 5e-7
@@ -25,75 +25,114 @@ static double joules(const struct ipw_json *energy, int domain)
 
 static bool same_number(double a, double b) { return isnan(a) ? isnan(b) != 0 : a == b; }
 
-/* The energy of a part of the query, from the inside: of a span, its turn, the query.  A value has
- * the provenance of the next one that states it. */
-struct nested {
+/* The energy of a part of the query and its place, from the inside: of a span, its turn, the query.
+ * A value has the provenance of the next one that states it.  The path is built only for an error
+ * message. */
+struct place {
+    int64_t turn, span; /* -1: none */
+    const char *key;
     const struct ipw_json *energy;
-    const struct nested *in; /* NULL: it is the query's */
+    const struct place *in; /* NULL: it is the query's */
 };
 
-static bool states_provenance(const struct nested *at, const char *domain)
+static bool states_provenance(const struct place *at, const char *domain)
 {
     for (; at; at = at->in)
         if (ipw_json_get(ipw_json_get(at->energy, domain), "provenance")) return true;
     return false;
 }
 
-static int check_figure(const struct nested *at, const char *where, const char *domain,
+static const char *spell(char *to, size_t size, const struct place *at)
+{
+    int n = 0;
+
+    *to = '\0';
+    if (at->turn >= 0) n = snprintf(to, size, "turns[%lld].", (long long)at->turn);
+    if (at->span >= 0)
+        n += snprintf(to + n, size - (size_t)n, "%s[%lld]%s",
+                      at->turn < 0 ? "spans_before" : "spans", (long long)at->span,
+                      *at->key ? "." : "");
+    snprintf(to + n, size - (size_t)n, "%s", at->key);
+    return to;
+}
+
+struct figure {
+    double coverage, hi, joules, lo, split_fraction;
+    const char *provenance;
+};
+#define OF_FIGURE(member, kinds) HELD(#member, kinds, 0, struct figure, member)
+static const struct ipw_spec figure_members[] = {OF_FIGURE(coverage, N),
+                                                 OF_FIGURE(hi, N),
+                                                 OF_FIGURE(joules, N),
+                                                 OF_FIGURE(lo, N),
+                                                 OF_FIGURE(provenance, T),
+                                                 OF_FIGURE(split_fraction, N),
+                                                 END};
+
+static int check_figure(const struct ipw_json *figure, const struct place *at, const char *domain,
                         struct ipw_err *err)
 {
-    const struct ipw_json *figure = ipw_json_get(at->energy, domain);
+    struct figure f;
+    char path[96];
+    bool known;
 
-    double j = ipw_json_get_num(figure, "joules"), lo = ipw_json_get_num(figure, "lo"),
-           hi = ipw_json_get_num(figure, "hi");
-
-    if (!isnan(j) && !states_provenance(at, domain))
-        return ipw_fail(err, IPW_EPARSE, "%s.%s: has joules but no provenance", where, domain);
-    if (isnan(j) && ipw_json_get(figure, "provenance"))
-        return ipw_fail(err, IPW_EPARSE, "%s.%s: has a provenance but no joules", where, domain);
-    if (!isnan(j) && ((!isnan(lo) && j < lo - ROUNDING_J) || (!isnan(hi) && j > hi + ROUNDING_J)))
+    ipw_spec_read(figure, figure_members, (void *const[]){&f});
+    known = !isnan(f.joules);
+    if (known && !f.provenance && !states_provenance(at->in, domain))
+        return ipw_fail(err, IPW_EPARSE, "%s.%s: has joules but no provenance",
+                        spell(path, sizeof path, at), domain);
+    if (!known && f.provenance)
+        return ipw_fail(err, IPW_EPARSE, "%s.%s: has a provenance but no joules",
+                        spell(path, sizeof path, at), domain);
+    if (f.joules < f.lo - ROUNDING_J || f.joules > f.hi + ROUNDING_J) /* false for unknown ones */
         return ipw_fail(err, IPW_EPARSE, "%s.%s.joules: %.9g is outside its bounds [%.9g, %.9g]",
-                        where, domain, j, lo, hi);
-    if (ipw_json_get_num(figure, "coverage") > 1 + 1e-9 ||
-        ipw_json_get_num(figure, "split_fraction") > 1 + 1e-9)
-        return ipw_fail(err, IPW_EPARSE, "%s.%s: has a share of more than 1", where, domain);
+                        spell(path, sizeof path, at), domain, f.joules, f.lo, f.hi);
+    if (f.coverage > 1 + 1e-9 || f.split_fraction > 1 + 1e-9)
+        return ipw_fail(err, IPW_EPARSE, "%s.%s: has a share of more than 1",
+                        spell(path, sizeof path, at), domain);
     return 0;
 }
 
-static int check_energy(const struct nested *at, const char *where, struct ipw_err *err)
+static int check_energy(const struct place *at, struct ipw_err *err)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const char *name = ipw_domain_name((enum ipw_domain)d);
+        const struct ipw_json *figure = ipw_json_get(at->energy, name);
 
-        if (check_figure(at, where, name, err) < 0) return err->code;
+        if (figure && check_figure(figure, at, name, err) < 0) return err->code;
     }
     return 0;
 }
 
-static int check_spans(const struct ipw_json *spans, const struct nested *in, const char *where,
+static int check_spans(const struct ipw_json *spans, int64_t turn, const struct place *in,
                        struct ipw_err *err)
 {
-    size_t k = 0;
+    struct place at = {.turn = turn, .in = in};
 
-    for (const struct ipw_json *s = ipw_json_first(spans); s; s = ipw_json_next(s), k++) {
-        const struct nested energy = {ipw_json_get(s, "energy"), in};
-        char path[64];
+    for (const struct ipw_json *s = ipw_json_first(spans); s; s = ipw_json_next(s), at.span++) {
+        char path[96];
 
+        at.key = "";
         if (ipw_json_get_num(s, "end_s") < ipw_json_get_num(s, "start_s"))
-            return ipw_fail(err, IPW_EPARSE, "%s[%zu]: ends before it starts", where, k);
-        snprintf(path, sizeof path, "%s[%zu].energy", where, k);
-        if (check_energy(&energy, path, err) < 0) return err->code;
+            return ipw_fail(err, IPW_EPARSE, "%s: ends before it starts",
+                            spell(path, sizeof path, &at));
+        at.key = "energy";
+        at.energy = ipw_json_get(s, "energy");
+        if (check_energy(&at, err) < 0) return err->code;
     }
     return 0;
 }
 
 /* Checks a key that repeats an energy value under upstream's name. */
-static int check_copy(const struct ipw_json *object, const char *key, const struct ipw_json *energy,
-                      int domain, const char *where, struct ipw_err *err)
+static int check_copy(const struct ipw_json *object, const char *key, double joules, int domain,
+                      int64_t turn, struct ipw_err *err)
 {
-    if (same_number(ipw_json_get_num(object, key), joules(energy, domain))) return 0;
-    return ipw_fail(err, IPW_EPARSE, "%s%s: is not the joules of energy.%s", where, key,
-                    ipw_domain_name((enum ipw_domain)domain));
+    struct place at = {.turn = turn, .span = -1, .key = key};
+    char path[96];
+
+    if (same_number(ipw_json_get_num(object, key), joules)) return 0;
+    return ipw_fail(err, IPW_EPARSE, "%s: is not the joules of energy.%s",
+                    spell(path, sizeof path, &at), ipw_domain_name((enum ipw_domain)domain));
 }
 
 struct sums {
@@ -107,37 +146,39 @@ static int64_t add_known(int64_t sum, int64_t part)
     return sum < 0 || part < 0 ? -1 : sum + part;
 }
 
-static int check_turn(const struct ipw_json *turn, int64_t index, const struct nested *query,
+static int check_turn(const struct ipw_json *turn, int64_t index, const struct place *query,
                       struct sums *sums, struct ipw_err *err)
 {
     const struct ipw_json *energy = ipw_json_get(turn, "energy");
-    const struct nested own = {energy, query};
     double start_s = ipw_json_get_num(turn, "start_s"), end_s = ipw_json_get_num(turn, "end_s");
-    char where[48], path[64];
+    const struct place at = {index, -1, "energy", energy, query};
+    double j[IPW_DOMAIN_COUNT];
 
-    snprintf(where, sizeof where, "turns[%lld].", (long long)index);
     if (whole(turn, "turn_index") != index)
-        return ipw_fail(err, IPW_EPARSE, "%sturn_index: is not %lld", where, (long long)index);
+        return ipw_fail(err, IPW_EPARSE, "turns[%lld].turn_index: is not %lld", (long long)index,
+                        (long long)index);
     if (fabs(start_s - sums->end_s) > SAME_S)
-        return ipw_fail(err, IPW_EPARSE, "%sstart_s: %.9g, but the time before it ends at %.9g",
-                        where, start_s, sums->end_s);
+        return ipw_fail(err, IPW_EPARSE,
+                        "turns[%lld].start_s: %.9g, but the time before it ends at %.9g",
+                        (long long)index, start_s, sums->end_s);
     if (end_s < start_s ||
         fabs(ipw_json_get_num(turn, "wall_clock_s") - (end_s - start_s)) > SAME_S)
-        return ipw_fail(err, IPW_EPARSE, "%swall_clock_s: is not end_s - start_s", where);
-    snprintf(path, sizeof path, "%senergy", where);
-    if (check_energy(&own, path, err) < 0 ||
-        check_copy(turn, "gpu_energy_joules", energy, IPW_DOMAIN_GPU, where, err) < 0 ||
-        check_copy(turn, "cpu_energy_joules", energy, IPW_DOMAIN_CPU, where, err) < 0 ||
-        check_copy(turn, "dram_energy_joules", energy, IPW_DOMAIN_DRAM, where, err) < 0)
+        return ipw_fail(err, IPW_EPARSE, "turns[%lld].wall_clock_s: is not end_s - start_s",
+                        (long long)index);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) j[d] = joules(energy, d);
+    if (check_energy(&at, err) < 0 ||
+        check_copy(turn, "gpu_energy_joules", j[IPW_DOMAIN_GPU], IPW_DOMAIN_GPU, index, err) < 0 ||
+        check_copy(turn, "cpu_energy_joules", j[IPW_DOMAIN_CPU], IPW_DOMAIN_CPU, index, err) < 0 ||
+        check_copy(turn, "dram_energy_joules", j[IPW_DOMAIN_DRAM], IPW_DOMAIN_DRAM, index, err) <
+            0 ||
+        check_spans(ipw_json_get(turn, "spans"), index, &at, err) < 0)
         return err->code;
-    snprintf(path, sizeof path, "%sspans", where);
-    if (check_spans(ipw_json_get(turn, "spans"), &own, path, err) < 0) return err->code;
     sums->end_s = end_s;
     if (whole(turn, "attempts") > 1) sums->retries += whole(turn, "attempts") - 1;
     sums->tools += (int64_t)ipw_json_count(ipw_json_get(turn, "tools_called"));
     sums->input = add_known(sums->input, whole(turn, "input_tokens"));
     sums->output = add_known(sums->output, whole(turn, "output_tokens"));
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) sums->joules[d] += joules(energy, d);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) sums->joules[d] += j[d];
     return 0;
 }
 
@@ -173,8 +214,10 @@ static int check_sums(const struct ipw_json *query, const struct sums *sums, str
                         "energy.%s.joules: %.12g; energy_before and the turns sum to %.12g",
                         ipw_domain_name((enum ipw_domain)d), total, sums->joules[d]);
     }
-    if (check_copy(query, "query_gpu_energy_joules", energy, IPW_DOMAIN_GPU, "", err) < 0 ||
-        check_copy(query, "query_cpu_energy_joules", energy, IPW_DOMAIN_CPU, "", err) < 0)
+    if (check_copy(query, "query_gpu_energy_joules", joules(energy, IPW_DOMAIN_GPU), IPW_DOMAIN_GPU,
+                   -1, err) < 0 ||
+        check_copy(query, "query_cpu_energy_joules", joules(energy, IPW_DOMAIN_CPU), IPW_DOMAIN_CPU,
+                   -1, err) < 0)
         return err->code;
     return 0;
 }
@@ -226,8 +269,8 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
 {
     const struct ipw_json *before = ipw_json_get(query, "energy_before");
     const struct ipw_json *turns = ipw_json_get(query, "turns");
-    const struct nested energy = {ipw_json_get(query, "energy"), NULL};
-    const struct nested energy_before = {before, &energy};
+    const struct place energy = {-1, -1, "energy", ipw_json_get(query, "energy"), NULL};
+    const struct place energy_before = {-1, -1, "energy_before", before, &energy};
     struct sums sums = {.end_s = ipw_json_get_num(query, "agent_before_s")};
     double wall_s =
         ipw_ns_to_s(whole(query, "end_ns") - ipw_json_int(ipw_json_get(query, "start_ns"), 0));
@@ -236,9 +279,8 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
     if (!ipw_spec_knows(whole(query, "schema_version")))
         return ipw_fail(err, IPW_EPARSE, "schema_version: %lld; this program knows 1 to %d",
                         (long long)whole(query, "schema_version"), IPW_SCHEMA_VERSION);
-    if (check_energy(&energy, "energy", err) < 0 ||
-        check_energy(&energy_before, "energy_before", err) < 0 ||
-        check_spans(ipw_json_get(query, "spans_before"), &energy_before, "spans_before", err) < 0)
+    if (check_energy(&energy, err) < 0 || check_energy(&energy_before, err) < 0 ||
+        check_spans(ipw_json_get(query, "spans_before"), -1, &energy_before, err) < 0)
         return err->code;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) sums.joules[d] = joules(before, d);
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
