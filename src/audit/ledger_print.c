@@ -12,10 +12,17 @@
 #include "report/words.h"
 #include "report/write_summary.h"
 
-void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path)
+void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path, const char *folder)
 {
     *r = (struct ipw_ledger_report){.path = path};
     ipw_summary_init(&r->summary);
+    r->summary.place.folder = folder;
+    ipw_spill_init(&r->rows, sizeof(struct ipw_ledger_row), &r->summary.place);
+}
+
+static const struct ipw_ledger_row *row_at(const struct ipw_ledger_report *r, size_t i)
+{
+    return ipw_spill_at(&r->rows, i);
 }
 
 static double joules_of(const struct ipw_figure *f) { return f->known ? f->j : (double)NAN; }
@@ -25,28 +32,26 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompu
                            const struct ipw_query_loaded *was, bool differs)
 {
     const struct ipw_query_trace *trace = query->trace;
-    struct ipw_ledger_row *row;
+    struct ipw_ledger_row row = {.id = ipw_strdup(trace->id),
+                                 .index = trace->index,
+                                 .differs = differs,
+                                 .compared = was != NULL,
+                                 .segment = query->segment,
+                                 .warmup = query->warmup,
+                                 .earlier = was ? details->superseded != NULL : query->cut};
 
-    IPW_GROW(r->rows, r->cap, r->n + 1);
-    row = &r->rows[r->n++];
-    *row = (struct ipw_ledger_row){.id = ipw_strdup(trace->id),
-                                   .index = trace->index,
-                                   .differs = differs,
-                                   .compared = was != NULL,
-                                   .segment = query->segment,
-                                   .warmup = query->warmup,
-                                   .earlier = was ? details->superseded != NULL : query->cut};
-    memcpy(row->by, r->by, sizeof row->by);
-    memcpy(row->energy, trace->energy, sizeof row->energy);
+    memcpy(row.by, r->by, sizeof row.by);
+    memcpy(row.energy, trace->energy, sizeof row.energy);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        row->energy[d].reason = NULL; /* the ledger's */
-        row->was[d] = was ? joules_of(&was->trace.energy[d]) : (double)NAN;
-        if (!row->earlier && !row->warmup) r->was_j[d] = ipw_figure_add_j(r->was_j[d], row->was[d]);
+        row.energy[d].reason = NULL; /* the ledger's */
+        row.was[d] = was ? joules_of(&was->trace.energy[d]) : (double)NAN;
+        if (!row.earlier && !row.warmup) r->was_j[d] = ipw_figure_add_j(r->was_j[d], row.was[d]);
     }
-    r->n_earlier += row->earlier;
-    if (row->earlier)
+    r->n_earlier += row.earlier;
+    ipw_spill_add(&r->rows, &row);
+    if (row.earlier)
         ipw_uncounted_add(&r->balances.earlier, trace);
-    else if (row->warmup)
+    else if (row.warmup)
         ipw_uncounted_add(&r->balances.warmup, trace);
     else
         ipw_summary_add(&r->summary, trace, details);
@@ -103,10 +108,10 @@ void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_recom
 
 void ipw_ledger_report_release(struct ipw_ledger_report *r)
 {
+    for (size_t i = 0; i < r->rows.n; i++) free(row_at(r, i)->id);
+    ipw_spill_release(&r->rows);
     ipw_summary_release(&r->summary);
     ipw_run_balance_release(&r->balances);
-    for (size_t i = 0; i < r->n; i++) free(r->rows[i].id);
-    free(r->rows);
     *r = (struct ipw_ledger_report){0};
 }
 
@@ -226,8 +231,8 @@ static void put_queries(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
     ipw_buf_adds(out, "\nquery                        GPU             CPU            DRAM"
                       "         machine\n");
-    for (size_t i = 0; i < r->n; i++) {
-        const struct ipw_ledger_row *row = &r->rows[i];
+    for (size_t i = 0; i < r->rows.n; i++) {
+        const struct ipw_ledger_row *row = row_at(r, i);
         double now[IPW_DOMAIN_COUNT];
 
         ipw_format_cell(out, row->id, 16, IPW_ALIGN_LEFT);
@@ -255,8 +260,8 @@ static void put_moves(struct ipw_buf *out, const struct ipw_ledger_report *r)
     double most = 0;
     const char *who = "", *what = "";
 
-    for (size_t i = 0; i < r->n; i++) {
-        const struct ipw_ledger_row *row = &r->rows[i];
+    for (size_t i = 0; i < r->rows.n; i++) {
+        const struct ipw_ledger_row *row = row_at(r, i);
 
         n_compared += row->compared;
         n += row->compared && moved(row);
@@ -319,13 +324,13 @@ static void put_verdict(struct ipw_buf *out, const struct ipw_ledger_report *r)
             out,
             "\n%zu of %zu queries have the joules of the run, to 0.1 mJ: an older build wrote "
             "it.\nIts bounds were not compared.\n",
-            r->n - r->n_earlier, r->n - r->n_earlier);
+            r->rows.n - r->n_earlier, r->rows.n - r->n_earlier);
     } else if (!bad) {
         ipw_buf_addf(out, "\n%zu of %zu queries are identical to the run, byte for byte.\n",
-                     r->n - r->n_earlier, r->n - r->n_earlier);
+                     r->rows.n - r->n_earlier, r->rows.n - r->n_earlier);
     } else {
         ipw_buf_addf(out, "\n%zu of %zu queries differ from what the run wrote", r->n_differs,
-                     r->n);
+                     r->rows.n);
         if (r->n_missing) ipw_buf_addf(out, "; %zu are not in the run", r->n_missing);
         if (r->n_left) ipw_buf_addf(out, "; %zu of the run have no events", r->n_left);
         ipw_buf_adds(out, "\n");
@@ -345,9 +350,10 @@ void ipw_ledger_print_table(struct ipw_buf *out, const struct ipw_ledger_report 
     char time[32];
 
     ipw_buf_addf(out, "%s: %zu quer%s in %s, computed from its events and samples\n\n", r->path,
-                 r->n, r->n == 1 ? "y" : "ies", ipw_format_seconds(time, ipw_ns_to_s(r->wall_ns)));
+                 r->rows.n, r->rows.n == 1 ? "y" : "ies",
+                 ipw_format_seconds(time, ipw_ns_to_s(r->wall_ns)));
     put_balance(out, r);
-    if (r->n) put_queries(out, r);
+    if (r->rows.n) put_queries(out, r);
     put_verdict(out, r);
 }
 
@@ -424,8 +430,8 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
     }
     ipw_jw_key(&w, "queries");
     ipw_jw_arr(&w);
-    for (size_t i = 0; i < r->n; i++) {
-        const struct ipw_ledger_row *row = &r->rows[i];
+    for (size_t i = 0; i < r->rows.n; i++) {
+        const struct ipw_ledger_row *row = row_at(r, i);
 
         ipw_jw_obj(&w);
         ipw_jw_kbool(&w, "differs", row->differs);

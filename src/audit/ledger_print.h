@@ -4,6 +4,7 @@
 #ifndef IPW_AUDIT_LEDGER_PRINT_H
 #define IPW_AUDIT_LEDGER_PRINT_H
 
+#include "base/spill.h"
 #include "ledger/recompute.h"
 #include "ledger/run_balance.h"
 #include "report/summary.h"
@@ -21,9 +22,8 @@ struct ipw_ledger_row { /* one query */
 
 struct ipw_ledger_report {
     struct ipw_summary summary; /* of the recomputed queries */
-    struct ipw_ledger_row *rows;
-    size_t n, cap;
-    bool compared;                                          /* the run has traces to compare with */
+    struct ipw_spill rows;      /* struct ipw_ledger_row; at the summary's place */
+    bool compared;              /* the run has traces to compare with */
     size_t n_near, n_differs, n_missing, n_left, n_earlier; /* near: of an older build */
     struct ipw_run_balance balances;
     int64_t wall_ns;
@@ -35,7 +35,8 @@ struct ipw_ledger_report {
              [IPW_DOMAIN_COUNT]; /* of the next query: see ipw_ledger_report_by() */
 };
 
-void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path);
+/* `folder`, borrowed: what no longer fits in memory goes there (base/spill.h). */
+void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path, const char *folder);
 /* `was`: the run's own line; NULL: it has none. */
 void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompute_query *query,
                            const struct ipw_query_details *details,
