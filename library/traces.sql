@@ -5,8 +5,8 @@
 --
 -- traces(path): a row a query. turns(path): a row a turn. spans(path): a row a span.
 -- In pandas: duckdb.execute(open("library/traces.sql").read()), then duckdb.sql("SELECT * FROM traces('...')").df().
--- A key that a line leaves out is null here: coverage is then 1 where joules are known, samples 0, lo 0 beside a hi, the
--- provenance of joules that of the turn or the query around them, and what a device has not is as in its domain
+-- A key that a line leaves out is null here: coverage is then 1 where joules are known, samples 0, the provenance of
+-- joules that of the turn or the query around them, and what a device has not is as in its domain
 -- (docs/trace-format.md).
 -- Keys that are not named here are left out; attempts.jsonl and warmup.jsonl have the same shape.
 

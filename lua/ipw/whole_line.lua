@@ -1,5 +1,5 @@
 --- ipw.whole_line: puts what a line of traces.jsonl leaves out of its energy values in its place
---- (docs/trace-format.md, "Energy values"): a lower bound of 0, and the provenance of the window around it.
+--- (docs/trace-format.md, "Energy values"): the provenance of the window around it.
 
 local function object(x) return type(x) == "table" and x or {} end
 
@@ -7,7 +7,6 @@ local function object(x) return type(x) == "table" and x or {} end
 local function within(energy, around)
   for domain, figure in pairs(object(energy)) do
     if type(figure) == "table" then
-      if figure.hi and not figure.lo then figure.lo = 0.0 end
       if figure.joules and not figure.provenance then figure.provenance = object(around[domain]).provenance end
       within(figure.devices, setmetatable({}, { __index = function() return figure end }))
     end

@@ -77,7 +77,7 @@ static void put_joules(struct ipw_jw *w, const struct ipw_figure *f)
     }
     if (bounded(f)) ipw_jw_knum(w, "hi", f->hi_j);
     if (f->known) ipw_jw_knum(w, "joules", f->j);
-    if (bounded(f) && f->lo_j != 0) ipw_jw_knum(w, "lo", f->lo_j);
+    if (bounded(f)) ipw_jw_knum(w, "lo", f->lo_j);
 }
 
 static bool same_reason(const struct ipw_figure *a, const struct ipw_figure *b)

@@ -33,8 +33,6 @@ class Line(dict):
 
 
 def _line(members):
-    if "hi" in members:
-        members.setdefault("lo", 0.0)
     for device in members.get("devices", {}).values():
         for key in OF_DOMAIN & members.keys() - device.keys():
             device[key] = members[key]
