@@ -6,6 +6,7 @@
 
 local ipw    = require "ipw"
 local llm    = require "ipw.llm"
+local json   = require "ipw.json"
 local tools  = require "ipw.tools"
 local python = require "ipw.python"
 local prompt = require "ipw.prompt"
@@ -84,7 +85,7 @@ return {
       local code, cut = block_of(text)
 
       if code and not last and not (cut and reply.finish == "length") then
-        thread[#thread + 1] = llm.assistant(text)
+        thread[#thread + 1] = json.seal(llm.assistant(text))
         local shown
         shown, session = run_block(session, kit, code)
         if kit.final then return { answer = kit.final, source = "tool" } end

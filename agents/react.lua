@@ -6,6 +6,7 @@
 
 local ipw    = require "ipw"
 local llm    = require "ipw.llm"
+local json   = require "ipw.json"
 local tools  = require "ipw.tools"
 local react  = require "ipw.react"
 local prompt = require "ipw.prompt"
@@ -71,11 +72,11 @@ return {
         ipw.note("malformed", { turn = turn, code = step.problem.code,
                                 message = step.problem.message, quote = step.problem.quote })
         if malformed == MALFORMED_IN_A_ROW then return nil, "malformed" end
-        if step.kept ~= "" then thread[#thread + 1] = llm.assistant(step.kept) end
+        if step.kept ~= "" then thread[#thread + 1] = json.seal(llm.assistant(step.kept)) end
         prompt.nudge(thread, react.hint(step.problem, reply.finish == "length"))
       else
         malformed = 0
-        thread[#thread + 1] = llm.assistant(step.kept)
+        thread[#thread + 1] = json.seal(llm.assistant(step.kept))
         local shown = act(kit, step.actions)
         if kit.final then return { answer = kit.final, source = "tool" } end
         turns.show(thread, kit, shown)

@@ -31,7 +31,7 @@ function turns.clip(text) end
 function turns.call(thread, kit, calls) end
 
 --- Adds results that an agent shows as a text of its own ("Observation: ..."), and the pictures of the
---- calls since the last time.
+--- calls since the last time. Without pictures the message is sealed (json.seal).
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param text string

@@ -23,8 +23,8 @@ end
 
 --- See prompt.nudge().
 function rest.nudge(thread, text)
+  require "ipw.turn_rest".open(thread, #thread)
   local last = thread[#thread]
-  if type(last) ~= "table" then last = nil end -- sealed: not the user's
   if last and last.role == "user" and type(last.content) == "table" then
     last.content[#last.content + 1] = { type = "text", text = text }
   elseif last and last.role == "user" then

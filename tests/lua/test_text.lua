@@ -1,6 +1,7 @@
 --- ipw.text, ipw.schema, ipw.score, ipw.json, llm.trim: what is pure.
 local text, test = require "ipw.text", require "ipw.test"
 local schema, score, json, llm = require "ipw.schema", require "ipw.score", require "ipw.json", require "ipw.llm"
+local prompt, turns = require "ipw.prompt", require "ipw.turns"
 local equal, raises = test.equal, test.raises
 
 local PAGE = [[<!doctype html><html><head><title> A  page </title><style>p { color: red }</style></head><body>
@@ -120,5 +121,17 @@ return {
     equal(#thread, 4)
     equal(llm.trim(thread, 10000), true)
     equal(llm.trim(thread, 1), false)
+  end },
+
+  { "threads: what is shown is sealed, and a nudge is still added to it", function()
+    local thread, kit = llm.thread(nil, "What?"), {}
+    turns.show(thread, kit, "Observation: 4")
+    equal(json.encode(thread[2]), json.encode(llm.user "Observation: 4"))
+    raises(function() return thread[2].content end, "makes a table of it")
+    prompt.nudge(thread, "Go on.")
+    equal(thread[2], llm.user "Observation: 4\n\nGo on.")
+    thread[3] = json.seal(llm.assistant "5")
+    prompt.nudge(thread, "Again.")
+    equal(thread[4], llm.user "Again.")
   end },
 }
