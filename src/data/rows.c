@@ -71,6 +71,7 @@ static bool is_blank(const char *s, size_t n)
 static int parse_jsonl(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
                        struct ipw_err *err)
 {
+    static const char bom[] = "\xEF\xBB\xBF";
     const char *p = bytes, *end = bytes + n;
     int64_t line = 0;
 
@@ -83,6 +84,7 @@ static int parse_jsonl(struct ipw_rows *out, const char *name, const char *bytes
         line++;
         p = newline ? newline + 1 : end;
         if (len && text[len - 1] == '\r') len--;
+        if (len > 2 && memcmp(text, bom, 3) == 0) text += 3, len -= 3; /* files put together */
         if (is_blank(text, len)) continue;
         if (len > IPW_ROW_MAX)
             return ipw_fail(err, IPW_ELIMIT, "%s:%lld: the line is longer than 64 MiB", name,

@@ -87,6 +87,7 @@ static void test_jsonl(void **state)
         {"two on a line", "x.jsonl", "{} {}\n", "!x.jsonl:1: "},
         {"cut off", "x.jsonl", "{}\n{\"a\":\"b", "!is the file cut off?"},
         {"a BOM in the middle", "x.jsonl", "{}\n\xef\xbb\xbf[]\n", "!x.jsonl:2: "},
+        {"a BOM before a later line", "x.jsonl", "{\"a\":1}\n\xef\xbb\xbf{}\n", "1:{\"a\":1} 2:{}"},
         {"UTF-16", "x.jsonl", "\xff\xfe{", "!UTF-16"},
         {"unknown ending", "x.yaml", "", "!ends in .jsonl"},
         {"no ending", "jsonl", "", "!ends in .jsonl"},
