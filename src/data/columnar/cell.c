@@ -46,12 +46,13 @@ static int add_time(char *out, size_t room, int64_t seconds, int64_t fraction, u
 static void write_timestamp(struct ipw_jw *w, int64_t value, unsigned digits, bool utc)
 {
     int64_t seconds = floor_div(value, powers[digits]), days = floor_div(seconds, DAY_S);
+    int64_t fraction = value % powers[digits];
     char text[80];
     int n = add_date(text, sizeof text, days);
 
+    if (fraction < 0) fraction += powers[digits];
     text[n++] = 'T';
-    n += add_time(text + n, sizeof text - (size_t)n, seconds - days * DAY_S,
-                  value - seconds * powers[digits], digits);
+    n += add_time(text + n, sizeof text - (size_t)n, seconds - days * DAY_S, fraction, digits);
     if (utc) text[n++] = 'Z';
     ipw_jw_strn(w, text, (size_t)n);
 }
