@@ -26,13 +26,13 @@ static double joules(const struct ipw_json *energy, int domain)
 static bool same_number(double a, double b) { return isnan(a) ? isnan(b) != 0 : a == b; }
 
 /* The energy of a part of the query and its place, from the inside: of a span, its turn, the query.
- * A value has the provenance of the next one that states it.  The path is built only for an error
- * message. */
+ * From version 2 on a value has the provenance of the next one that states it.  The path is built
+ * only for an error message. */
 struct place {
     int64_t turn, span; /* -1: none */
     const char *key;
     const struct ipw_json *energy;
-    const struct place *in; /* NULL: it is the query's */
+    const struct place *in; /* NULL: its own provenance counts alone */
 };
 
 static bool states_provenance(const struct place *at, const char *domain)
@@ -171,7 +171,7 @@ static int check_turn(const struct ipw_json *turn, int64_t index, const struct p
         check_copy(turn, "cpu_energy_joules", j[IPW_DOMAIN_CPU], IPW_DOMAIN_CPU, index, err) < 0 ||
         check_copy(turn, "dram_energy_joules", j[IPW_DOMAIN_DRAM], IPW_DOMAIN_DRAM, index, err) <
             0 ||
-        check_spans(ipw_json_get(turn, "spans"), index, &at, err) < 0)
+        check_spans(ipw_json_get(turn, "spans"), index, query ? &at : NULL, err) < 0)
         return err->code;
     sums->end_s = end_s;
     if (whole(turn, "attempts") > 1) sums->retries += whole(turn, "attempts") - 1;
@@ -270,7 +270,8 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
     const struct ipw_json *before = ipw_json_get(query, "energy_before");
     const struct ipw_json *turns = ipw_json_get(query, "turns");
     const struct place energy = {-1, -1, "energy", ipw_json_get(query, "energy"), NULL};
-    const struct place energy_before = {-1, -1, "energy_before", before, &energy};
+    const struct place *in = whole(query, "schema_version") > 1 ? &energy : NULL;
+    const struct place energy_before = {-1, -1, "energy_before", before, in};
     struct sums sums = {.end_s = ipw_json_get_num(query, "agent_before_s")};
     double wall_s =
         ipw_ns_to_s(whole(query, "end_ns") - ipw_json_int(ipw_json_get(query, "start_ns"), 0));
@@ -280,11 +281,11 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
         return ipw_fail(err, IPW_EPARSE, "schema_version: %lld; this program knows 1 to %d",
                         (long long)whole(query, "schema_version"), IPW_SCHEMA_VERSION);
     if (check_energy(&energy, err) < 0 || check_energy(&energy_before, err) < 0 ||
-        check_spans(ipw_json_get(query, "spans_before"), -1, &energy_before, err) < 0)
+        check_spans(ipw_json_get(query, "spans_before"), -1, in ? &energy_before : NULL, err) < 0)
         return err->code;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) sums.joules[d] = joules(before, d);
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
-        if (check_turn(t, index++, &energy, &sums, err) < 0) return err->code;
+        if (check_turn(t, index++, in, &sums, err) < 0) return err->code;
     }
     if (check_count(query, "num_turns", index, err) < 0) return err->code;
     if (wall_s < 0 || fabs(ipw_json_get_num(query, "total_wall_clock_s") - wall_s) > SAME_S)
