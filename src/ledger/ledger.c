@@ -160,7 +160,10 @@ void ipw_ledger_set_reason(struct ipw_ledger *l, enum ipw_domain domain, const c
 void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share, double alpha)
 {
     l->share = share;
-    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].idle_by_fit = share == IPW_SHARE_PHASE;
+    for (size_t i = 0; i < l->n_lines; i++) {
+        l->lines[i].idle_by_fit = share == IPW_SHARE_PHASE;
+        l->lines[i].fair->fresh = false;
+    }
     l->alpha = alpha > 0 ? alpha : IPW_SHARE_ALPHA;
 }
 
@@ -178,15 +181,18 @@ double ipw_ledger_unfitted(const struct ipw_ledger *l, enum ipw_domain domain)
 
 void ipw_ledger_set_baseline(struct ipw_ledger *l, enum ipw_domain domain, double watts)
 {
-    const struct ledger_domain *d = &l->domains[domain];
+    size_t n = l->domains[domain].n;
 
-    for (size_t i = 0; i < d->n; i++) l->lines[d->first + i].baseline_w = watts / (double)d->n;
+    for (size_t i = 0; i < n; i++) ipw_ledger_set_device_baseline(l, domain, i, watts / (double)n);
 }
 
 void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain, size_t device,
                                     double watts)
 {
-    l->lines[l->domains[domain].first + device].baseline_w = watts;
+    struct ledger_line *line = &l->lines[l->domains[domain].first + device];
+
+    line->baseline_w = watts;
+    line->fair->fresh = false;
 }
 
 static size_t find_edge(const struct ipw_ledger *l, int64_t t_ns)

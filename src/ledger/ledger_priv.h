@@ -112,7 +112,7 @@ struct ledger_query {
 enum { LEDGER_WEIGHTS = 8 };
 
 struct ledger_fair {
-    bool fresh, known; /* computed since the fits learned; the fits know the phases */
+    bool fresh, known; /* computed since the fits, or what was set, changed; they know the phases */
     double idle_w;
     struct ipw_fair fair;
     struct ledger_weights { /* by how many queries are in each phase */
@@ -334,7 +334,7 @@ struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domai
                                       int64_t t0_ns, int64_t t1_ns, struct ipw_figure f);
 #define IPW_LEDGER_WINDOW_SLACK_NS 2000000 /* 2 ms */
 bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns);
-/* ipw_series_bounds(), widened by the error of the clock. */
+/* ipw_series_bounds(), whose bounds are widened by the error of the clock. */
 int64_t ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
                           int64_t *below_uj, int64_t *above_uj);
 
