@@ -1,6 +1,7 @@
 --- ipw.prompt_rest: what few queries need of ipw.prompt: questions with attachments, nudges, the last
 -- words of a model that calls tools.  Loaded by ipw.prompt; not for scripts.
-local llm = require "ipw.llm"
+local json = require "ipw.core.json"
+local llm  = require "ipw.llm"
 
 local rest = {}
 
@@ -23,8 +24,12 @@ end
 
 --- See prompt.nudge().
 function rest.nudge(thread, text)
-  require "ipw.turn_rest".open(thread, #thread)
   local last = thread[#thread]
+  if type(last) == "userdata" and json.decode(tostring(last)).role == "user" then
+    require "ipw.turn_rest".open(thread, #thread)
+    last = thread[#thread]
+  end
+  if type(last) ~= "table" then last = nil end -- a sealed reply stays sealed
   if last and last.role == "user" and type(last.content) == "table" then
     last.content[#last.content + 1] = { type = "text", text = text }
   elseif last and last.role == "user" then

@@ -3,10 +3,15 @@ local json = require "ipw.core.json"
 
 local trim = {}
 
---- Makes tables of the thread's sealed messages (json.seal), so that they can be read and changed.
-function trim.open(thread)
-  for i, message in ipairs(thread) do
-    if type(message) == "userdata" then thread[i] = json.decode(tostring(message)) end
+--- Makes tables of the thread's sealed messages (json.seal) from the nth on, so that they can be read and
+--- changed; `moved` gets each with its table.
+function trim.open(thread, n, moved)
+  for i = n or 1, #thread do
+    local sealed = thread[i]
+    if type(sealed) == "userdata" then
+      thread[i] = json.decode(tostring(sealed))
+      if moved then moved(sealed, thread[i]) end
+    end
   end
 end
 

@@ -51,16 +51,11 @@ function rest.show(thread, kit, text)
   end
 end
 
---- Makes a table of a sealed message of the thread; `results` knows it again.
-function rest.open(thread, i)
-  local sealed = thread[i]
-  if type(sealed) ~= "userdata" then return end
-  thread[i] = json.decode(tostring(sealed))
-  results[thread[i]], results[sealed] = results[sealed], nil
-end
-
-local function open_all(thread)
-  for i = 1, #thread do rest.open(thread, i) end
+--- Opens sealed messages (ipw.trim) from the nth on; `results` knows them again.
+function rest.open(thread, n)
+  require "ipw.trim".open(thread, n, function(sealed, message)
+    results[message], results[sealed] = results[sealed], nil
+  end)
 end
 
 -- ---- a request that is refused ----
@@ -93,7 +88,7 @@ end
 --- Replaces results from the oldest on until the thread has half its size; of the newest its head stays.
 --- Returns how many bytes it left out, and of how many results.
 local function trim(thread)
-  open_all(thread)
+  rest.open(thread)
   local found, enough = {}, size_of(thread) // 2
   local left_out, count = 0, 0
   for _, message in ipairs(thread) do
@@ -124,7 +119,7 @@ end
 
 --- Replaces the pictures that tools showed by a text; returns their number.
 local function hide_pictures(thread, kit)
-  open_all(thread)
+  rest.open(thread)
   local n = 0
   for _, message in ipairs(thread) do
     for i, part in ipairs(type(message.content) == "table" and message.content or {}) do

@@ -132,6 +132,7 @@ return {
     equal(thread[2], llm.user "Observation: 4\n\nGo on.")
     thread[3] = json.seal(llm.assistant "5")
     prompt.nudge(thread, "Again.")
+    raises(function() return thread[3].content end, "makes a table of it")
     equal(thread[4], llm.user "Again.")
   end },
 }
