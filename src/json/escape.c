@@ -84,33 +84,20 @@ static char *escape_run(char *to, const char *s, size_t *at, size_t until, size_
     return to;
 }
 
-/* Copies a short text if all of it is plain, as nearly all keys and words are.  Two blocks that
- * overlap cover any length between one block and two. */
-static bool copy_plain(char *to, const char *s, size_t n)
+/* Is all of a text of up to 32 bytes plain, as nearly all keys and words are? */
+static bool is_plain(const char *s, size_t n)
 {
     char ends[8];
 
-    if (n >= 16) {
-        memcpy(to, s, 16);
-        memcpy(to + n - 16, s + n - 16, 16);
-        return ipw_scan_plain16(s) == 16 && ipw_scan_plain16(s + n - 16) == 16;
-    }
-    if (n >= 8) {
-        memcpy(to, s, 8);
-        memcpy(to + n - 8, s + n - 8, 8);
-        return ipw_scan_word_is_plain(s) && ipw_scan_word_is_plain(s + n - 8);
-    }
+    if (n >= 16) return ipw_scan_plain16(s) == 16 && ipw_scan_plain16(s + n - 16) == 16;
+    if (n >= 8) return ipw_scan_word_is_plain(s) && ipw_scan_word_is_plain(s + n - 8);
     if (n >= 4) {
         memcpy(ends, s, 4);
         memcpy(ends + 4, s + n - 4, 4);
-        memcpy(to, ends, 4);
-        memcpy(to + n - 4, ends + 4, 4);
         return ipw_scan_word_is_plain(ends);
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (!ipw_scan_is_plain(s[i])) return false;
-        to[i] = s[i];
-    }
     return true;
 }
 
@@ -122,8 +109,9 @@ void ipw_json_escape(struct ipw_buf *out, const char *s, size_t n)
     if (n <= SHORT) {
         to = ipw_buf_room(out, n + 2);
         if (!to) return;
-        if (copy_plain(to + 1, s, n)) {
+        if (is_plain(s, n)) {
             to[0] = to[n + 1] = '"';
+            ipw_scan_copy(to + 1, s, n);
             ipw_buf_added(out, n + 2);
             return;
         }

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "json/number.h"
+#include "json/scan.h"
 
 void ipw_jw_init(struct ipw_jw *w, struct ipw_buf *out) { *w = (struct ipw_jw){.out = out}; }
 
@@ -57,24 +58,6 @@ void ipw_jw_obj_end(struct ipw_jw *w) { close_level(w, '}'); }
 void ipw_jw_arr(struct ipw_jw *w) { open_level(w, '['); }
 void ipw_jw_arr_end(struct ipw_jw *w) { close_level(w, ']'); }
 
-/* Nearly every key fits into two blocks that overlap, and a call of memcpy() costs more. */
-static char *copy_key(char *to, const char *key, size_t n)
-{
-    if (n > 32 || n < 4) {
-        memcpy(to, key, n);
-    } else if (n >= 16) {
-        memcpy(to, key, 16);
-        memcpy(to + n - 16, key + n - 16, 16);
-    } else if (n >= 8) {
-        memcpy(to, key, 8);
-        memcpy(to + n - 8, key + n - 8, 8);
-    } else {
-        memcpy(to, key, 4);
-        memcpy(to + n - 4, key + n - 4, 4);
-    }
-    return to + n;
-}
-
 /* Writes the key with its comma and colon, and makes room for `more` bytes: returns where to write
  * them, or NULL at the limit.  Then call written(). */
 static char *key_room(struct ipw_jw *w, const char *key, size_t n, size_t more)
@@ -91,7 +74,11 @@ static char *key_room(struct ipw_jw *w, const char *key, size_t n, size_t more)
     if (!p) return NULL;
     if (w->comma) *p++ = ',';
     *p++ = '"';
-    p = copy_key(p, key, n);
+    if (n <= 32)
+        ipw_scan_copy(p, key, n);
+    else
+        memcpy(p, key, n);
+    p += n;
     *p++ = '"';
     *p++ = ':';
     return p;
