@@ -504,7 +504,7 @@ static int check_run(struct ipw_validation *v, const char *run, bool going_on,
 
 int ipw_validate_run(struct ipw_validation *v, const char *run, struct ipw_err *err)
 {
-    struct ipw_err ignored; /* the second look names the fault */
+    struct ipw_err ignored = {0}; /* the second look names the fault */
     struct stat st;
     bool going_on;
 

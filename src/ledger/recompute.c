@@ -273,7 +273,7 @@ static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err
     return 0;
 }
 
-/* Does a session begin or end with this line?  Only lines that contain the begin of both names are
+/* Does a session begin or end with this line?  Only lines with the beginning of both names are
  * parsed. */
 static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {

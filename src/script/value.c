@@ -300,7 +300,7 @@ static int raw_tostring(lua_State *L)
     return 1;
 }
 
-/* A sealed message reads like its text, but never like the table that it was. */
+/* A field would be a copy, and an edit of it would be lost without a word. */
 static int raw_index(lua_State *L)
 {
     return luaL_error(L, "this is JSON (json.raw, json.seal): json.decode(tostring(value)) makes "

@@ -32,9 +32,9 @@ extern const struct ipw_spec ipw_spec_part[];
 extern const struct ipw_spec ipw_spec_part_energy[];
 extern const struct ipw_spec ipw_spec_turn[], ipw_spec_span[];
 
-/* Of a part of the query, which is part of a turn or of the query, with energy `whole`: what is as
- * there is left out.  `devices` (energy values of q->devices), `mean_w` and `peak_w` may be
- * NULL. */
+/* The energy of a part of the query.  `whole`: that of the turn, or of the query, around it; what
+ * is equal there is left out.  `devices` (energy values of q->devices), `mean_w` and `peak_w` may
+ * be NULL. */
 void ipw_schema_put_energy(struct ipw_jw *w, const char *key, const struct ipw_query_trace *q,
                            const struct ipw_figure *energy, const struct ipw_figure *whole,
                            const struct ipw_figure *devices, const double *mean_w,

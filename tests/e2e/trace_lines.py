@@ -1,8 +1,8 @@
 """Lines of traces.jsonl for the tests, with what is absent by a rule of docs/trace-format.md put in its place.
 
 A key that is absent because its value is unknown reads as None.  A domain of which nothing is known has the query's
-reason, in a span nothing at all.  A device gets what it has of its domain.  A value gets the `provenance` of the
-window around it and a lower bound of 0.  Any other absent key is an error.
+reason, in a span nothing at all.  A device gets what it has of its domain.  A value gets the `provenance` of
+one level up.  Any other absent key is an error.
 
 The keys that may be unknown are those with a `?` in their type in docs/trace-format.md."""
 import json

@@ -10,8 +10,8 @@
  * session read (ledger/ledger.h, scopes).  Sessions of another machine, which share a scraped
  * device, are moved to the clock of the first one by their wall clocks.
  *
- * A session that was killed ends with its readings, and so do its queries: an event of later is
- * taken as one of its end. */
+ * A session that was killed ends with its newest reading, and so do its queries: later events count
+ * as events of that instant. */
 #ifndef IPW_RUN_MERGE_JOIN_H
 #define IPW_RUN_MERGE_JOIN_H
 

@@ -2,8 +2,8 @@
  *
  * A session of another machine has another monotonic clock.  Its instants are moved by one number,
  * in the event as it was read and in the line that is written.  An instant of 0 is unknown and
- * stays.  Durations stay.  A session that was killed ends with its readings: a later instant
- * becomes that end.  And how long readings wait for events.  Owns nothing. */
+ * stays.  Durations stay.  A session that was killed ends with its newest reading: later instants
+ * become that one.  Also says how long readings wait for events.  Owns nothing. */
 #ifndef IPW_RUN_MERGE_JOIN_CLOCK_H
 #define IPW_RUN_MERGE_JOIN_CLOCK_H
 
@@ -19,8 +19,8 @@
 #define IPW_JOIN_ROWS_WAIT_NS (5 * IPW_NS_PER_MS)
 
 struct ipw_join_clock {
-    int64_t ahead_ns; /* is added to instants; */
-    int64_t end_ns;   /* none of which is later than this */
+    int64_t ahead_ns; /* is added to each instant */
+    int64_t end_ns;   /* an instant that is then later becomes this one */
 };
 
 void ipw_join_move_event(struct ipw_event *e, const struct ipw_join_clock *c);
