@@ -94,7 +94,7 @@ static struct ipw_span *add_span(struct ipw_turn *turn, enum ipw_span_kind kind,
 {
     struct ipw_span *span;
 
-    IPW_GROW(turn->spans, turn->cap_spans, turn->n_spans + 1);
+    IPW_GROW(turn->spans, turn->cap_spans, turn->n_spans < 4 ? 4 : turn->n_spans + 1);
     span = &turn->spans[turn->n_spans++];
     *span = (struct ipw_span){
         .kind = kind,
