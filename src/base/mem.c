@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks of this size come from the cache of malloc(), which calloc() of the C library passes by. */
+/* Blocks up to this size come from the cache of malloc(), which the C library's calloc() passes
+ * by. */
 enum { CACHED_MOST = 1024 };
 
 static _Noreturn void out_of_memory(size_t n)
