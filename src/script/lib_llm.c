@@ -1,4 +1,4 @@
-/* ipw.core.llm: chat.
+/* ipw.core.llm, which is most of ipw.llm: chat, and the messages.
  *
  * chat(request) encodes each message once, sends the request through llm/client, writes a pair of
  * events for every attempt, and returns the reply as a table.  Of each request events.jsonl has
@@ -504,9 +504,59 @@ static int llm_chat(lua_State *L)
     return ipw_op_await(L);
 }
 
+/* ---- messages (lua/ipw/llm.lua describes them) ---- */
+
+/* {role=, content=the value at the top}. [-1, +1, m] */
+static int push_plain(lua_State *L, const char *role)
+{
+    lua_createtable(L, 0, 2);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "content");
+    lua_pushstring(L, role);
+    lua_setfield(L, -2, "role");
+    return 1;
+}
+
+static int llm_system(lua_State *L)
+{
+    lua_settop(L, 1);
+    return push_plain(L, "system");
+}
+
+static int llm_assistant(lua_State *L)
+{
+    lua_settop(L, 1);
+    return push_plain(L, "assistant");
+}
+
+static int llm_user(lua_State *L)
+{
+    lua_settop(L, 1);
+    if (lua_istable(L, 1)) {
+        lua_getglobal(L, "require");
+        lua_pushliteral(L, "ipw.parts");
+        lua_call(L, 1, 1);
+        lua_getfield(L, -1, "list");
+        lua_pushvalue(L, 1);
+        lua_call(L, 1, 1);
+    }
+    return push_plain(L, "user");
+}
+
+static int llm_tool(lua_State *L)
+{
+    lua_settop(L, 2);
+    push_plain(L, "tool");
+    lua_pushvalue(L, 1);
+    lua_setfield(L, -2, "tool_call_id");
+    return 1;
+}
+
 int ipw_lib_llm(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"chat", llm_chat}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"chat", llm_chat}, {"system", llm_system},
+                                         {"user", llm_user}, {"assistant", llm_assistant},
+                                         {"tool", llm_tool}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;
