@@ -16,6 +16,7 @@
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/message.h"
 #include "script/task.h"
 #include "script/value.h"
 #include "script/vm_priv.h"
@@ -40,10 +41,10 @@ struct chat_op {
     struct ipw_err err;
     struct ipw_chat_reply reply;
     bool has_reply;
-    struct ipw_buf clean; /* a call's arguments for the history */
     /* For on_text: the received pieces that were not passed on, and how much of the reply was
      * taken. */
     bool streams, over, again;
+    bool seals; /* reply.message is JSON at once */
     struct ipw_buf pieces, thoughts;
     size_t n_text, n_reasoning;
     struct ipw_defer *flush;
@@ -51,11 +52,10 @@ struct chat_op {
 
 /* ---- the request ---- */
 
-static const char *const fields[] = {"on_text",    "extra",       "force_output_tokens",
-                                     "max_tokens", "messages",    "model",
-                                     "seed",       "stop",        "response_format",
-                                     "sub_model",  "temperature", "tool_choice",
-                                     "tools",      "top_p",       NULL};
+static const char *const fields[] = {
+    "on_text", "extra", "force_output_tokens", "max_tokens", "messages",    "model",       "seal",
+    "seed",    "stop",  "response_format",     "sub_model",  "temperature", "tool_choice", "tools",
+    "top_p",   NULL};
 
 /* Encodes the field, if there is one, after the other pieces; returns its offset + 1. [0, 0, v] */
 static size_t encode_field(lua_State *L, struct chat_op *op, const char *name)
@@ -322,53 +322,6 @@ static void on_done(void *ud, int code, struct ipw_chat_reply *reply, const stru
 
 /* ---- the reply ---- */
 
-static void push_text(lua_State *L, const char *name, const char *s, size_t n)
-{
-    lua_pushlstring(L, s, n);
-    lua_setfield(L, -2, name);
-}
-
-static void push_count(lua_State *L, const char *name, int64_t count)
-{
-    if (count < 0) return;
-    lua_pushinteger(L, count);
-    lua_setfield(L, -2, name);
-}
-
-/* The assistant message for the history, in the form that a strict server accepts. */
-static void push_message(lua_State *L, struct chat_op *op)
-{
-    const struct ipw_chat_reply *reply = &op->reply;
-
-    lua_createtable(L, 0, 3);
-    lua_pushliteral(L, "assistant");
-    lua_setfield(L, -2, "role");
-    if (reply->text.len || !reply->n_calls)
-        lua_pushlstring(L, ipw_buf_str(&reply->text), reply->text.len);
-    else
-        lua_pushlightuserdata(L, NULL);
-    lua_setfield(L, -2, "content");
-    if (!reply->n_calls) return;
-    lua_createtable(L, (int)reply->n_calls, 0);
-    for (size_t i = 0; i < reply->n_calls; i++) {
-        const struct ipw_chat_call *call = &reply->calls[i];
-        const char *name = ipw_chat_history_name(call);
-
-        ipw_buf_release(&op->clean);
-        ipw_buf_init(&op->clean, 3 * call->arguments.len + 2);
-        ipw_chat_history_arguments(&op->clean, call);
-        lua_createtable(L, 0, 3); // message calls call
-        push_text(L, "id", call->id, strlen(call->id));
-        push_text(L, "type", "function", 8);
-        lua_createtable(L, 0, 2);
-        push_text(L, "name", name, strlen(name));
-        push_text(L, "arguments", ipw_buf_str(&op->clean), op->clean.len);
-        lua_setfield(L, -2, "function");
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-    lua_setfield(L, -2, "tool_calls");
-}
-
 /* Calls on_text(piece, kind) of the request at 1.  It cannot wait. [0, 0, e] */
 static void hand_piece(lua_State *L, struct ipw_buf *piece, const char *kind)
 {
@@ -394,7 +347,6 @@ static void hand_on(lua_State *L, struct chat_op *op)
 static int chat_finish(lua_State *L, struct ipw_op *base)
 {
     struct chat_op *op = (struct chat_op *)base;
-    const struct ipw_chat_reply *reply = &op->reply;
 
     luaL_checkstack(L, 10, NULL);
     if (op->streams) {
@@ -410,30 +362,7 @@ static int chat_finish(lua_State *L, struct ipw_op *base)
         }
         return lua_error(L);
     }
-    lua_createtable(L, 0, 8);
-    push_text(L, "text", ipw_buf_str(&reply->text), reply->text.len);
-    push_text(L, "reasoning", ipw_buf_str(&reply->reasoning), reply->reasoning.len);
-    push_message(L, op);
-    lua_setfield(L, -2, "message");
-    lua_createtable(L, (int)reply->n_calls, 0);
-    for (size_t i = 0; i < reply->n_calls; i++) {
-        const struct ipw_chat_call *call = &reply->calls[i];
-        lua_createtable(L, 0, 3);
-        push_text(L, "id", call->id, strlen(call->id));
-        push_text(L, "name", call->name ? call->name : "", call->name ? strlen(call->name) : 0);
-        push_text(L, "arguments", ipw_buf_str(&call->arguments), call->arguments.len);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-    lua_setfield(L, -2, "calls");
-    lua_pushstring(L, reply->finish_word ? reply->finish_word : "");
-    lua_setfield(L, -2, "finish");
-    if (reply->model) push_text(L, "model", reply->model, strlen(reply->model));
-    lua_createtable(L, 0, 4);
-    push_count(L, "input", reply->usage.prompt);
-    push_count(L, "output", reply->usage.completion);
-    push_count(L, "cached", reply->usage.cached);
-    push_count(L, "reasoning", reply->usage.reasoning);
-    lua_setfield(L, -2, "usage");
+    ipw_message_push_reply(L, &op->reply, op->seals);
     return 1;
 }
 
@@ -455,7 +384,6 @@ static void chat_release(struct ipw_op *base)
     ipw_buf_release(&op->pieces);
     ipw_buf_release(&op->thoughts);
     if (op->has_reply) ipw_chat_reply_release(&op->reply);
-    ipw_buf_release(&op->clean);
     ipw_buf_release(&op->text);
     ipw_conversation_give_back(op->conversation);
 }
@@ -478,6 +406,8 @@ static int llm_chat(lua_State *L)
     op->op.recorded = host->replay != NULL;
     lua_getfield(L, 1, "sub_model");
     op->sub = lua_toboolean(L, -1);
+    lua_getfield(L, 1, "seal");
+    op->seals = lua_toboolean(L, -1);
     lua_settop(L, 1);
     lua_getfield(L, 1, "tools"); // request tools: mostly json.raw, whose text lives as long
     ipw_buf_init(&op->text, MAX_REQUEST_BYTES);
@@ -504,59 +434,12 @@ static int llm_chat(lua_State *L)
     return ipw_op_await(L);
 }
 
-/* ---- messages (lua/ipw/llm.lua describes them) ---- */
-
-/* {role=, content=the value at the top}. [-1, +1, m] */
-static int push_plain(lua_State *L, const char *role)
-{
-    lua_createtable(L, 0, 2);
-    lua_insert(L, -2);
-    lua_setfield(L, -2, "content");
-    lua_pushstring(L, role);
-    lua_setfield(L, -2, "role");
-    return 1;
-}
-
-static int llm_system(lua_State *L)
-{
-    lua_settop(L, 1);
-    return push_plain(L, "system");
-}
-
-static int llm_assistant(lua_State *L)
-{
-    lua_settop(L, 1);
-    return push_plain(L, "assistant");
-}
-
-static int llm_user(lua_State *L)
-{
-    lua_settop(L, 1);
-    if (lua_istable(L, 1)) {
-        lua_getglobal(L, "require");
-        lua_pushliteral(L, "ipw.parts");
-        lua_call(L, 1, 1);
-        lua_getfield(L, -1, "list");
-        lua_pushvalue(L, 1);
-        lua_call(L, 1, 1);
-    }
-    return push_plain(L, "user");
-}
-
-static int llm_tool(lua_State *L)
-{
-    lua_settop(L, 2);
-    push_plain(L, "tool");
-    lua_pushvalue(L, 1);
-    lua_setfield(L, -2, "tool_call_id");
-    return 1;
-}
-
 int ipw_lib_llm(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"chat", llm_chat}, {"system", llm_system},
-                                         {"user", llm_user}, {"assistant", llm_assistant},
-                                         {"tool", llm_tool}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"chat", llm_chat},         {"system", ipw_message_system},
+        {"user", ipw_message_user}, {"assistant", ipw_message_assistant},
+        {"tool", ipw_message_tool}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;
