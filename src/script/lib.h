@@ -48,6 +48,7 @@ int ipw_lib_arguments(lua_State *L);
 
 /* tool_file.c: functions of ipw.core.tool. */
 int ipw_lib_tool_keep(lua_State *L);
+int ipw_lib_tool_kept(lua_State *L);
 int ipw_lib_tool_unread(lua_State *L);
 int ipw_lib_tool_open(lua_State *L);
 int ipw_lib_tool_describe(lua_State *L);

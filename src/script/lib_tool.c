@@ -301,6 +301,7 @@ int ipw_lib_tool(lua_State *L)
                                          {"open", ipw_lib_tool_open},
                                          {"unread", ipw_lib_tool_unread},
                                          {"keep", ipw_lib_tool_keep},
+                                         {"kept", ipw_lib_tool_kept},
                                          {"describe", ipw_lib_tool_describe},
                                          {"names", ipw_lib_tool_names},
                                          {"arguments", ipw_lib_arguments},

@@ -40,7 +40,8 @@ static struct card *card_at(const char *path)
     return c;
 }
 
-/* keep(path, name, schema, about): the file's card, for later queries. [-4, 0, e] */
+/* keep(path, name, schema, about): the file's card, for later queries; it replaces an older one.  A
+ * list of an MCP server's tools is kept as a name, at no path. [-4, 0, e] */
 int ipw_lib_tool_keep(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1), *name = luaL_checkstring(L, 2), *schema, *about;
@@ -49,7 +50,6 @@ int ipw_lib_tool_keep(lua_State *L)
 
     schema = luaL_checklstring(L, 3, &n_schema);
     about = luaL_checklstring(L, 4, &n_about);
-    if (card_at(path)) return 0;
     c = ipw_calloc(1, sizeof *c);
     c->path = ipw_strdup(path);
     c->name = ipw_strdup(name);
@@ -60,6 +60,15 @@ int ipw_lib_tool_keep(lua_State *L)
     c->next = cards;
     cards = c;
     return 0;
+}
+
+/* kept(path): the name, or nothing. [-1, +(0|1), e] */
+int ipw_lib_tool_kept(lua_State *L)
+{
+    const struct card *c = card_at(luaL_checkstring(L, 1));
+
+    if (c) lua_pushstring(L, c->name);
+    return c != NULL;
 }
 
 /* ---- tools whose file is not loaded ---- */

@@ -101,9 +101,10 @@ static void files_and_texts(void **state)
         "local ok, raised = pcall(core.load, '/nonexistent.lua') assert(not ok and raised:find "
         "'/nonexistent', raised)\n"
         "assert(select('#', core.unread 'p') == 0)\n"
+        "core.keep('p', 'an older one', '', '')\n"
         "core.keep('p', 'a', 'b\\0c', '')\n"
-        "core.keep('p', 'another', '', '')\n" /* the first stays */
         "local a, b, c = core.unread 'p'\n"
+        "assert(core.kept 'p' == 'a' and select('#', core.kept 'q') == 0)\n"
         "assert(a.name == 'a' and b == 'b\\0c' and c == '')\n"
         "core.keep('left out', '', '', '')\n"
         "assert(core.unread 'left out' == false)\n"
