@@ -28,7 +28,8 @@ struct chat_op {
     struct ipw_host *host;
     struct ipw_llm_call *call;
     struct ipw_conversation *conversation; /* the request's messages */
-    struct ipw_chat_text messages;         /* their text */
+    struct ipw_chat_text messages;         /* their text; NULL: only the body has it, at `from` */
+    size_t from;                           /* the member "messages" of the sent body */
     struct ipw_buf text;                   /* every other piece, one after the other */
     struct ipw_chat_request request;
     const char *tools; /* as JSON.  NULL: at tools_at */
@@ -158,25 +159,32 @@ static size_t messages_kept(struct ipw_host *host, const struct ipw_conversation
     return kept;
 }
 
-/* The place of the member "messages" in the sent body, with its comma: the texts of this request.
- * False if it is not there as expected (`extra` can replace it). */
-static bool find_messages(const struct chat_op *op, const char *body, size_t n, size_t *from,
-                          size_t *to)
+static const char messages_key[] = "\"messages\":[";
+enum { KEY_BYTES = sizeof messages_key - 1 };
+
+/* Whether the member "messages" of the body is at op->from. */
+static bool messages_are_at(const struct chat_op *op, const char *body, size_t n)
 {
-    static const char key[] = "\"messages\":[";
-    const char *at = body, *end = body + n;
+    const char *text = body + op->from + KEY_BYTES, *end = text + op->messages.n;
 
-    while ((at = memmem(at, (size_t)(end - at), key, strlen(key)))) {
-        const char *p = at + strlen(key);
+    if (op->from > n || n - op->from < KEY_BYTES + op->messages.n + 2) return false;
+    return memcmp(body + op->from, messages_key, KEY_BYTES) == 0 && end[0] == ']' &&
+           end[1] == ',' &&
+           (!op->messages.json || memcmp(text, op->messages.json, op->messages.n) == 0);
+}
 
-        if ((size_t)(end - p) >= op->messages.n + 2 &&
-            memcmp(p, op->messages.json, op->messages.n) == 0 && p[op->messages.n] == ']' &&
-            p[op->messages.n + 1] == ',') {
-            *from = (size_t)(at - body);
-            *to = (size_t)(p - body) + op->messages.n + 2;
-            return true;
-        }
-        at = p;
+/* Finds that member in the sent body, where it is the texts of this request.  False if it is not
+ * there as expected (`extra` can replace it). */
+static bool find_messages(struct chat_op *op, const char *body, size_t n)
+{
+    const char *at = body;
+
+    if (!op->messages.json && messages_are_at(op, body, n))
+        return true; /* as in the last attempt */
+    while ((at = memmem(at, n - (size_t)(at - body), messages_key, KEY_BYTES))) {
+        op->from = (size_t)(at - body);
+        if (messages_are_at(op, body, n)) return true;
+        at += KEY_BYTES;
     }
     return false;
 }
@@ -189,6 +197,7 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns};
     struct ipw_jw w;
     size_t kept, before, from = 0, to = 0, start;
+    const char *messages = op->messages.json;
 
     if (op->n_text ||
         op->n_reasoning) { /* a repeated request: the earlier pieces no longer count */
@@ -206,15 +215,19 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     kept = messages_kept(host, op->conversation);
     if (op->inside) host->sent.n = 0;
     host->sent.extended = before > 0 && kept == before;
-    find_messages(op, body, n, &from, &to);
+    if (find_messages(op, body, n)) {
+        from = op->from;
+        messages = body + from + KEY_BYTES;
+        to = from + KEY_BYTES + op->messages.n + 2;
+    }
     start = ipw_conversation_start(op->conversation, kept);
     ipw_buf_expect(&data, op->messages.n - start + n - (to - from) + 100);
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "messages");
     ipw_jw_arr(&w);
-    if (kept < op->conversation->n)
-        ipw_jw_raw(&w, op->messages.json + start, op->messages.n - start);
+    if (messages && kept < op->conversation->n)
+        ipw_jw_raw(&w, messages + start, op->messages.n - start);
     ipw_jw_arr_end(&w);
     ipw_jw_kint(&w, "messages_kept", (int64_t)kept);
     /* The sent body, without the messages. */
@@ -231,6 +244,10 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     event.lm.held_ns = ipw_llm_held_ns(op->call);
     event.lm.model = op->request.model;
     ipw_host_emit(host, &event, &data);
+    /* The body has the messages too, and is all that a repeated request needs.  A replay can make
+     * another body. */
+    if (to && !host->replay && ipw_conversation_drop_text(op->conversation))
+        op->messages.json = NULL;
 }
 
 static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *facts,
