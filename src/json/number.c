@@ -233,3 +233,27 @@ size_t ipw_number_double(char *to, double x)
     if (x < 9007199254740992.0 && x >= 0x1p-70) return n + write_fraction(to + n, x);
     return n + write_by_printf(to + n, x);
 }
+
+size_t ipw_number_micro(char *to, double x)
+{
+    double millionths = (x < 0 ? -x : x) * 1e6 + 0.5;
+    uint32_t fraction;
+    char digits[6];
+    size_t n = 0, count = sizeof digits;
+    uint64_t k;
+
+    if (millionths >= 1e15) return ipw_number_double(to, x);
+    k = (uint64_t)millionths;
+    if (x < 0 && k) to[n++] = '-';
+    fraction = (uint32_t)(k % 1000000);
+    if (!fraction) {
+        n += write_digits(to + n, k / 1000000);
+        memcpy(to + n, ".0", 2);
+        return n + 2;
+    }
+    memcpy(digits, pairs + fraction / 10000 * 2, 2);
+    memcpy(digits + 2, pairs + fraction / 100 % 100 * 2, 2);
+    memcpy(digits + 4, pairs + fraction % 100 * 2, 2);
+    while (digits[count - 1] == '0') count--;
+    return n + put_fraction(to + n, k / 1000000, digits, count);
+}

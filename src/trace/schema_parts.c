@@ -12,10 +12,10 @@ static void put_joules(struct ipw_jw *w, const struct ipw_spec *s, const void *c
 {
     const double *j = of[0];
 
-    if (isfinite(j[s->at])) ipw_jw_knum(w, s->key, j[s->at]);
+    if (isfinite(j[s->at])) ipw_jw_kmicro(w, s->key, j[s->at]);
 }
 
-static const struct ipw_spec joules[] = {DOMAINS(NU, put_joules, NULL), END};
+static const struct ipw_spec joules[] = {DOMAINS(JU, put_joules, NULL), END};
 
 static void put_part_joules(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {

@@ -30,6 +30,7 @@ enum ipw_spec_kind {
     IPW_SPEC_OPTIONAL = 128, /* the key may be absent */
     IPW_SPEC_EACH = 256,     /* `of` is the table of every member's value, for any key */
     IPW_SPEC_COUNT = 512,    /* not negative */
+    IPW_SPEC_MICRO = 1024,   /* joules or watts: written as whole microjoules or microwatts */
 };
 
 /* The type of the member that holds a value, and its form for an unknown value. */
@@ -43,7 +44,7 @@ enum ipw_spec_hold {
     IPW_HOLD_TEXT,   /* const char *, borrowed; unknown: NULL.  For an object: its JSON text */
     IPW_HOLD_OWN,    /* char *, owned; unknown: NULL */
     IPW_HOLD_WORD,   /* an enum, the index in `words`; written, not read */
-    IPW_HOLD_FIGURE, /* struct ipw_figure: its joules; written, not read */
+    IPW_HOLD_FIGURE, /* struct ipw_figure: its joules; written (IPW_SPEC_MICRO), not read */
 };
 
 struct ipw_spec {
