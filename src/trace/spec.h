@@ -71,13 +71,18 @@ static inline bool ipw_spec_knows(int64_t version)
 /* The table of one kind of event; NULL: there is no such kind. */
 const struct ipw_spec *ipw_spec_event(const char *name);
 
+/* As strcmp(); the first bytes of two keys mostly differ. */
+static inline int ipw_spec_compare(const char *a, const char *b)
+{
+    int order = (unsigned char)a[0] - (unsigned char)b[0];
+
+    return order ? order : strcmp(a, b);
+}
+
 /* Is the member's key before (< 0), at (0) or behind the row's? */
 static inline int ipw_spec_order(const struct ipw_json *member, const struct ipw_spec *row)
 {
-    const char *key = ipw_json_key(member);
-    int order = (unsigned char)key[0] - (unsigned char)row->key[0];
-
-    return order ? order : strcmp(key, row->key);
+    return ipw_spec_compare(ipw_json_key(member), row->key);
 }
 
 /* Checks an object against a table.  IPW_EPARSE: the message names the path of the fault. */

@@ -126,8 +126,10 @@ static bool is_sorted(const struct ipw_json *object)
 
     if (ipw_json_kind(object) != IPW_JSON_OBJ) return false;
     for (const struct ipw_json *m = ipw_json_first(object); m; m = ipw_json_next(m)) {
-        if (before && strcmp(before, ipw_json_key(m)) >= 0) return false;
-        before = ipw_json_key(m);
+        const char *key = ipw_json_key(m);
+
+        if (before && ipw_spec_compare(before, key) >= 0) return false;
+        before = key;
     }
     return true;
 }

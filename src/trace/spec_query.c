@@ -93,14 +93,19 @@ static int check_figure(const struct ipw_json *figure, const struct place *at, c
     return 0;
 }
 
+static bool is_domain(const char *key)
+{
+    int d = 0;
+
+    while (d < IPW_DOMAIN_COUNT && ipw_spec_compare(ipw_domain_name((enum ipw_domain)d), key)) d++;
+    return d < IPW_DOMAIN_COUNT;
+}
+
 static int check_energy(const struct place *at, struct ipw_err *err)
 {
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        const char *name = ipw_domain_name((enum ipw_domain)d);
-        const struct ipw_json *figure = ipw_json_get(at->energy, name);
-
-        if (figure && check_figure(figure, at, name, err) < 0) return err->code;
-    }
+    for (const struct ipw_json *f = ipw_json_first(at->energy); f; f = ipw_json_next(f))
+        if (is_domain(ipw_json_key(f)) && check_figure(f, at, ipw_json_key(f), err) < 0)
+            return err->code;
     return 0;
 }
 
