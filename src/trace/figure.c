@@ -30,7 +30,12 @@ static double below(double x)
     return cut > x ? cut - 1 : cut;
 }
 
-static double whole_micro(double x) { return nearest(x * 1e6) / 1e6; }
+/* Joules and watts from here on have all their digits, in memory and in lines. */
+#define NOT_MICRO 1e9
+
+static double whole_micro(double x) { return fabs(x) < NOT_MICRO ? nearest(x * 1e6) / 1e6 : x; }
+
+double ipw_figure_j(double j) { return whole_micro(j); }
 
 /* The whole number that is not above x; what is whole but for its last bits stays as it is. */
 static double whole_below(double x)
@@ -103,7 +108,8 @@ bool ipw_figure_round(struct ipw_figure *f)
 
 double ipw_figure_add_j(double a, double b)
 {
-    return isnan(a) || isnan(b) ? (double)NAN : (double)(llround(a * 1e6) + llround(b * 1e6)) / 1e6;
+    if (!(fabs(a) < NOT_MICRO && fabs(b) < NOT_MICRO)) return a + b;
+    return (nearest(a * 1e6) + nearest(b * 1e6)) / 1e6;
 }
 
 enum ipw_reason ipw_reason_of(const char *text)

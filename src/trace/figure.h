@@ -52,6 +52,8 @@ struct ipw_figure {
     double partial_j;
 };
 
+/* Joules as a line states them: whole microjoules, below 1e9 J. */
+double ipw_figure_j(double j);
 /* A mean power as a line states it: whole microwatts.  An extreme comes from the few joules between
  * two readings: it has six digits, but none below a microwatt; a peak is rounded up, a least power
  * down. */

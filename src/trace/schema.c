@@ -431,7 +431,7 @@ static double of_task(const struct ipw_figure *query, const struct ipw_query_det
 {
     double j = query->known ? query->j : NAN;
 
-    return r->judge && r->judge->asked > 0 ? j + judge_j : j;
+    return r->judge && r->judge->asked > 0 ? ipw_figure_add_j(j, judge_j) : j;
 }
 
 static const char *some(const char *text) { return text ? text : ""; }
@@ -440,6 +440,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
                             const struct ipw_query_details *r, const struct ipw_anchor *anchor)
 {
     const struct ipw_figure *gpu = &q->energy[IPW_DOMAIN_GPU];
+    double gpu_j = gpu->known ? ipw_figure_j(gpu->j) : 0;
     double wall_s = ipw_ns_to_s(q->end_ns - q->start_ns), output = (double)q->output_tokens;
     bool known = q->input_tokens >= 0 && q->output_tokens >= 0;
     const struct ipw_judgement none = IPW_JUDGEMENT_NONE, *judge = r->judge ? r->judge : &none;
@@ -449,8 +450,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
         .accuracy_score = r->is_resolved < 0 ? NAN
                           : r->is_resolved   ? 1
                                              : 0,
-        .energy_per_output_token_joules =
-            gpu->known && gpu->j > 0 && output > 0 ? gpu->j / output : NAN,
+        .energy_per_output_token_joules = gpu_j > 0 && output > 0 ? gpu_j / output : NAN,
         .lm_energy_measurable = measurable(q),
         .lua_cpu_s = r->lua_cpu_ns < 0 ? NAN : ipw_ns_to_s(r->lua_cpu_ns),
         .n_retries = retries(q),

@@ -37,7 +37,7 @@ static const struct ipw_spec figure[] = {
 
 static bool bounded(const struct ipw_figure *f)
 {
-    return (f->known || f->estimated) && (f->lo_j != 0 || f->hi_j != 0);
+    return (f->known || f->estimated) && (ipw_figure_j(f->lo_j) != 0 || ipw_figure_j(f->hi_j) != 0);
 }
 
 static void put_device(struct ipw_jw *w, const struct ipw_figure *f, const struct ipw_figure *sum);

@@ -14,7 +14,11 @@ static void sums_are_whole_microjoules(void **state)
     (void)state;
     assert_true(ipw_figure_add_j(0.1, 0.2) == 0.3);
     assert_true(ipw_figure_add_j(1e-6, 0.4e-6) == 1e-6);
-    assert_true(isnan(ipw_figure_add_j(1, NAN)));
+    assert_true(isnan(ipw_figure_add_j(1, NAN)) && isnan(ipw_figure_add_j(NAN, 1e300)));
+    assert_true(ipw_figure_add_j(1e300, -3) == 1e300);
+    assert_true(ipw_figure_j(17.842665999999998) == 17.842666 && ipw_figure_j(-4e-7) == 0);
+    assert_true(ipw_figure_j(123456789.1234567) == 123456789.123457);
+    assert_true(ipw_figure_j(1234567890.1234567) == 1234567890.1234567);
 }
 
 static struct ipw_figure rounded(double lo_j, double hi_j)
