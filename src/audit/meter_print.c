@@ -144,7 +144,7 @@ static void json_log(struct ipw_jw *w, const struct ipw_metered_run_input *in)
 static void json_query(struct ipw_jw *w, const struct ipw_metered_run_query *q)
 {
     ipw_jw_obj(w);
-    ipw_jw_kmicro(w, "average_watts", watts(&q->energy, q->t1_s - q->t0_s));
+    ipw_jw_knum(w, "average_watts", watts(&q->energy, q->t1_s - q->t0_s));
     ipw_jw_knum(w, "coverage", q->energy.coverage);
     ipw_jw_knum(w, "duration_s", q->t1_s - q->t0_s);
     ipw_jw_kmicro(w, "energy_joules", joules(&q->energy));
@@ -164,7 +164,7 @@ void ipw_metered_run_json(struct ipw_buf *out, const struct ipw_metered_run *r)
     for (size_t i = 0; i < r->n_queries; i++) sum += joules(&r->queries[i].energy);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
-    ipw_jw_kmicro(&w, "average_watts", watts(&r->total, r->t1_s - r->t0_s));
+    ipw_jw_knum(&w, "average_watts", watts(&r->total, r->t1_s - r->t0_s));
     ipw_jw_knum(&w, "coverage", r->total.coverage);
     ipw_jw_knum(&w, "duration_s", r->t1_s - r->t0_s);
     ipw_jw_kmicro(&w, "energy_joules", joules(&r->total));
@@ -174,8 +174,8 @@ void ipw_metered_run_json(struct ipw_buf *out, const struct ipw_metered_run *r)
     ipw_jw_arr(&w);
     for (size_t i = 0; i < r->n_logs; i++) json_log(&w, &r->logs[i]);
     ipw_jw_arr_end(&w);
-    ipw_jw_kmicro(&w, "minimum_watts", r->least_w);
-    ipw_jw_kmicro(&w, "peak_watts", r->peak_w);
+    ipw_jw_knum(&w, "minimum_watts", r->least_w);
+    ipw_jw_knum(&w, "peak_watts", r->peak_w);
     ipw_jw_kstr(&w, "provenance", ipw_provenance_name(r->total.provenance));
     ipw_jw_key(&w, "queries");
     ipw_jw_arr(&w);
@@ -300,9 +300,9 @@ void ipw_metered_run_energy_report(struct ipw_buf *out, const struct ipw_metered
     ipw_jw_kint(&w, "num_runs", (int64_t)r->n_queries);
     ipw_jw_key(&w, "power_watts");
     ipw_jw_obj(&w);
-    ipw_jw_kmicro(&w, "average", watts(&r->total, run_s));
-    ipw_jw_kmicro(&w, "min", r->least_w);
-    ipw_jw_kmicro(&w, "peak", r->peak_w);
+    ipw_jw_knum(&w, "average", watts(&r->total, run_s));
+    ipw_jw_knum(&w, "min", r->least_w);
+    ipw_jw_knum(&w, "peak", r->peak_w);
     ipw_jw_obj_end(&w);
     ipw_jw_kstr(&w, "provenance", ipw_provenance_name(r->total.provenance));
     ipw_jw_kmicro(&w, "queries_joules", sum);
