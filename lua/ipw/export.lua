@@ -28,6 +28,14 @@ function export.joules(part, domain)
   return part[("query_%s_energy_joules"):format(domain)] or part[domain .. "_energy_joules"]
 end
 
+--- Adds joules as whole microjoules, so that sums have no digits of doubles.
+---@param a number? nil: 0
+---@param b number
+---@return number
+function export.add_joules(a, b)
+  return ((a or 0) * 1e6 + b * 1e6 + 0.5) // 1 / 1e6
+end
+
 --- One row of a CSV file, as RFC 4180 has it. A text that a table program takes for a formula gets a '
 --- before it.
 ---@param values any[]

@@ -22,7 +22,7 @@ function scores.add(tally, query)
   for _, domain in ipairs(export.domains) do
     local joules = export.joules(query, domain)
     if joules then
-      tally.joules[domain] = (tally.joules[domain] or 0.0) + joules
+      tally.joules[domain] = export.add_joules(tally.joules[domain], joules)
       tally.known[domain] = (tally.known[domain] or 0) + 1
     end
   end

@@ -250,13 +250,15 @@ static bool has_all_provenances(const struct ipw_json *line)
 }
 
 /* The line as it is written now, as a tree that the caller frees; NULL: it was. */
-static struct ipw_json *in_this_version(const struct ipw_query_loaded *was,
+static struct ipw_json *in_this_version(struct ipw_query_loaded *was,
                                         const struct ipw_anchor *clock)
 {
     struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
     struct ipw_json *doc = NULL;
+    bool had_more_digits = ipw_query_trace_round(&was->trace);
 
-    if (was->version == IPW_SCHEMA_VERSION && !has_all_provenances(was->doc)) return NULL;
+    if (was->version == IPW_SCHEMA_VERSION && !had_more_digits && !has_all_provenances(was->doc))
+        return NULL;
     ipw_schema_write_query(&text, &was->trace, &was->details, clock);
     if (ipw_json_parse(&doc, text.data, text.len, NULL, NULL) < 0) doc = NULL;
     ipw_buf_release(&text);
@@ -264,7 +266,7 @@ static struct ipw_json *in_this_version(const struct ipw_query_loaded *was,
 }
 
 /* False if the line is an older build's and holds the same figures. */
-static bool differs(const struct ipw_query_loaded *loaded, const struct ipw_anchor *clock,
+static bool differs(struct ipw_query_loaded *loaded, const struct ipw_anchor *clock,
                     const struct ipw_buf *now, struct ipw_buf *what)
 {
     struct ipw_buf where = IPW_BUF(4096);

@@ -363,9 +363,9 @@ static void put_figure(struct ipw_jw *w, const struct ipw_figure *f)
 {
     ipw_jw_obj(w);
     ipw_jw_knum(w, "coverage", f->coverage);
-    ipw_jw_knum(w, "hi", f->known ? f->hi_j : (double)NAN);
-    ipw_jw_knum(w, "joules", f->known ? f->j : (double)NAN);
-    ipw_jw_knum(w, "lo", f->known ? f->lo_j : (double)NAN);
+    ipw_jw_kmicro(w, "hi", f->known ? f->hi_j : (double)NAN);
+    ipw_jw_kmicro(w, "joules", f->known ? f->j : (double)NAN);
+    ipw_jw_kmicro(w, "lo", f->known ? f->lo_j : (double)NAN);
     ipw_jw_kstr(w, "provenance", ipw_provenance_name(f->provenance));
     ipw_jw_kint(w, "samples", f->samples);
     ipw_jw_obj_end(w);
@@ -407,18 +407,18 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
         ipw_jw_key(&w, ipw_domain_name(d));
         ipw_jw_obj(&w);
         ipw_summary_put_devices(&w, &r->balances.devices, d, &r->summary.devices, totals.queries);
-        ipw_jw_knum(&w, "difference_j", line.difference_j);
-        ipw_jw_knum(&w, "idle_j", line.idle_j);
-        ipw_jw_knum(&w, "idle_tax_j", totals.idle_tax[d].total);
-        ipw_jw_knum(&w, "marginal_j", totals.marginal[d].total);
-        ipw_jw_knum(&w, "queries_j", line.queries_j);
+        ipw_jw_kmicro(&w, "difference_j", line.difference_j);
+        ipw_jw_kmicro(&w, "idle_j", line.idle_j);
+        ipw_jw_kmicro(&w, "idle_tax_j", totals.idle_tax[d].total);
+        ipw_jw_kmicro(&w, "marginal_j", totals.marginal[d].total);
+        ipw_jw_kmicro(&w, "queries_j", line.queries_j);
         ipw_jw_kstr(&w, "reason",
                     r->balances.balance[d].total.known ? NULL
                                                        : r->balances.balance[d].total.reason);
-        ipw_jw_knum(&w, "total_j", line.total_j);
-        ipw_jw_knum(&w, "warmup_j", line.warmup_j);
-        ipw_jw_knum(&w, "waste_j", totals.waste[d].total);
-        ipw_jw_knum(&w, "wasted_j", line.wasted_j);
+        ipw_jw_kmicro(&w, "total_j", line.total_j);
+        ipw_jw_kmicro(&w, "warmup_j", line.warmup_j);
+        ipw_jw_kmicro(&w, "waste_j", totals.waste[d].total);
+        ipw_jw_kmicro(&w, "wasted_j", line.wasted_j);
         ipw_jw_obj_end(&w);
     }
     ipw_jw_obj_end(&w);

@@ -147,7 +147,7 @@ static void json_query(struct ipw_jw *w, const struct ipw_metered_run_query *q)
     ipw_jw_knum(w, "average_watts", watts(&q->energy, q->t1_s - q->t0_s));
     ipw_jw_knum(w, "coverage", q->energy.coverage);
     ipw_jw_knum(w, "duration_s", q->t1_s - q->t0_s);
-    ipw_jw_knum(w, "energy_joules", joules(&q->energy));
+    ipw_jw_kmicro(w, "energy_joules", joules(&q->energy));
     ipw_jw_knum(w, "energy_wh", joules(&q->energy) / J_PER_WH);
     ipw_jw_kstr(w, "provenance",
                 q->energy.known ? ipw_provenance_name(q->energy.provenance) : NULL);
@@ -167,9 +167,9 @@ void ipw_metered_run_json(struct ipw_buf *out, const struct ipw_metered_run *r)
     ipw_jw_knum(&w, "average_watts", watts(&r->total, r->t1_s - r->t0_s));
     ipw_jw_knum(&w, "coverage", r->total.coverage);
     ipw_jw_knum(&w, "duration_s", r->t1_s - r->t0_s);
-    ipw_jw_knum(&w, "energy_joules", joules(&r->total));
+    ipw_jw_kmicro(&w, "energy_joules", joules(&r->total));
     ipw_jw_knum(&w, "energy_wh", joules(&r->total) / J_PER_WH);
-    ipw_jw_knum(&w, "idle_joules", joules(&r->idle));
+    ipw_jw_kmicro(&w, "idle_joules", joules(&r->idle));
     ipw_jw_key(&w, "logs");
     ipw_jw_arr(&w);
     for (size_t i = 0; i < r->n_logs; i++) json_log(&w, &r->logs[i]);
@@ -181,7 +181,7 @@ void ipw_metered_run_json(struct ipw_buf *out, const struct ipw_metered_run *r)
     ipw_jw_arr(&w);
     for (size_t i = 0; i < r->n_queries; i++) json_query(&w, &r->queries[i]);
     ipw_jw_arr_end(&w);
-    ipw_jw_knum(&w, "queries_joules", sum);
+    ipw_jw_kmicro(&w, "queries_joules", sum);
     ipw_jw_kstr(&w, "run", r->run);
     ipw_jw_kint(&w, "samples", (int64_t)r->samples);
     ipw_jw_kint(&w, "schema_version", 1);
@@ -253,7 +253,7 @@ static void put_epoch(struct ipw_jw *w, const struct ipw_metered_run *r, int epo
     ipw_jw_knum(w, "duration_seconds", t1_s - t0_s);
     ipw_jw_kint(w, "epoch", epoch);
     ipw_jw_kint(w, "num_runs", n);
-    ipw_jw_knum(w, "queries_joules", j);
+    ipw_jw_kmicro(w, "queries_joules", j);
     ipw_jw_obj_end(w);
 }
 
@@ -290,7 +290,7 @@ void ipw_metered_run_energy_report(struct ipw_buf *out, const struct ipw_metered
     ipw_jw_arr(&w);
     for (int e = 0; e < epochs; e++) put_epoch(&w, r, e);
     ipw_jw_arr_end(&w);
-    ipw_jw_knum(&w, "idle_joules", joules(&r->idle));
+    ipw_jw_kmicro(&w, "idle_joules", joules(&r->idle));
     ipw_jw_key(&w, "logs");
     ipw_jw_arr(&w);
     for (size_t i = 0; i < r->n_logs; i++) json_log(&w, &r->logs[i]);
@@ -305,7 +305,7 @@ void ipw_metered_run_energy_report(struct ipw_buf *out, const struct ipw_metered
     ipw_jw_knum(&w, "peak", r->peak_w);
     ipw_jw_obj_end(&w);
     ipw_jw_kstr(&w, "provenance", ipw_provenance_name(r->total.provenance));
-    ipw_jw_knum(&w, "queries_joules", sum);
+    ipw_jw_kmicro(&w, "queries_joules", sum);
     put_date(&w, "start_timestamp", r->t0_s);
     put_doubts(&w, r);
     ipw_jw_obj_end(&w);

@@ -27,34 +27,64 @@ static const struct ipw_stats_cluster *cluster(const struct ipw_interval_sample 
     return ipw_spill_at(&s->clusters, i);
 }
 
-/* The clusters to draw from: a row of numbers for each, so that a draw is a few additions.  A row
- * has the sums of all samples, then their n, unless each n of all clusters is 1. */
+/* The clusters to draw from: a row of numbers for each, so that a draw is a few additions.  The
+ * sums of all samples and their n would be its columns.  Most are the same number in every row, or
+ * another column again: these are left out. */
 struct rows {
     struct ipw_interval_sample **all;
     size_t count, width;
+    struct column {    /* 2 for each sample: sum, n */
+        double first;  /* in the first row */
+        bool constant; /* and in all others */
+        size_t like;   /* the first column that is the same; SIZE_MAX: none */
+        size_t at;     /* place in the row */
+    } * columns;
     double *block; /* rows of a block of clusters */
     double *drawn; /* for each resample the sums of the rows drawn so far */
 };
 
-static bool all_are_single(struct ipw_interval_sample *const *all, size_t count)
+static double value_at(const struct rows *rows, size_t column, size_t i)
 {
-    for (size_t m = 0; m < count; m++)
-        for (size_t i = 0; i < all[m]->clusters.n; i++)
-            if (cluster(all[m], i)->n != 1) return false;
+    const struct ipw_stats_cluster *c = cluster(rows->all[column / 2], i);
+
+    return column % 2 ? c->n : c->sum;
+}
+
+static bool is_like(const struct rows *rows, size_t a, size_t b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (value_at(rows, a, i) != value_at(rows, b, i)) return false;
     return true;
+}
+
+static void choose_columns(struct rows *rows)
+{
+    size_t n = rows->all[0]->clusters.n, count = 2 * rows->count;
+
+    rows->columns = ipw_calloc(count, sizeof *rows->columns);
+    for (size_t k = 0; k < count; k++) {
+        struct column *c = &rows->columns[k];
+        size_t i = 1;
+
+        *c = (struct column){.first = value_at(rows, k, 0), .like = SIZE_MAX, .at = rows->width};
+        while (i < n && value_at(rows, k, i) == c->first) i++;
+        c->constant = i == n;
+        for (size_t j = 0; j < k && !c->constant && c->like == SIZE_MAX; j++)
+            if (!rows->columns[j].constant && is_like(rows, j, k, n)) c->like = j;
+        if (c->like != SIZE_MAX) c->at = rows->columns[c->like].at;
+        rows->width += !c->constant && c->like == SIZE_MAX;
+    }
+    rows->width += rows->width > 1 && rows->width % 2; /* even rows are added two by two */
 }
 
 static void load(const struct rows *rows, size_t first, size_t size)
 {
-    for (size_t i = 0; i < size; i++) {
-        double *row = rows->block + i * rows->width;
+    for (size_t k = 0; k < 2 * rows->count; k++) {
+        const struct column *c = &rows->columns[k];
 
-        for (size_t m = 0; m < rows->count; m++) {
-            const struct ipw_stats_cluster *c = cluster(rows->all[m], first + i);
-
-            row[m] = c->sum;
-            if (rows->width > rows->count) row[rows->count + m] = c->n;
-        }
+        if (c->constant || c->like != SIZE_MAX) continue;
+        for (size_t i = 0; i < size; i++)
+            rows->block[i * rows->width + c->at] = value_at(rows, k, first + i);
     }
 }
 
@@ -69,14 +99,30 @@ static inline uint64_t draw_rows(double *restrict sums, const double *block, siz
     return state;
 }
 
-/* Of a run without sensors often one value differs: a known width costs half. */
+/* The same where the width is a constant: the sums stay in registers. */
+#define DRAW_ROWS(width)                                                                           \
+    case width: {                                                                                  \
+        double at[width];                                                                          \
+                                                                                                   \
+        memcpy(at, sums, sizeof at);                                                               \
+        *state = draw_rows(at, rows->block, width, size, draws, *state);                           \
+        memcpy(sums, at, sizeof at);                                                               \
+        break;                                                                                     \
+    }
+
 static void draw_from_block(const struct rows *rows, size_t size, int resample, uint32_t draws,
                             uint64_t *state)
 {
     double *sums = rows->drawn + (size_t)resample * rows->width;
 
-    *state = rows->width == 1 ? draw_rows(sums, rows->block, 1, size, draws, *state)
-                              : draw_rows(sums, rows->block, rows->width, size, draws, *state);
+    switch (rows->width) {
+        DRAW_ROWS(1)
+        DRAW_ROWS(2)
+        DRAW_ROWS(4)
+        DRAW_ROWS(6)
+        DRAW_ROWS(8)
+    default: *state = draw_rows(sums, rows->block, rows->width, size, draws, *state);
+    }
 }
 
 /* How many draws of each resample fall into each block. */
@@ -93,6 +139,14 @@ static void draw_blocks(struct ipw_spill *counts, size_t n, size_t blocks, uint6
     free(of);
 }
 
+static double drawn_sum(const struct rows *rows, size_t resample, size_t column)
+{
+    const struct column *c = &rows->columns[column];
+
+    return c->constant ? (double)rows->all[0]->clusters.n * c->first
+                       : rows->drawn[resample * rows->width + c->at];
+}
+
 /* Of the m-th sample. */
 static void set_bounds(const struct rows *rows, size_t m)
 {
@@ -100,10 +154,9 @@ static void set_bounds(const struct rows *rows, size_t m)
     struct ipw_interval_sample *s = rows->all[m];
 
     for (size_t r = 0; r < RESAMPLES; r++) {
-        const double *sums = rows->drawn + r * rows->width;
-        double n = rows->width > rows->count ? sums[rows->count + m] : (double)s->clusters.n;
+        double n = drawn_sum(rows, r, 2 * m + 1);
 
-        means[r] = n != 0 ? sums[m] / n : 0;
+        means[r] = n != 0 ? drawn_sum(rows, r, 2 * m) / n : 0;
     }
     qsort(means, RESAMPLES, sizeof *means, ipw_stats_by_value);
     s->out.lo = ipw_stats_quantile(means, RESAMPLES, 0.025);
@@ -115,11 +168,12 @@ static void set_bounds(const struct rows *rows, size_t m)
  * memory are drawn block by block, after it was drawn how often each block is used. */
 static void bootstrap(struct ipw_interval_sample **all, size_t count, uint64_t seed)
 {
-    struct rows rows = {all, count, all_are_single(all, count) ? count : 2 * count, NULL, NULL};
+    struct rows rows = {.all = all, .count = count};
     uint64_t state = seed;
     size_t n = all[0]->clusters.n, blocks = (n + BLOCK - 1) / BLOCK;
     struct ipw_spill counts;
 
+    choose_columns(&rows);
     ipw_spill_init(&counts, sizeof(uint32_t), all[0]->clusters.place);
     draw_blocks(&counts, n, blocks, &state);
     rows.block = ipw_calloc((n < BLOCK ? n : BLOCK) * rows.width, sizeof *rows.block);
@@ -135,6 +189,7 @@ static void bootstrap(struct ipw_interval_sample **all, size_t count, uint64_t s
         }
     }
     for (size_t m = 0; m < count; m++) set_bounds(&rows, m);
+    free(rows.columns);
     free(rows.block);
     free(rows.drawn);
     ipw_spill_release(&counts);

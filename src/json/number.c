@@ -33,9 +33,15 @@ static size_t count_digits(uint64_t u)
 /* Writes two digits at a time: a division costs more than everything else here. */
 static size_t write_digits(char *to, uint64_t u)
 {
-    size_t n = count_digits(u);
-    char *p = to + n;
+    size_t n;
+    char *p;
 
+    if (u < 10) {
+        *to = (char)('0' + u);
+        return 1;
+    }
+    n = count_digits(u);
+    p = to + n;
     for (; u >= 100; u /= 100) memcpy(p -= 2, pairs + u % 100 * 2, 2);
     if (u >= 10)
         memcpy(p - 2, pairs + u * 2, 2);
@@ -69,6 +75,12 @@ bool ipw_number_read_int(int64_t *out, const char *text, size_t n)
     return true;
 }
 
+static inline const char *read_digits(uint64_t *u, const char *p, const char *end)
+{
+    for (unsigned digit; p < end && (digit = (unsigned)(*p - '0')) <= 9; p++) *u = *u * 10 + digit;
+    return p;
+}
+
 /* Whole numbers up to 2^53 and these powers are exact as doubles, so that one division of the two
  * is rounded as the decimal itself. */
 double ipw_number_read_double(const char *text, size_t n)
@@ -76,22 +88,22 @@ double ipw_number_read_double(const char *text, size_t n)
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                     1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
     enum { MOST = 19 }; /* bytes, so that the digits fit 64 bits and the power is in the table */
-    bool negative = text[0] == '-', point = false;
+    const char *p = text, *end = text + n;
+    bool negative = *p == '-';
     size_t after_point = 0;
     uint64_t u = 0;
     double x;
 
-    if (n - negative > MOST) return strtod(text, NULL);
-    for (size_t i = negative; i < n; i++) {
-        if (text[i] == '.') {
-            point = true;
-            continue;
-        }
-        if (text[i] < '0' || text[i] > '9') return strtod(text, NULL); /* an exponent */
-        u = u * 10 + (uint64_t)(text[i] - '0');
-        after_point += point;
+    p += negative;
+    if (end - p > MOST) return strtod(text, NULL);
+    p = read_digits(&u, p, end);
+    if (p < end && *p == '.') {
+        const char *point = ++p;
+
+        p = read_digits(&u, p, end);
+        after_point = (size_t)(p - point);
     }
-    if (u > UINT64_C(1) << 53) return strtod(text, NULL);
+    if (p < end || u > UINT64_C(1) << 53) return strtod(text, NULL); /* or an exponent */
     x = (double)u / powers[after_point];
     return negative ? -x : x;
 }
@@ -123,15 +135,20 @@ static size_t fraction_digits(char *to, u128 f, unsigned s, unsigned up, unsigne
     }
 }
 
+/* `digits` has room for SHORT bytes: so many are copied at once, where `count` is less. */
 static size_t put_fraction(char *to, uint64_t whole, const char *digits, size_t count)
 {
+    enum { SHORT = 16 };
     size_t zeros = 0, n;
 
     while (whole == 0 && digits[zeros] == '0') zeros++;
     if (zeros < 4) {
         n = write_digits(to, whole);
         to[n++] = '.';
-        memcpy(to + n, digits, count);
+        if (count <= SHORT)
+            memcpy(to + n, digits, SHORT);
+        else
+            memcpy(to + n, digits, count);
         return n + count;
     }
     n = 0;
@@ -232,4 +249,28 @@ size_t ipw_number_double(char *to, double x)
     }
     if (x < 9007199254740992.0 && x >= 0x1p-70) return n + write_fraction(to + n, x);
     return n + write_by_printf(to + n, x);
+}
+
+size_t ipw_number_micro(char *to, double x)
+{
+    double millionths = (x < 0 ? -x : x) * 1e6 + 0.5;
+    uint32_t fraction;
+    char digits[16];
+    size_t n = 0, count = 6;
+    uint64_t k;
+
+    if (millionths >= 1e15) return ipw_number_double(to, x);
+    k = (uint64_t)millionths;
+    if (x < 0 && k) to[n++] = '-';
+    fraction = (uint32_t)(k % 1000000);
+    if (!fraction) {
+        n += write_digits(to + n, k / 1000000);
+        memcpy(to + n, ".0", 2);
+        return n + 2;
+    }
+    memcpy(digits, pairs + fraction / 10000 * 2, 2);
+    memcpy(digits + 2, pairs + fraction / 100 % 100 * 2, 2);
+    memcpy(digits + 4, pairs + fraction % 100 * 2, 2);
+    while (digits[count - 1] == '0') count--;
+    return n + put_fraction(to + n, k / 1000000, digits, count);
 }

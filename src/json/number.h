@@ -10,9 +10,11 @@
 
 enum { IPW_NUMBER_MAX = 40 }; /* longest text of a number */
 
-/* Both return the number of bytes written, without a NUL. */
+/* All return the number of bytes written, without a NUL. */
 size_t ipw_number_int(char *to, int64_t i);
 size_t ipw_number_double(char *to, double x); /* x must be finite */
+/* The same of the nearest whole millionth of x. */
+size_t ipw_number_micro(char *to, double x);
 
 /* Reads the integer text[0..n) (an optional minus, then digits only); false if it is beyond
  * int64. */

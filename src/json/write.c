@@ -193,7 +193,8 @@ void ipw_jw_kint_n(struct ipw_jw *w, const char *key, size_t n, int64_t i)
     w->comma = true;
 }
 
-void ipw_jw_knum_n(struct ipw_jw *w, const char *key, size_t n, double x)
+static inline void put_number(struct ipw_jw *w, const char *key, size_t n, double x,
+                              size_t (*text)(char *to, double x))
 {
     char *p;
 
@@ -202,13 +203,26 @@ void ipw_jw_knum_n(struct ipw_jw *w, const char *key, size_t n, double x)
         return;
     }
     if (is_tight(w->out)) {
+        char number[IPW_NUMBER_MAX];
+
         ipw_jw_key_n(w, key, n);
-        ipw_jw_num(w, x);
+        before(w);
+        ipw_buf_add(w->out, number, text(number, x));
         return;
     }
     p = key_room(w, key, n, IPW_NUMBER_MAX);
-    if (p) written(w, p + ipw_number_double(p, x));
+    if (p) written(w, p + text(p, x));
     w->comma = true;
+}
+
+void ipw_jw_knum_n(struct ipw_jw *w, const char *key, size_t n, double x)
+{
+    put_number(w, key, n, x, ipw_number_double);
+}
+
+void ipw_jw_kmicro_n(struct ipw_jw *w, const char *key, size_t n, double x)
+{
+    put_number(w, key, n, x, ipw_number_micro);
 }
 
 void ipw_jw_kbool_n(struct ipw_jw *w, const char *key, size_t n, bool b)

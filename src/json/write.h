@@ -47,6 +47,9 @@ void ipw_jw_key_n(struct ipw_jw *w, const char *key, size_t n);
 void ipw_jw_kstr_n(struct ipw_jw *w, const char *key, size_t n, const char *s);
 void ipw_jw_kint_n(struct ipw_jw *w, const char *key, size_t n, int64_t i);
 void ipw_jw_knum_n(struct ipw_jw *w, const char *key, size_t n, double x);
+/* An energy or a power, as whole microjoules or microwatts: the nearest to x, which is in joules or
+ * watts. */
+void ipw_jw_kmicro_n(struct ipw_jw *w, const char *key, size_t n, double x);
 void ipw_jw_kbool_n(struct ipw_jw *w, const char *key, size_t n, bool b);
 void ipw_jw_knull_n(struct ipw_jw *w, const char *key, size_t n);
 
@@ -69,6 +72,11 @@ static inline void ipw_jw_kint(struct ipw_jw *w, const char *key, int64_t i)
 static inline void ipw_jw_knum(struct ipw_jw *w, const char *key, double x)
 {
     ipw_jw_knum_n(w, key, strlen(key), x);
+}
+
+static inline void ipw_jw_kmicro(struct ipw_jw *w, const char *key, double x)
+{
+    ipw_jw_kmicro_n(w, key, strlen(key), x);
 }
 
 static inline void ipw_jw_kbool(struct ipw_jw *w, const char *key, bool b)

@@ -15,7 +15,7 @@ static struct ipw_figure whole(struct ipw_figure all, const struct ipw_figure *p
 
     for (size_t i = 0; i < n; i++) {
         if (!parts[i].known) return all;
-        sum += parts[i].j;
+        sum = ipw_figure_add_j(sum, parts[i].j);
     }
     if (all.known) all.j = sum;
     return all;
@@ -31,26 +31,6 @@ static struct ipw_figure *cell(const struct column *c, struct ipw_figure *domain
                                struct ipw_figure *devices)
 {
     return c->device == IPW_LEDGER_ALL ? &domains[c->ask.domain] : &devices[c->device];
-}
-
-/* Whole microjoules, away from the energy; what is whole already stays as it is. */
-static double outward(double j, double (*to)(double))
-{
-    double uj = j * 1e6, near_uj = nearbyint(uj);
-
-    return (fabs(uj - near_uj) <= 1e-9 * fmax(fabs(uj), 1) ? near_uj : to(uj)) / 1e6;
-}
-
-/* A bound or a share is no more exact than the readings are, and all its digits make a line a fifth
- * longer.  Rounded here, a figure is the same in memory and in the file. */
-static struct ipw_figure rounded(struct ipw_figure f)
-{
-    if (!f.known && !f.estimated && f.coverage == 0) return f; /* nothing is measured */
-    f.lo_j = outward(f.lo_j, floor);
-    f.hi_j = outward(f.hi_j, ceil);
-    f.coverage = nearbyint(f.coverage * 1e6) / 1e6;
-    f.split_fraction = nearbyint(f.split_fraction * 1e4) / 1e4;
-    return f;
 }
 
 /* A domain only: who asks for one device's part in a span can ask the ledger. */
@@ -70,7 +50,7 @@ static void fill_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
         ask.what = IPW_LEDGER_SPAN;
         ask.t0_ns = span->start_ns;
         ask.t1_ns = span->end_ns;
-        *f = rounded(ipw_ledger_figure(ledger, ask));
+        *f = ipw_ledger_figure(ledger, ask);
     }
 }
 
@@ -82,9 +62,7 @@ static void fill_column(struct ipw_query_trace *q, const struct ipw_ledger *ledg
     c->ask.t0_ns = q->start_ns;
     c->ask.t1_ns = q->end_ns;
     ipw_ledger_figures(ledger, c->ask, edges, n, parts);
-    for (size_t i = 0; i < n; i++) parts[i] = rounded(parts[i]);
-    *cell(c, q->energy, q->device_energy) =
-        whole(rounded(ipw_ledger_figure(ledger, c->ask)), parts, n);
+    *cell(c, q->energy, q->device_energy) = whole(ipw_ledger_figure(ledger, c->ask), parts, n);
     *cell(c, q->energy_before, q->device_before) = parts[0];
     fill_spans(q, &q->before, ledger, c);
     for (size_t i = 0; i < q->n_turns; i++) {
@@ -190,6 +168,7 @@ void ipw_query_energy_fill(struct ipw_query_trace *trace, const struct ipw_ledge
     ipw_query_energy_accounts(trace, ledger, query, &tiles);
     ipw_query_energy_parts(trace, ledger, query, &tiles);
     ipw_query_tiles_free(&tiles);
+    ipw_query_trace_round(trace);
     ipw_ledger_remember(ledger, false);
     free(edges);
     free(parts);

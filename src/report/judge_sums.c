@@ -59,8 +59,8 @@ void ipw_judge_sums_write(struct ipw_jw *w, const struct ipw_judge_sums *s)
     ipw_jw_kint(w, "asked", (int64_t)s->asked);
     ipw_jw_kint(w, "correct", (int64_t)s->correct);
     put_sum(w, "cost_usd", s, s->cost_usd);
-    put_sum(w, "cpu_energy_joules", s, s->cpu_j);
-    put_sum(w, "gpu_energy_joules", s, s->gpu_j);
+    ipw_jw_kmicro(w, "cpu_energy_joules", s->asked ? s->cpu_j : (double)NAN);
+    ipw_jw_kmicro(w, "gpu_energy_joules", s->asked ? s->gpu_j : (double)NAN);
     ipw_jw_kint(w, "incorrect", (int64_t)s->incorrect);
     put_sum(w, "input_tokens", s, s->input_tokens);
     ipw_jw_kstr(w, "model", s->several_models || !s->model[0] ? NULL : s->model);

@@ -181,8 +181,8 @@ static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_s
     ipw_jw_obj(w);
     put_trim(w, trim, "Efficiency over the queries left by the same cut");
     ipw_jw_knum(w, "accuracy", t.accuracy);
-    ipw_jw_knum(w, "avg_cpu_power_watts", mean_power(s, m_cpu_w));
-    ipw_jw_knum(w, "avg_gpu_power_watts", gpu_w);
+    ipw_jw_kmicro(w, "avg_cpu_power_watts", mean_power(s, m_cpu_w));
+    ipw_jw_kmicro(w, "avg_gpu_power_watts", gpu_w);
     put_basis(w, e.domains);
     put_domain_efficiency(w, s);
     ipw_jw_knum(w, "energy_delay_product", e.edp_js);
@@ -196,8 +196,8 @@ static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_s
     ipw_jw_knum(w, "mean_watts_per_query", e.mean_w);
     ipw_jw_kint(w, "queries_with_energy", (int64_t)e.queries);
     ipw_jw_knum(w, "tokens_per_joule", e.tokens_per_j);
-    ipw_jw_knum(w, "total_cpu_energy_joules", t.energy[IPW_DOMAIN_CPU].total);
-    ipw_jw_knum(w, "total_gpu_energy_joules", gpu_j);
+    ipw_jw_kmicro(w, "total_cpu_energy_joules", t.energy[IPW_DOMAIN_CPU].total);
+    ipw_jw_kmicro(w, "total_gpu_energy_joules", gpu_j);
     ipw_jw_obj_end(w);
 }
 
@@ -237,6 +237,8 @@ static void put_sum(struct ipw_jw *w, const char *key, const struct ipw_sum *sum
 
     if (x == floor(x) && fabs(x) < 9e15 && strstr(key, "tokens")) {
         ipw_jw_kint(w, key, (int64_t)x);
+    } else if (strstr(key, "joules")) {
+        ipw_jw_kmicro(w, key, x);
     } else {
         ipw_jw_knum(w, key, x);
     }
@@ -284,7 +286,7 @@ static void put_estimated(struct ipw_jw *w, const struct ipw_totals *t)
             ipw_jw_obj(w);
         }
         any = true;
-        ipw_jw_knum(w, ipw_domain_name(d), t->estimated[d].total);
+        ipw_jw_kmicro(w, ipw_domain_name(d), t->estimated[d].total);
     }
     if (any) ipw_jw_obj_end(w);
 }
@@ -314,8 +316,8 @@ static void put_totals(struct ipw_jw *w, const struct ipw_totals *t,
     put_sum(w, "gpu_energy_joules", &t->energy[IPW_DOMAIN_GPU], true);
     put_sum(w, "input_tokens", &t->input_tokens, true);
     ipw_jw_kint(w, "interrupted", (int64_t)t->interrupted);
-    ipw_jw_knum(w, "judge_cpu_energy_joules", judge->asked ? judge->cpu_j : (double)NAN);
-    ipw_jw_knum(w, "judge_gpu_energy_joules", judge->asked ? judge->gpu_j : (double)NAN);
+    ipw_jw_kmicro(w, "judge_cpu_energy_joules", judge->asked ? judge->cpu_j : (double)NAN);
+    ipw_jw_kmicro(w, "judge_gpu_energy_joules", judge->asked ? judge->gpu_j : (double)NAN);
     ipw_jw_key(w, "known");
     put_known(w, t, false);
     put_sum(w, "machine_energy_joules", &t->energy[IPW_DOMAIN_MACHINE], true);
@@ -371,15 +373,15 @@ static void put_parts(struct ipw_jw *w, const struct ipw_summary_balance_line *l
     bool partial =
         !balance->total.known && (balance->total.coverage > 0 || balance->total.partial_j > 0);
 
-    ipw_jw_knum(w, "difference_j", line->difference_j);
-    ipw_jw_knum(w, "idle_j", line->idle_j);
+    ipw_jw_kmicro(w, "difference_j", line->difference_j);
+    ipw_jw_kmicro(w, "idle_j", line->idle_j);
     ipw_jw_knum(w, "partial_coverage", partial ? balance->total.coverage : NAN);
-    ipw_jw_knum(w, "partial_j", partial ? balance->total.partial_j : NAN);
-    ipw_jw_knum(w, "queries_j", line->queries_j);
+    ipw_jw_kmicro(w, "partial_j", partial ? balance->total.partial_j : NAN);
+    ipw_jw_kmicro(w, "queries_j", line->queries_j);
     ipw_jw_kstr(w, "reason", balance->total.known ? NULL : balance->total.reason);
-    ipw_jw_knum(w, "total_j", line->total_j);
-    ipw_jw_knum(w, "warmup_j", line->warmup_j);
-    ipw_jw_knum(w, "wasted_j", line->wasted_j);
+    ipw_jw_kmicro(w, "total_j", line->total_j);
+    ipw_jw_kmicro(w, "warmup_j", line->warmup_j);
+    ipw_jw_kmicro(w, "wasted_j", line->wasted_j);
 }
 
 void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_balances *balances,
@@ -488,7 +490,7 @@ static void put_overhead(struct ipw_jw *w, const struct ipw_summary_run *run)
 {
     ipw_jw_key(w, "own_overhead");
     ipw_jw_obj(w);
-    ipw_jw_knum(w, "estimated_joules", run->own_joules);
+    ipw_jw_kmicro(w, "estimated_joules", run->own_joules);
     ipw_jw_knum(w, "runner_cpu_s", run->runner_cpu_s);
     ipw_jw_knum(w, "sampler_cpu_s", run->sampler_cpu_s);
     ipw_jw_knum(w, "share",

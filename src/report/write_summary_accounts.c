@@ -6,10 +6,10 @@
 
 static void put_account(struct ipw_jw *w, const struct ipw_query_account *a, bool withheld)
 {
-    ipw_jw_knum(w, "exclusive_j", a->exclusive_j);
-    ipw_jw_knum(w, "idle_tax_j", a->idle_tax_j);
-    ipw_jw_knum(w, "marginal_j", withheld ? NAN : a->marginal_j);
-    ipw_jw_knum(w, "waste_j", a->waste_j);
+    ipw_jw_kmicro(w, "exclusive_j", a->exclusive_j);
+    ipw_jw_kmicro(w, "idle_tax_j", a->idle_tax_j);
+    ipw_jw_kmicro(w, "marginal_j", withheld ? NAN : a->marginal_j);
+    ipw_jw_kmicro(w, "waste_j", a->waste_j);
 }
 
 static void put_devices(struct ipw_jw *w, const struct ipw_device_sums *sums, enum ipw_domain d,
@@ -24,7 +24,7 @@ static void put_devices(struct ipw_jw *w, const struct ipw_device_sums *sums, en
         if (sum->domain != d) continue;
         ipw_jw_key_any(w, sum->name, strlen(sum->name));
         ipw_jw_obj(w);
-        ipw_jw_knum(w, "attributed_j", sum->j);
+        ipw_jw_kmicro(w, "attributed_j", sum->j);
         put_account(w, &sum->account, withheld);
         ipw_jw_obj_end(w);
     }
@@ -50,7 +50,7 @@ void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_summary *s,
             continue;
         }
         ipw_jw_obj(w);
-        ipw_jw_knum(w, "attributed_j", t->energy[d].total);
+        ipw_jw_kmicro(w, "attributed_j", t->energy[d].total);
         put_devices(w, &s->devices, d, withheld);
         put_account(w, &sum, withheld);
         ipw_jw_obj_end(w);
@@ -76,10 +76,10 @@ void ipw_summary_put_baseline(struct ipw_jw *w, const struct ipw_totals *t,
 
         ipw_jw_key(w, ipw_domain_name(d));
         ipw_jw_obj(w);
-        ipw_jw_knum(w, "after_w", b->after_w);
-        ipw_jw_knum(w, "before_w", b->before_w);
-        ipw_jw_knum(w, "drift_w", b->after_w - b->before_w);
-        ipw_jw_knum(w, "net_j", refusal ? NAN : t->marginal[d].total);
+        ipw_jw_kmicro(w, "after_w", b->after_w);
+        ipw_jw_kmicro(w, "before_w", b->before_w);
+        ipw_jw_kmicro(w, "drift_w", b->after_w - b->before_w);
+        ipw_jw_kmicro(w, "net_j", refusal ? NAN : t->marginal[d].total);
         ipw_jw_kstr(w, "net_withheld", refusal);
         ipw_jw_obj_end(w);
     }

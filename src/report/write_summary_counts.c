@@ -76,7 +76,7 @@ static void put_joules(struct ipw_jw *w, const char *key, const double *j)
     ipw_jw_key(w, key);
     ipw_jw_obj(w);
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++)
-        ipw_jw_knum(w, ipw_domain_name(ipw_domains_by_name[i]), j[ipw_domains_by_name[i]]);
+        ipw_jw_kmicro(w, ipw_domain_name(ipw_domains_by_name[i]), j[ipw_domains_by_name[i]]);
     ipw_jw_obj_end(w);
 }
 

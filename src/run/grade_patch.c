@@ -96,10 +96,10 @@ static void put_opinion(struct patch *p)
 
     if (asked) ipw_jw_kint(&p->w, "judge_asked", ipw_json_int(ipw_json_get(p->result, "asked"), 1));
     if (isfinite(cost_usd)) ipw_jw_knum(&p->w, "judge_cost_usd", cost_usd);
-    ipw_jw_knum(&p->w, "judge_cpu_energy_joules", joules(p, IPW_DOMAIN_CPU));
-    ipw_jw_knum(&p->w, "judge_cpu_power_avg_watts", watts(p, IPW_DOMAIN_CPU));
-    ipw_jw_knum(&p->w, "judge_gpu_energy_joules", joules(p, IPW_DOMAIN_GPU));
-    ipw_jw_knum(&p->w, "judge_gpu_power_avg_watts", watts(p, IPW_DOMAIN_GPU));
+    ipw_jw_kmicro(&p->w, "judge_cpu_energy_joules", joules(p, IPW_DOMAIN_CPU));
+    ipw_jw_kmicro(&p->w, "judge_cpu_power_avg_watts", watts(p, IPW_DOMAIN_CPU));
+    ipw_jw_kmicro(&p->w, "judge_gpu_energy_joules", joules(p, IPW_DOMAIN_GPU));
+    ipw_jw_kmicro(&p->w, "judge_gpu_power_avg_watts", watts(p, IPW_DOMAIN_GPU));
     put_tokens(p, "judge_input_tokens", t->input_tokens);
     put_text(p, "judge_model", p->f->judge_model);
     put_tokens(p, "judge_output_tokens", t->output_tokens);
@@ -117,10 +117,10 @@ static void put_of_judge(struct patch *p)
     if (official) put_resolved(p);
     put_opinion(p);
     if (official) put_details(p);
-    ipw_jw_knum(&p->w, "total_task_cpu_energy_joules",
-                with_query(p, p->f->query_cpu_j, IPW_DOMAIN_CPU));
-    ipw_jw_knum(&p->w, "total_task_gpu_energy_joules",
-                with_query(p, p->f->query_gpu_j, IPW_DOMAIN_GPU));
+    ipw_jw_kmicro(&p->w, "total_task_cpu_energy_joules",
+                  with_query(p, p->f->query_cpu_j, IPW_DOMAIN_CPU));
+    ipw_jw_kmicro(&p->w, "total_task_gpu_energy_joules",
+                  with_query(p, p->f->query_gpu_j, IPW_DOMAIN_GPU));
     if (official) put_unscorable(p);
 }
 

@@ -230,7 +230,7 @@ static void put_segment(struct ipw_jw *w, const struct ipw_manifest *m,
     ipw_jw_key(w, "own");
     if (end) {
         ipw_jw_obj(w);
-        ipw_jw_knum(w, "estimated_joules", end->own_joules);
+        ipw_jw_kmicro(w, "estimated_joules", end->own_joules);
         ipw_jw_knum(w, "runner_cpu_s", end->runner_cpu_s);
         ipw_jw_knum(w, "sampler_cpu_s", end->sampler_cpu_s);
         ipw_jw_obj_end(w);

@@ -9,9 +9,9 @@
 /* What the domains drew while the session went on; NULL: it is not over. */
 static void put_balance(struct ipw_jw *w, const struct ipw_balance *b)
 {
-    ipw_jw_knum(w, "idle_j", b->idle.known ? b->idle.j : NAN);
+    ipw_jw_kmicro(w, "idle_j", b->idle.known ? b->idle.j : NAN);
     ipw_jw_kstr(w, "reason", b->total.known ? NULL : b->total.reason);
-    ipw_jw_knum(w, "total_j", b->total.known ? b->total.j : NAN);
+    ipw_jw_kmicro(w, "total_j", b->total.known ? b->total.j : NAN);
 }
 
 static void put_device_balances(struct ipw_jw *w, const struct ipw_device_balances *devices,

@@ -43,16 +43,14 @@ double ipw_channel_stats_mbu(const struct ipw_query_trace *q, double *max_pct)
 
 /* ---- writing: an unknown value is absent, and a group without any known value ---- */
 
-#define STATISTIC(member) HELD(#member, N, 0, struct ipw_metric_stats, member)
-/* clang-format off */
-const struct ipw_spec ipw_spec_statistic[] = {
-    STATISTIC(avg),
-    STATISTIC(max),
-    STATISTIC(median),
-    STATISTIC(min),
-    END,
-};
-/* clang-format on */
+#define STATISTIC(member, kinds) HELD(#member, kinds, 0, struct ipw_metric_stats, member)
+#define STATISTICS(kinds)                                                                          \
+    {                                                                                              \
+        STATISTIC(avg, kinds), STATISTIC(max, kinds), STATISTIC(median, kinds),                    \
+            STATISTIC(min, kinds), END                                                             \
+    }
+const struct ipw_spec ipw_spec_statistic[] = STATISTICS(N);
+static const struct ipw_spec watts_statistic[] = STATISTICS(J);
 
 static void put_stats(struct ipw_jw *w, const char *key, struct ipw_metric_stats s, double unit)
 {
@@ -141,18 +139,20 @@ void ipw_channel_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, co
 static void put_watts(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_power_stats *p = &((const struct ipw_query_trace *)of[0])->power[s->at];
-    struct ipw_metric_stats watts = {p->avg_w, p->max_w, p->median_w, p->min_w};
+    const struct ipw_metric_stats watts = {p->avg_w, p->max_w, p->median_w, p->min_w};
 
     if (isnan(p->avg_w)) return;
     ipw_jw_key(w, s->key);
     ipw_jw_obj(w);
-    put_stats(w, "per_query_watts", watts, 1);
-    put_stats(w, "total_watts", watts, 1); /* written twice, as upstream does */
+    for (s = s->of; s->key; s++) { /* written twice, as upstream does */
+        ipw_jw_key(w, s->key);
+        ipw_spec_write(w, s->of, (const void *const[]){&watts});
+    }
     ipw_jw_obj_end(w);
 }
 
-static const struct ipw_spec watts[] = {OF("per_query_watts", O, ipw_spec_statistic),
-                                        OF("total_watts", O, ipw_spec_statistic), END};
+static const struct ipw_spec watts[] = {OF("per_query_watts", O, watts_statistic),
+                                        OF("total_watts", O, watts_statistic), END};
 const struct ipw_spec ipw_spec_power[] = {DOMAINS(OU, put_watts, watts), END};
 
 void ipw_channel_stats_put_power(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)

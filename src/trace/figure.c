@@ -12,9 +12,104 @@ const char *ipw_provenance_name(enum ipw_provenance p)
     return p > IPW_PROV_NONE && p <= IPW_PROV_ESTIMATED ? ipw_provenance_words[p - 1] : "none";
 }
 
+/* As nearbyint() and floor(), which are calls: a line has some hundred of them.  Beyond this a
+ * double has no fraction. */
+#define NO_FRACTION 4503599627370496.0 /* 2^52 */
+
+static double nearest(double x)
+{
+    return fabs(x) < NO_FRACTION ? (double)(int64_t)(x + (x < 0 ? -0.5 : 0.5)) : x;
+}
+
+static double below(double x)
+{
+    double cut;
+
+    if (!(fabs(x) < NO_FRACTION)) return x;
+    cut = (double)(int64_t)x;
+    return cut > x ? cut - 1 : cut;
+}
+
+/* Joules and watts from here on have all their digits, in memory and in lines. */
+#define NOT_MICRO 1e9
+
+static double whole_micro(double x) { return fabs(x) < NOT_MICRO ? nearest(x * 1e6) / 1e6 : x; }
+
+double ipw_figure_j(double j) { return whole_micro(j); }
+
+/* The whole number that is not above x; what is whole but for its last bits stays as it is. */
+static double whole_below(double x)
+{
+    double near = nearest(x), size = fabs(x) > 1 ? fabs(x) : 1;
+
+    return fabs(x - near) <= 1e-9 * size ? near : below(x);
+}
+
+double ipw_figure_mean_w(double w) { return whole_micro(w); }
+
+double ipw_figure_least_w(double w)
+{
+    double parts = 1e6;
+
+    while (fabs(w) * parts >= 1e6 && parts > 1) parts /= 10;
+    return whole_below(w * parts) / parts;
+}
+
+double ipw_figure_peak_w(double w) { return 0 - ipw_figure_least_w(-w); }
+
+/* A bound is no more exact than the readings are, and all its digits make a line longer.  When the
+ * bounds move apart, the unit may grow once more. */
+static void widen(double *lo_j, double *hi_j)
+{
+    double lo = whole_below(*lo_j * 1e6), minus_hi = whole_below(-*hi_j * 1e6), unit = 1,
+           apart = -minus_hi - lo;
+
+    while (unit * 200 <= apart && apart < NO_FRACTION) {
+        unit *= 10;
+        if (unit * 200 <= apart) continue;
+        lo = below(lo / unit) * unit;
+        minus_hi = below(minus_hi / unit) * unit;
+        apart = -minus_hi - lo;
+    }
+    *lo_j = lo / 1e6;
+    *hi_j = (0 - minus_hi) / 1e6; /* 0, not -0 */
+}
+
+/* By way of a ten-thousandth, which was the last digit of earlier builds. */
+static double two_digits(double share)
+{
+    double parts = share >= 0.1 ? 1e2 : share >= 0.01 ? 1e3 : 1e4;
+
+    return nearest(nearest(share * 1e4) / 1e4 * parts) / parts;
+}
+
+static bool replace(double *old, double rounded)
+{
+    bool changed = *old != rounded;
+
+    *old = rounded;
+    return changed;
+}
+
+bool ipw_figure_round(struct ipw_figure *f)
+{
+    double lo = f->lo_j, hi = f->hi_j;
+    bool changed;
+
+    if (!f->known && !f->estimated && f->coverage == 0) return false; /* nothing is measured */
+    widen(&lo, &hi);
+    changed = replace(&f->lo_j, lo);
+    changed |= replace(&f->hi_j, hi);
+    changed |= replace(&f->j, whole_micro(f->j));
+    changed |= replace(&f->estimate_j, whole_micro(f->estimate_j));
+    changed |= replace(&f->coverage, whole_micro(f->coverage));
+    return replace(&f->split_fraction, two_digits(f->split_fraction)) || changed;
+}
+
 double ipw_figure_add_j(double a, double b)
 {
-    return isnan(a) || isnan(b) ? (double)NAN : (double)(llround(a * 1e6) + llround(b * 1e6)) / 1e6;
+    if (!(fabs(a) < NOT_MICRO && fabs(b) < NOT_MICRO)) return a + b;
+    return (nearest(a * 1e6) + nearest(b * 1e6)) / 1e6;
 }
 
 enum ipw_reason ipw_reason_of(const char *text)

@@ -52,6 +52,20 @@ struct ipw_figure {
     double partial_j;
 };
 
+/* Joules as a line states them: whole microjoules, below 1e9 J. */
+double ipw_figure_j(double j);
+/* A mean power as a line states it: whole microwatts.  An extreme comes from the few joules between
+ * two readings: it has six digits, but none below a microwatt; a peak is rounded up, a least power
+ * down. */
+double ipw_figure_mean_w(double w);
+double ipw_figure_peak_w(double w);
+double ipw_figure_least_w(double w);
+/* Makes a figure as a line states it; false: it was.  The joules are whole microjoules.  The bounds
+ * move outward, to as many digits as a twentieth of their distance has, but not below a microjoule.
+ * Coverage is a whole millionth, and split_fraction has two digits, but none below a
+ * ten-thousandth. */
+bool ipw_figure_round(struct ipw_figure *f);
+
 /* Adds joules as whole microjoules, so that sums are exact; NAN if one of them is unknown. */
 double ipw_figure_add_j(double a, double b);
 

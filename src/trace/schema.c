@@ -199,7 +199,7 @@ static bool has_tools(const struct ipw_turn *turn)
 #define TURN_TIME(member, kinds)      HELD(#member, kinds, TURN, struct ipw_turn, times.member)
 #define AS_TURN(name, kinds, member)  HELD(name, kinds, TURN, struct ipw_turn, member)
 #define MADE_TURN(member, kinds)      HELD(#member, kinds, MADE, struct ipw_made_turn, member)
-#define TURN_JOULES(name, domain)     HELD(name, NU, ENERGY, struct domains, of[domain])
+#define TURN_JOULES(name, domain)     HELD(name, JU, ENERGY, struct domains, of[domain])
 struct domains {
     struct ipw_figure of[IPW_DOMAIN_COUNT];
 };
@@ -214,7 +214,7 @@ const struct ipw_spec ipw_spec_turn[] = {
     OF_TURN(context_trimmed_bytes, C | OPT),
     OF_TURN(cost_usd, NU),
     TURN_JOULES("cpu_energy_joules", IPW_DOMAIN_CPU),
-    AS_TURN("cpu_power_avg_watts", NU, power_mean_w[IPW_DOMAIN_CPU]),
+    AS_TURN("cpu_power_avg_watts", JU, power_mean_w[IPW_DOMAIN_CPU]),
     OF_TURN(decode_s, SU),
     TURN_JOULES("dram_energy_joules", IPW_DOMAIN_DRAM),
     MADE_TURN(end_s, S),
@@ -223,7 +223,7 @@ const struct ipw_spec ipw_spec_turn[] = {
     OF_TURN(error, TU),
     OF_TURN(finish_reason, TU),
     TURN_JOULES("gpu_energy_joules", IPW_DOMAIN_GPU),
-    AS_TURN("gpu_power_avg_watts", NU, power_mean_w[IPW_DOMAIN_GPU]),
+    AS_TURN("gpu_power_avg_watts", JU, power_mean_w[IPW_DOMAIN_GPU]),
     MADE_TURN(has_parallel_tools, B),
     TURN_TIME(headers_s, SU),
     OF_TURN(inference_s, SU),
@@ -233,7 +233,7 @@ const struct ipw_spec ipw_spec_turn[] = {
     TURN_TIME(latency_content_s, SU),
     OF_TURN(model, TU),
     OF_TURN(output_tokens, CU),
-    AS_TURN("peak_watts", NU, power_peak_w[IPW_DOMAIN_GPU]),
+    AS_TURN("peak_watts", JU, power_peak_w[IPW_DOMAIN_GPU]),
     OF_TURN(reasoning_tokens, CU),
     OF_TURN(retry_wait_s, S),
     TURN_TIME(server_decode_s, SU),
@@ -339,10 +339,10 @@ const struct ipw_spec ipw_spec_trace[] = {
     PUT("is_resolved", BU, put_resolved, 0),
     OF_JUDGE("judge_asked", C | OPT, asked),
     OF_JUDGE("judge_cost_usd", N | OPT, cost_usd),
-    OF_JUDGE("judge_cpu_energy_joules", NU, cpu_j),
-    OF_JUDGE("judge_cpu_power_avg_watts", NU, cpu_w),
-    OF_JUDGE("judge_gpu_energy_joules", NU, gpu_j),
-    OF_JUDGE("judge_gpu_power_avg_watts", NU, gpu_w),
+    OF_JUDGE("judge_cpu_energy_joules", JU, cpu_j),
+    OF_JUDGE("judge_cpu_power_avg_watts", JU, cpu_w),
+    OF_JUDGE("judge_gpu_energy_joules", JU, gpu_j),
+    OF_JUDGE("judge_gpu_power_avg_watts", JU, gpu_w),
     OF_JUDGE("judge_input_tokens", CU, input_tokens),
     OF_JUDGE("judge_model", T | OPT, model),
     OF_JUDGE("judge_output_tokens", CU, output_tokens),
@@ -363,10 +363,10 @@ const struct ipw_spec ipw_spec_trace[] = {
     OF_QUERY(outcome, T),
     PUT_OF("parts", A | OPT, ipw_schema_put_parts, ipw_spec_part),
     PUT_OF("power_metrics", OU, ipw_channel_stats_put_power, ipw_spec_power),
-    AS_QUERY("query_cpu_energy_joules", NU, energy[IPW_DOMAIN_CPU]),
-    AS_QUERY("query_cpu_power_avg_watts", NU, power_mean_w[IPW_DOMAIN_CPU]),
-    AS_QUERY("query_gpu_energy_joules", NU, energy[IPW_DOMAIN_GPU]),
-    AS_QUERY("query_gpu_power_avg_watts", NU, power_mean_w[IPW_DOMAIN_GPU]),
+    AS_QUERY("query_cpu_energy_joules", JU, energy[IPW_DOMAIN_CPU]),
+    AS_QUERY("query_cpu_power_avg_watts", JU, power_mean_w[IPW_DOMAIN_CPU]),
+    AS_QUERY("query_gpu_energy_joules", JU, energy[IPW_DOMAIN_GPU]),
+    AS_QUERY("query_gpu_power_avg_watts", JU, power_mean_w[IPW_DOMAIN_GPU]),
     MADE_QUERY(query_id, T),
     AS_QUERY("query_index", C, index),
     MADE_QUERY(query_mbu_avg_pct, NU),
@@ -393,8 +393,8 @@ const struct ipw_spec ipw_spec_trace[] = {
     AS_DETAILS("total_cost_usd", NU, cost_usd),
     AS_QUERY("total_input_tokens", CU, input_tokens),
     AS_QUERY("total_output_tokens", CU, output_tokens),
-    MADE_QUERY(total_task_cpu_energy_joules, NU),
-    MADE_QUERY(total_task_gpu_energy_joules, NU),
+    MADE_QUERY(total_task_cpu_energy_joules, JU),
+    MADE_QUERY(total_task_gpu_energy_joules, JU),
     MADE_QUERY(total_tokens, CU),
     AS_QUERY("total_tool_calls", C, n_tool_calls),
     MADE_QUERY(total_wall_clock_s, S),
@@ -431,7 +431,7 @@ static double of_task(const struct ipw_figure *query, const struct ipw_query_det
 {
     double j = query->known ? query->j : NAN;
 
-    return r->judge && r->judge->asked > 0 ? j + judge_j : j;
+    return r->judge && r->judge->asked > 0 ? ipw_figure_add_j(j, judge_j) : j;
 }
 
 static const char *some(const char *text) { return text ? text : ""; }
@@ -440,6 +440,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
                             const struct ipw_query_details *r, const struct ipw_anchor *anchor)
 {
     const struct ipw_figure *gpu = &q->energy[IPW_DOMAIN_GPU];
+    double gpu_j = gpu->known ? ipw_figure_j(gpu->j) : 0;
     double wall_s = ipw_ns_to_s(q->end_ns - q->start_ns), output = (double)q->output_tokens;
     bool known = q->input_tokens >= 0 && q->output_tokens >= 0;
     const struct ipw_judgement none = IPW_JUDGEMENT_NONE, *judge = r->judge ? r->judge : &none;
@@ -449,8 +450,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
         .accuracy_score = r->is_resolved < 0 ? NAN
                           : r->is_resolved   ? 1
                                              : 0,
-        .energy_per_output_token_joules =
-            gpu->known && gpu->j > 0 && output > 0 ? gpu->j / output : NAN,
+        .energy_per_output_token_joules = gpu_j > 0 && output > 0 ? gpu_j / output : NAN,
         .lm_energy_measurable = measurable(q),
         .lua_cpu_s = r->lua_cpu_ns < 0 ? NAN : ipw_ns_to_s(r->lua_cpu_ns),
         .n_retries = retries(q),

@@ -22,11 +22,11 @@ static const struct ipw_spec figure[] = {
     KEY("coverage", S | OPT),
     OF("devices", O | EACH | OPT, figure),
     KEY("estimate", O | OPT),
-    KEY("hi", N | OPT),
-    KEY("joules", NU),
-    KEY("lo", N | OPT),
-    KEY("mean_w", NU),
-    KEY("peak_w", NU),
+    KEY("hi", J | OPT),
+    KEY("joules", JU),
+    KEY("lo", J | OPT),
+    KEY("mean_w", JU),
+    KEY("peak_w", JU),
     WORD("provenance", T | OPT, ipw_provenance_words),
     KEY("reason", T | OPT),
     KEY("samples", C | OPT),
@@ -37,7 +37,7 @@ static const struct ipw_spec figure[] = {
 
 static bool bounded(const struct ipw_figure *f)
 {
-    return (f->known || f->estimated) && (f->lo_j != 0 || f->hi_j != 0);
+    return (f->known || f->estimated) && (ipw_figure_j(f->lo_j) != 0 || ipw_figure_j(f->hi_j) != 0);
 }
 
 static void put_device(struct ipw_jw *w, const struct ipw_figure *f, const struct ipw_figure *sum);
@@ -63,7 +63,7 @@ static void put_devices(struct ipw_jw *w, const struct figures *of, enum ipw_dom
 
 static void put_known(struct ipw_jw *w, const char *key, const double *watts, enum ipw_domain d)
 {
-    if (watts && isfinite(watts[d])) ipw_jw_knum(w, key, watts[d]);
+    if (watts && isfinite(watts[d])) ipw_jw_kmicro(w, key, watts[d]);
 }
 
 static void put_joules(struct ipw_jw *w, const struct ipw_figure *f)
@@ -72,12 +72,12 @@ static void put_joules(struct ipw_jw *w, const struct ipw_figure *f)
         ipw_jw_key(w, "estimate");
         ipw_jw_obj(w);
         ipw_jw_kstr(w, "by", f->estimate_by);
-        ipw_jw_knum(w, "joules", f->estimate_j);
+        ipw_jw_kmicro(w, "joules", f->estimate_j);
         ipw_jw_obj_end(w);
     }
-    if (bounded(f)) ipw_jw_knum(w, "hi", f->hi_j);
-    if (f->known) ipw_jw_knum(w, "joules", f->j);
-    if (bounded(f)) ipw_jw_knum(w, "lo", f->lo_j);
+    if (bounded(f)) ipw_jw_kmicro(w, "hi", f->hi_j);
+    if (f->known) ipw_jw_kmicro(w, "joules", f->j);
+    if (bounded(f)) ipw_jw_kmicro(w, "lo", f->lo_j);
 }
 
 static bool same_reason(const struct ipw_figure *a, const struct ipw_figure *b)
@@ -210,14 +210,14 @@ void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_
 /* ---- accounts: the parts of a query's energy ---- */
 
 #define ACCOUNT(member, kinds) HELD(#member, kinds, 0, struct ipw_query_account, member)
-#define ATTRIBUTED             HELD("attributed_j", N, 1, struct ipw_figure, j)
+#define ATTRIBUTED             HELD("attributed_j", J, 1, struct ipw_figure, j)
 
 static const struct ipw_spec device_account[] = {
     ATTRIBUTED,
-    ACCOUNT(exclusive_j, N),
-    ACCOUNT(idle_tax_j, NU),
-    ACCOUNT(marginal_j, NU),
-    ACCOUNT(waste_j, NU),
+    ACCOUNT(exclusive_j, J),
+    ACCOUNT(idle_tax_j, JU),
+    ACCOUNT(marginal_j, JU),
+    ACCOUNT(waste_j, JU),
     END,
 };
 
@@ -246,10 +246,10 @@ static void put_device_accounts(struct ipw_jw *w, const struct ipw_spec *s, cons
 static const struct ipw_spec account[] = {
     ATTRIBUTED,
     PUT_OF("devices", O | EACH | OPT, put_device_accounts, device_account),
-    ACCOUNT(exclusive_j, N),
-    ACCOUNT(idle_tax_j, NU),
-    ACCOUNT(marginal_j, NU),
-    ACCOUNT(waste_j, NU),
+    ACCOUNT(exclusive_j, J),
+    ACCOUNT(idle_tax_j, JU),
+    ACCOUNT(marginal_j, JU),
+    ACCOUNT(waste_j, JU),
     END,
 };
 

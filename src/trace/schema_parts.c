@@ -12,10 +12,10 @@ static void put_joules(struct ipw_jw *w, const struct ipw_spec *s, const void *c
 {
     const double *j = of[0];
 
-    if (isfinite(j[s->at])) ipw_jw_knum(w, s->key, j[s->at]);
+    if (isfinite(j[s->at])) ipw_jw_kmicro(w, s->key, j[s->at]);
 }
 
-static const struct ipw_spec joules[] = {DOMAINS(NU, put_joules, NULL), END};
+static const struct ipw_spec joules[] = {DOMAINS(JU, put_joules, NULL), END};
 
 static void put_part_joules(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
@@ -31,7 +31,7 @@ static void put_part_waste(struct ipw_jw *w, const struct ipw_spec *s, const voi
     const struct ipw_query_part *part = of[0];
     bool any = false;
 
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) any |= part->waste_j[d] > 0;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) any |= ipw_figure_j(part->waste_j[d]) > 0;
     if (!any) return;
     ipw_jw_key(w, s->key);
     ipw_spec_write(w, joules, (const void *const[]){part->waste_j});

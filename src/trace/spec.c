@@ -131,7 +131,7 @@ static int check_order(const struct ipw_json *object, const struct place *at, st
 
     for (const struct ipw_json *m = ipw_json_first(object); m; m = ipw_json_next(m)) {
         const char *key = ipw_json_key(m);
-        int order = before ? strcmp(before, key) : -1;
+        int order = before ? ipw_spec_compare(before, key) : -1;
 
         if (order >= 0)
             return fault(err, &(struct place){.in = at, .key = key},

@@ -30,6 +30,7 @@ enum ipw_spec_kind {
     IPW_SPEC_OPTIONAL = 128, /* the key may be absent */
     IPW_SPEC_EACH = 256,     /* `of` is the table of every member's value, for any key */
     IPW_SPEC_COUNT = 512,    /* not negative */
+    IPW_SPEC_MICRO = 1024,   /* joules or watts: written as whole microjoules or microwatts */
 };
 
 /* The type of the member that holds a value, and its form for an unknown value. */
@@ -43,7 +44,7 @@ enum ipw_spec_hold {
     IPW_HOLD_TEXT,   /* const char *, borrowed; unknown: NULL.  For an object: its JSON text */
     IPW_HOLD_OWN,    /* char *, owned; unknown: NULL */
     IPW_HOLD_WORD,   /* an enum, the index in `words`; written, not read */
-    IPW_HOLD_FIGURE, /* struct ipw_figure: its joules; written, not read */
+    IPW_HOLD_FIGURE, /* struct ipw_figure: its joules; written (IPW_SPEC_MICRO), not read */
 };
 
 struct ipw_spec {
@@ -70,13 +71,18 @@ static inline bool ipw_spec_knows(int64_t version)
 /* The table of one kind of event; NULL: there is no such kind. */
 const struct ipw_spec *ipw_spec_event(const char *name);
 
+/* As strcmp(); the first bytes of two keys mostly differ. */
+static inline int ipw_spec_compare(const char *a, const char *b)
+{
+    int order = (unsigned char)a[0] - (unsigned char)b[0];
+
+    return order ? order : strcmp(a, b);
+}
+
 /* Is the member's key before (< 0), at (0) or behind the row's? */
 static inline int ipw_spec_order(const struct ipw_json *member, const struct ipw_spec *row)
 {
-    const char *key = ipw_json_key(member);
-    int order = (unsigned char)key[0] - (unsigned char)row->key[0];
-
-    return order ? order : strcmp(key, row->key);
+    return ipw_spec_compare(ipw_json_key(member), row->key);
 }
 
 /* Checks an object against a table.  IPW_EPARSE: the message names the path of the fault. */

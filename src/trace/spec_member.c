@@ -25,6 +25,15 @@ static void put_text(struct ipw_jw *w, const struct ipw_spec *s, const char *tex
     }
 }
 
+static void put_num(struct ipw_jw *w, const struct ipw_spec *s, double x)
+{
+    if (!isfinite(x) && (s->kind & IPW_SPEC_OPTIONAL)) return;
+    if (s->kind & IPW_SPEC_MICRO)
+        ipw_jw_kmicro_n(w, s->key, s->n, x);
+    else
+        ipw_jw_knum_n(w, s->key, s->n, x);
+}
+
 static bool int64_known(const struct ipw_spec *s, int64_t value)
 {
     if ((s->kind & IPW_SPEC_OPTIONAL) && !(s->kind & IPW_SPEC_NULL)) return value > 0;
@@ -44,10 +53,7 @@ static void put_member(struct ipw_jw *w, const struct ipw_spec *s, const void *a
         put_int(w, s, *(const int64_t *)at, int64_known(s, *(const int64_t *)at));
         break;
     case IPW_HOLD_SIZE: ipw_jw_kint_n(w, s->key, s->n, (int64_t) * (const size_t *)at); break;
-    case IPW_HOLD_NUM:
-        if (isfinite(*(const double *)at) || !(s->kind & IPW_SPEC_OPTIONAL))
-            ipw_jw_knum_n(w, s->key, s->n, *(const double *)at);
-        break;
+    case IPW_HOLD_NUM: put_num(w, s, *(const double *)at); break;
     case IPW_HOLD_BOOL:
         if (*(const bool *)at || !(s->kind & IPW_SPEC_OPTIONAL))
             ipw_jw_kbool_n(w, s->key, s->n, *(const bool *)at);
@@ -55,10 +61,7 @@ static void put_member(struct ipw_jw *w, const struct ipw_spec *s, const void *a
     case IPW_HOLD_TEXT: put_text(w, s, *(const char *const *)at); break;
     case IPW_HOLD_OWN: put_text(w, s, *(char *const *)at); break;
     case IPW_HOLD_WORD: ipw_jw_kstr_n(w, s->key, s->n, s->words[*(const unsigned *)at]); break;
-    case IPW_HOLD_FIGURE:
-        if (figure->known || !(s->kind & IPW_SPEC_OPTIONAL))
-            ipw_jw_knum_n(w, s->key, s->n, figure->known ? figure->j : NAN);
-        break;
+    case IPW_HOLD_FIGURE: put_num(w, s, figure->known ? figure->j : NAN); break;
     }
 }
 
@@ -123,8 +126,10 @@ static bool is_sorted(const struct ipw_json *object)
 
     if (ipw_json_kind(object) != IPW_JSON_OBJ) return false;
     for (const struct ipw_json *m = ipw_json_first(object); m; m = ipw_json_next(m)) {
-        if (before && strcmp(before, ipw_json_key(m)) >= 0) return false;
-        before = ipw_json_key(m);
+        const char *key = ipw_json_key(m);
+
+        if (before && ipw_spec_compare(before, key) >= 0) return false;
+        before = key;
     }
     return true;
 }

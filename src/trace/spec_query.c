@@ -9,7 +9,7 @@
 
 /* Seconds are divided nanoseconds, so differences of two of them are exact to this. */
 #define SAME_S 5e-7
-/* Energy values are whole microjoules; bounds are not. */
+/* Of older builds the bounds have all their digits. */
 #define ROUNDING_J 1e-5
 
 static int64_t whole(const struct ipw_json *object, const char *key)
@@ -93,14 +93,19 @@ static int check_figure(const struct ipw_json *figure, const struct place *at, c
     return 0;
 }
 
+static bool is_domain(const char *key)
+{
+    int d = 0;
+
+    while (d < IPW_DOMAIN_COUNT && ipw_spec_compare(ipw_domain_name((enum ipw_domain)d), key)) d++;
+    return d < IPW_DOMAIN_COUNT;
+}
+
 static int check_energy(const struct place *at, struct ipw_err *err)
 {
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        const char *name = ipw_domain_name((enum ipw_domain)d);
-        const struct ipw_json *figure = ipw_json_get(at->energy, name);
-
-        if (figure && check_figure(figure, at, name, err) < 0) return err->code;
-    }
+    for (const struct ipw_json *f = ipw_json_first(at->energy); f; f = ipw_json_next(f))
+        if (is_domain(ipw_json_key(f)) && check_figure(f, at, ipw_json_key(f), err) < 0)
+            return err->code;
     return 0;
 }
 
@@ -136,7 +141,8 @@ static int check_copy(const struct ipw_json *object, const char *key, double jou
 }
 
 struct sums {
-    double joules[IPW_DOMAIN_COUNT];
+    double joules[IPW_DOMAIN_COUNT];       /* in whole microjoules */
+    double doubles[IPW_DOMAIN_COUNT];      /* as older builds added them */
     int64_t retries, tools, input, output; /* input, output: -1 if any is unknown */
     double end_s;
 };
@@ -178,7 +184,10 @@ static int check_turn(const struct ipw_json *turn, int64_t index, const struct p
     sums->tools += (int64_t)ipw_json_count(ipw_json_get(turn, "tools_called"));
     sums->input = add_known(sums->input, whole(turn, "input_tokens"));
     sums->output = add_known(sums->output, whole(turn, "output_tokens"));
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) sums->joules[d] += j[d];
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        sums->joules[d] = ipw_figure_add_j(sums->joules[d], j[d]);
+        sums->doubles[d] += j[d];
+    }
     return 0;
 }
 
@@ -209,7 +218,9 @@ static int check_sums(const struct ipw_json *query, const struct sums *sums, str
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         double total = joules(energy, d);
 
-        if (isnan(total) || isnan(sums->joules[d]) || total == sums->joules[d]) continue;
+        if (isnan(total) || isnan(sums->joules[d]) || total == sums->joules[d] ||
+            total == sums->doubles[d])
+            continue;
         return ipw_fail(err, IPW_EPARSE,
                         "energy.%s.joules: %.12g; energy_before and the turns sum to %.12g",
                         ipw_domain_name((enum ipw_domain)d), total, sums->joules[d]);
@@ -283,7 +294,7 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
     if (check_energy(&energy, err) < 0 || check_energy(&energy_before, err) < 0 ||
         check_spans(ipw_json_get(query, "spans_before"), -1, in ? &energy_before : NULL, err) < 0)
         return err->code;
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) sums.joules[d] = joules(before, d);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) sums.joules[d] = sums.doubles[d] = joules(before, d);
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
         if (check_turn(t, index++, in, &sums, err) < 0) return err->code;
     }

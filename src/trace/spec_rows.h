@@ -23,6 +23,8 @@ enum {
     N = IPW_SPEC_NUM,
     NZ = IPW_SPEC_NUM | IPW_SPEC_NULL,
     NU = IPW_SPEC_NUM | U,
+    J = IPW_SPEC_NUM | IPW_SPEC_MICRO, /* joules or watts */
+    JU = IPW_SPEC_NUM | IPW_SPEC_MICRO | U,
     S = IPW_SPEC_NUM | IPW_SPEC_COUNT, /* seconds */
     SZ = IPW_SPEC_NUM | IPW_SPEC_COUNT | IPW_SPEC_NULL,
     SU = IPW_SPEC_NUM | IPW_SPEC_COUNT | U,

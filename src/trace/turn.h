@@ -194,6 +194,9 @@ void ipw_turn_builder_free(struct ipw_turn_builder *b); /* NULL is fine */
 unsigned ipw_turn_lm_domains(const struct ipw_query_trace *trace);
 /* The sum over turns with a known cost (upstream's rule); NAN if there is none. */
 double ipw_query_trace_cost(const struct ipw_query_trace *trace);
+/* Rounds the energy values and watts of a query, its turns and spans (trace/figure.h), so that they
+ * are the same in memory and in its line.  False: they were rounded before. */
+bool ipw_query_trace_round(struct ipw_query_trace *trace);
 /* Frees the parts' names, not the array. */
 void ipw_query_parts_release(struct ipw_query_part *parts, size_t n);
 void ipw_query_trace_release(struct ipw_query_trace *trace);

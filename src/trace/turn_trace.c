@@ -97,3 +97,54 @@ double ipw_query_trace_cost(const struct ipw_query_trace *trace)
     }
     return sum;
 }
+
+static bool round_figures(struct ipw_figure *figures, size_t n)
+{
+    bool changed = false;
+
+    for (size_t i = 0; figures && i < n; i++) changed |= ipw_figure_round(&figures[i]);
+    return changed;
+}
+
+static bool round_watts(double *w, double (*rounded)(double w))
+{
+    double was = *w;
+
+    *w = rounded(was);
+    return *w != was && !isnan(was);
+}
+
+static bool round_turn(struct ipw_turn *turn, size_t n_devices)
+{
+    bool changed =
+        round_figures(turn->energy, IPW_DOMAIN_COUNT) | round_figures(turn->devices, n_devices);
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        changed |= round_watts(&turn->power_mean_w[d], ipw_figure_mean_w) |
+                   round_watts(&turn->power_peak_w[d], ipw_figure_peak_w);
+    for (size_t k = 0; k < turn->n_spans; k++)
+        changed |= round_figures(turn->spans[k].energy, IPW_DOMAIN_COUNT);
+    return changed;
+}
+
+bool ipw_query_trace_round(struct ipw_query_trace *trace)
+{
+    bool changed = round_figures(trace->energy, IPW_DOMAIN_COUNT) |
+                   round_figures(trace->energy_before, IPW_DOMAIN_COUNT) |
+                   round_figures(trace->device_energy, trace->n_devices) |
+                   round_figures(trace->device_before, trace->n_devices) |
+                   round_turn(&trace->before, 0);
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        struct ipw_power_stats *p = &trace->power[d];
+
+        changed |= round_watts(&trace->power_mean_w[d], ipw_figure_mean_w) |
+                   round_watts(&p->avg_w, ipw_figure_mean_w) |
+                   round_watts(&p->median_w, ipw_figure_least_w) |
+                   round_watts(&p->min_w, ipw_figure_least_w) |
+                   round_watts(&p->max_w, ipw_figure_peak_w);
+    }
+    for (size_t i = 0; i < trace->n_turns; i++)
+        changed |= round_turn(&trace->turns[i], trace->n_devices);
+    return changed;
+}

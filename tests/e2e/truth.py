@@ -175,10 +175,7 @@ def check_sums(query, run):
         whole = query["energy"][domain]
         parts = [figure_of(e, domain)["joules"] for e in energies]
         if whole["joules"] is not None and None not in parts:
-            total = 0
-            for part in parts:
-                total += part
-            if total != whole["joules"]:
+            if sum(map(micro, parts)) != micro(whole["joules"]):
                 fail("%s: %s: %s: parts sum to %r of %r" % (run, query["query_id"], domain, total, whole))
         for where, _, _, energy in windows(query):
             devices = energy[domain].get("devices")

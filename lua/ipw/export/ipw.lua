@@ -48,7 +48,7 @@ local function metrics_of(query, total)
   local gpu, cpu = export.joules(query, "gpu"), export.joules(query, "cpu")
   local decode, first = sum_of(query.turns, "decode_s"), query.turns and query.turns[1] or {}
   for domain, joules in pairs { gpu = gpu, cpu = cpu } do
-    total[domain] = (total[domain] or 0.0) + joules
+    total[domain] = export.add_joules(total[domain], joules)
   end
   return {
     energy_metrics = { per_query_joules = gpu, total_joules = gpu and total.gpu,

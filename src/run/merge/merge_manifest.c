@@ -65,7 +65,7 @@ static void put_merge(struct ipw_jw *w, const struct ipw_merge *m)
     for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
         enum ipw_domain d = ipw_domains_by_name[i];
 
-        ipw_jw_knum(w, ipw_domain_name(d), m->added_j[d]);
+        ipw_jw_kmicro(w, ipw_domain_name(d), m->added_j[d]);
     }
     ipw_jw_obj_end(w);
     ipw_jw_kint(w, "count", m->runs.count);

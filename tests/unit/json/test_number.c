@@ -123,6 +123,44 @@ static void j3_round_trip(void **state)
     }
 }
 
+/* The text of the whole millionth nearest to x is that of its double. */
+static void j3_millionths(void **state)
+{
+    static const double edges[] = {0,
+                                   -0.0,
+                                   4e-7,
+                                   -4e-7,
+                                   6e-7,
+                                   -6e-7,
+                                   1e-6,
+                                   0.99999949,
+                                   0.99999951,
+                                   -1.5e-6,
+                                   999999999.999999,
+                                   1e9,
+                                   1e15,
+                                   1e300,
+                                   12.5,
+                                   3};
+    const size_t n_edges = sizeof edges / sizeof *edges;
+    uint64_t seed = 11;
+    (void)state;
+    for (size_t i = 0; i < 300000 + n_edges; i++) {
+        uint64_t bits = random_next(&seed);
+        double x =
+            i < n_edges ? edges[i] : (double)(bits >> 11) * 0x1p-53 * pow(10, (double)(i % 13) - 5);
+        double whole = fabs(x) < 1e9 ? trunc(x * 1e6 + (x < 0 ? -0.5 : 0.5)) / 1e6 : x;
+        char text[IPW_NUMBER_MAX + 1];
+        size_t n;
+
+        if (i >= n_edges && bits & 1) x = -x, whole = -whole;
+        n = ipw_number_micro(text, x);
+        assert_in_range(n, 1, IPW_NUMBER_MAX);
+        text[n] = '\0';
+        assert_string_equal(text, text_of(whole == 0 ? 0 : whole));
+    }
+}
+
 static void j3_never_nan(void **state)
 {
     struct ipw_buf out = IPW_BUF(100);
@@ -168,9 +206,8 @@ static void j3_integers_are_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(j3_shortest_texts),
-        cmocka_unit_test(j3_round_trip),
-        cmocka_unit_test(j3_never_nan),
+        cmocka_unit_test(j3_shortest_texts),     cmocka_unit_test(j3_round_trip),
+        cmocka_unit_test(j3_millionths),         cmocka_unit_test(j3_never_nan),
         cmocka_unit_test(j3_integers_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

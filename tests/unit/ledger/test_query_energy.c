@@ -271,11 +271,11 @@ static void parts_sum_to_the_whole(void **state)
                     cumulative_uj((enum ipw_domain)d, q.start_ns);
             for (size_t i = 0; i < q.n_turns; i++) {
                 assert_true(q.turns[i].energy[d].known);
-                sum += q.turns[i].energy[d].j;
+                sum = ipw_figure_add_j(sum, q.turns[i].energy[d].j);
                 assert_true(q.turns[i].agent_s > -1e-9);
                 assert_true(q.turns[i].start_ns <= q.turns[i].end_ns);
             }
-            assert_true(sum == q.energy[d].j); /* the very same double */
+            assert_true(sum == q.energy[d].j); /* to the microjoule */
             assert_true(fabs(sum - (double)truth / 1e6) <= 1e-9 * fabs(sum) + 1e-12);
             assert_int_equal(q.energy[d].provenance, IPW_PROV_INTERPOLATED);
             assert_int_equal(q.energy[d].samples, 7);
