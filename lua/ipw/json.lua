@@ -1,6 +1,7 @@
 --- ipw.json: JSON with sorted keys and exact integers; null, list and object stay different.
 
--- All of it is C (src/script/lib_json.c).  The lines below tell scripts/lua-docs what it has.
+-- Most of it is C (src/script/lib_json.c), the rest is in ipw.json_rest.  The lines below tell
+-- scripts/lua-docs what it has.
 
 --- JSON null: the value of a decoded null; it is encoded as null.
 -- json.null = nil
@@ -48,4 +49,4 @@
 ---@return userdata
 -- function json.seal()
 
-return require "ipw.core.json"
+return require "ipw.core.json", "ipw.json_rest"

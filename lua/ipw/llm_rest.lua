@@ -1,9 +1,17 @@
---- ipw.llm_rest: what few queries need of ipw.llm, which describes it: pictures and files as parts of a
--- message, the size of threads.  Loaded by ipw.llm; not for scripts.
-local parts, trim = require "ipw.parts", require "ipw.trim"
+--- ipw.llm_rest: what few queries need of ipw.llm, which describes it: results of tools,
+-- pictures and files as parts of a message, the size of threads.  Loaded by ipw.llm; not for scripts.
 local llm = require "ipw.llm"
 
-local rest = { image = parts.image, file = parts.file, size = trim.size, trim = trim.trim }
+local rest = {}
+
+--- See llm.image(), llm.file(), llm.size() and llm.trim().
+function rest.image(path, detail) return require("ipw.parts").image(path, detail) end
+function rest.file(path) return require("ipw.parts").file(path) end
+function rest.size(thread) return require "ipw.trim".size(thread) end
+function rest.trim(thread, tokens) return require "ipw.trim".trim(thread, tokens) end
+
+--- See llm.tool().
+function rest.tool(call_id, text) return { role = "tool", tool_call_id = call_id, content = text } end
 
 --- See llm.thread().
 function rest.thread(system, user)

@@ -1,4 +1,4 @@
-/* ipw.core.json, which is ipw.json as well: lua/ipw/json.lua describes it. */
+/* ipw.core.json, which is most of ipw.json: lua/ipw/json.lua describes it. */
 #include <lauxlib.h>
 #include <stdlib.h>
 
@@ -90,38 +90,11 @@ static int json_seal(lua_State *L)
     return finish();
 }
 
-/* object(table or nil): a table that is written as an object, {} if it is empty; raises for a list.
- * [-1, +1, e] */
-static int json_object(lua_State *L)
-{
-    if (!lua_isnoneornil(L, 1)) {
-        if (!lua_istable(L, 1))
-            return luaL_error(L, "json.object: expected a table, got %s", luaL_typename(L, 1));
-        if (lua_rawlen(L, 1) > 0) return luaL_error(L, "json.object: the table is a list");
-        lua_settop(L, 1);
-        lua_pushnil(L);
-        if (lua_next(L, 1)) {
-            lua_settop(L, 1);
-            return 1;
-        }
-    }
-    lua_newtable(L); /* without the mark of a list, which makes it [] */
-    return 1;
-}
-
-/* is_null(value). [-1, +1, -] */
-static int json_is_null(lua_State *L)
-{
-    lua_pushboolean(L, lua_type(L, 1) == LUA_TLIGHTUSERDATA && !lua_touserdata(L, 1));
-    return 1;
-}
-
 int ipw_lib_json(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"encode", json_encode}, {"decode", json_decode},   {"list", json_list},
-        {"array", json_list},    {"object", json_object},   {"raw", json_raw},
-        {"seal", json_seal},     {"is_null", json_is_null}, {NULL, NULL}};
+        {"encode", json_encode}, {"decode", json_decode}, {"list", json_list}, {"array", json_list},
+        {"raw", json_raw},       {"seal", json_seal},     {NULL, NULL}};
 
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);

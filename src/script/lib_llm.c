@@ -453,10 +453,11 @@ static int llm_chat(lua_State *L)
 
 int ipw_lib_llm(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"chat", llm_chat},         {"system", ipw_message_system},
-        {"user", ipw_message_user}, {"assistant", ipw_message_assistant},
-        {"tool", ipw_message_tool}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"chat", llm_chat},
+                                         {"system", ipw_message_system},
+                                         {"user", ipw_message_user},
+                                         {"assistant", ipw_message_assistant},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -51,15 +51,6 @@ int ipw_message_user(lua_State *L)
     return push_plain(L, "user");
 }
 
-int ipw_message_tool(lua_State *L)
-{
-    lua_settop(L, 2);
-    push_plain(L, "tool");
-    lua_pushvalue(L, 1);
-    lua_setfield(L, -2, "tool_call_id");
-    return 1;
-}
-
 /* ---- the reply ---- */
 
 static void push_text(lua_State *L, const char *name, const char *s, size_t n)

@@ -1,5 +1,6 @@
-/* script/message.h: messages as scripts have them: those that they make (llm.system and its like,
- * which lua/ipw/llm.lua describes), and the reply of a model as the table that llm.chat returns.
+/* script/message.h: messages as scripts have them: those that agents make (llm.system, llm.user and
+ * llm.assistant, which lua/ipw/llm.lua describes), and the reply of a model as the table that
+ * llm.chat returns.
  *
  * The message of a reply goes into the next request, in the form that strict servers accept.  It is
  * a table that a script can change, or sealed: the JSON that json.seal() makes of this table. */
@@ -18,6 +19,5 @@ void ipw_message_push_reply(lua_State *L, const struct ipw_chat_reply *reply, bo
 int ipw_message_system(lua_State *L);
 int ipw_message_user(lua_State *L);
 int ipw_message_assistant(lua_State *L);
-int ipw_message_tool(lua_State *L);
 
 #endif

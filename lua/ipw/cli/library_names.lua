@@ -171,7 +171,7 @@ local function uses_of(tokens, means)
 end
 
 -- Modules whose rest is loaded when it is first used.
-local RESTS = { ["ipw.llm"] = "ipw.llm_rest", ["ipw.turns"] = "ipw.turn_rest" }
+local RESTS = { ["ipw.json"] = "ipw.json_rest", ["ipw.llm"] = "ipw.llm_rest", ["ipw.turns"] = "ipw.turn_rest" }
 
 --- The names of a module, and of its rest.
 local function names_of(module)
