@@ -96,6 +96,8 @@ int ipw_parse_int(int64_t *out, const char *text, int64_t min, int64_t max, stru
     x = strtoll(text, &end, 10);
     if (!isdigit((unsigned char)digits[0]) || *end)
         return ipw_fail(err, IPW_EINVAL, "'%s' is not a whole number", text);
+    if (x < min && max == INT64_MAX)
+        return ipw_fail(err, IPW_EINVAL, "%s is less than %lld", text, (long long)min);
     if (errno == ERANGE || x < min || x > max)
         return ipw_fail(err, IPW_EINVAL, "%s is outside %lld to %lld", text, (long long)min,
                         (long long)max);

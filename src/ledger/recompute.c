@@ -8,9 +8,9 @@
 #include "json/jsonl.h"
 #include "ledger/feed.h"
 
-struct job {
+struct ipw_recompute_job {
     struct ipw_recompute *redone;
-    const struct ipw_recompute_options *options;
+    struct ipw_recompute_options options;
     struct ipw_power_reader power;
     struct ipw_recompute_segment *segment; /* the session being read; NULL before the first event */
     struct ipw_ledger *ledger;
@@ -30,7 +30,7 @@ struct job {
     size_t n_ended, cap_ended;
 };
 
-static int finish_query(struct job *j, size_t index, bool cut, struct ipw_err *err)
+static int finish_query(struct ipw_recompute_job *j, size_t index, bool cut, struct ipw_err *err)
 {
     struct query *q = &j->queries[index];
     struct ipw_query_trace trace;
@@ -41,18 +41,18 @@ static int finish_query(struct job *j, size_t index, bool cut, struct ipw_err *e
     ipw_turn_builder_finish(q->builder, &trace);
     *q = (struct query){0};
     j->segment->n_queries++;
-    if (j->options->before) {
-        j->options->before(j->options->ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index), &out);
+    if (j->options.before) {
+        j->options.before(j->options.ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index), &out);
     }
     ipw_feed_finish(j->feed, &trace);
-    rc = j->options->query(j->options->ud, &out, err);
+    rc = j->options.query(j->options.ud, &out, err);
     ipw_query_trace_release(&trace);
     free(start);
     return rc;
 }
 
 /* The first query that ended and has no figures yet; SIZE_MAX: none. */
-static size_t first_over(struct job *j)
+static size_t first_over(struct ipw_recompute_job *j)
 {
     while (j->first_over < j->n_over) {
         size_t index = j->over[j->first_over];
@@ -65,12 +65,12 @@ static size_t first_over(struct job *j)
 }
 
 /* Another sharing rule than the run's: the stored "booked" notes do not apply. */
-static int finish_covered(struct job *j, struct ipw_err *err)
+static int finish_covered(struct ipw_recompute_job *j, struct ipw_err *err)
 {
     size_t index;
     int rc = 0;
 
-    if (!j->options->share) return 0;
+    if (!j->options.share) return 0;
     while (!rc && (index = first_over(j)) != SIZE_MAX &&
            j->queries[index].end_ns <=
                ipw_ledger_query_covered_ns(j->ledger, ipw_feed_ordinal(j->feed, (int32_t)index))) {
@@ -79,7 +79,7 @@ static int finish_covered(struct job *j, struct ipw_err *err)
     return rc;
 }
 
-static int rows_upto(struct job *j, int64_t rows, struct ipw_err *err)
+static int rows_upto(struct ipw_recompute_job *j, int64_t rows, struct ipw_err *err)
 {
     struct ipw_power_reader *p = &j->power;
 
@@ -98,7 +98,7 @@ static int rows_upto(struct job *j, int64_t rows, struct ipw_err *err)
 /* ---- sessions ---- */
 
 /* Queries that the killed run had not finished end with its samples. */
-static int cut_queries(struct job *j, struct ipw_err *err)
+static int cut_queries(struct ipw_recompute_job *j, struct ipw_err *err)
 {
     struct ipw_recompute_segment *s = j->segment;
     int rc = 0;
@@ -116,7 +116,7 @@ static int cut_queries(struct job *j, struct ipw_err *err)
 }
 
 /* The version that wrote the run stored no "booked" notes, or another sharing rule is used. */
-static int finish_rest(struct job *j, struct ipw_err *err)
+static int finish_rest(struct ipw_recompute_job *j, struct ipw_err *err)
 {
     size_t index;
     int rc = 0;
@@ -125,7 +125,7 @@ static int finish_rest(struct job *j, struct ipw_err *err)
     return rc;
 }
 
-static void forget_segment(struct job *j)
+static void forget_segment(struct ipw_recompute_job *j)
 {
     for (size_t i = 0; i < j->n; i++) {
         ipw_turn_builder_free(j->queries[i].builder);
@@ -139,7 +139,7 @@ static void forget_segment(struct job *j)
     j->segment = NULL;
 }
 
-static int end_segment(struct job *j, struct ipw_err *err)
+static int end_segment(struct ipw_recompute_job *j, struct ipw_err *err)
 {
     struct ipw_recompute_segment *s = j->segment;
     int rc;
@@ -158,8 +158,8 @@ static int end_segment(struct job *j, struct ipw_err *err)
 }
 
 /* Uses the rules that the run stored at its start. */
-static int open_segment(struct job *j, const struct ipw_json *run_start, const struct ipw_event *e,
-                        struct ipw_err *err)
+static int open_segment(struct ipw_recompute_job *j, const struct ipw_json *run_start,
+                        const struct ipw_event *e, struct ipw_err *err)
 {
     struct ipw_recompute *r = j->redone;
     struct ipw_recompute_segment *s;
@@ -182,9 +182,9 @@ static int open_segment(struct job *j, const struct ipw_json *run_start, const s
     j->segment = s;
     ipw_ledger_rules_read(&s->rules, ipw_json_get(run_start, "data"));
     s->own_share = s->rules.share;
-    if (j->options->share) s->rules.share = *j->options->share;
+    if (j->options.share) s->rules.share = *j->options.share;
     j->ledger = ipw_ledger_rules_open(&s->rules, j->power.channels, j->power.n_channels);
-    if (!j->options->before) ipw_ledger_keep_told(j->ledger); /* it may ask for any window */
+    if (!j->options.before) ipw_ledger_keep_told(j->ledger); /* it may ask for any window */
     j->feed = ipw_feed_new(j->ledger);
     ipw_ledger_scopes_read(j->ledger, j->power.channels, j->power.n_channels,
                            ipw_json_get(run_start, "data"));
@@ -194,7 +194,7 @@ static int open_segment(struct job *j, const struct ipw_json *run_start, const s
 
 /* ---- events ---- */
 
-static struct query *query_of(struct job *j, const struct ipw_event *e)
+static struct query *query_of(struct ipw_recompute_job *j, const struct ipw_event *e)
 {
     size_t i = (size_t)e->query;
 
@@ -207,7 +207,7 @@ static struct query *query_of(struct job *j, const struct ipw_event *e)
 }
 
 /* Were rows before this event lost?  Then the run's figures cannot be computed again. */
-static bool lacks_rows(const struct job *j, const struct ipw_event *e)
+static bool lacks_rows(const struct ipw_recompute_job *j, const struct ipw_event *e)
 {
     return j->power.rows < e->rows;
 }
@@ -220,20 +220,20 @@ static void keep_start(struct query *q, const struct ipw_json *data)
     q->start = ipw_buf_take(&text, NULL);
 }
 
-static int take_query_event(struct job *j, const struct ipw_event *e, const struct ipw_json *line,
-                            struct ipw_err *err)
+static int take_query_event(struct ipw_recompute_job *j, const struct ipw_event *e,
+                            const struct ipw_json *line, struct ipw_err *err)
 {
     struct query *q = query_of(j, e);
 
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) {
-        if (!q->builder || !q->end_ns || j->options->share || lacks_rows(j, e)) return 0;
+        if (!q->builder || !q->end_ns || j->options.share || lacks_rows(j, e)) return 0;
         return finish_query(j, (size_t)e->query, false, err);
     }
     if (!q->builder) {
         if (e->kind != IPW_EV_QUERY_START) return 0; /* events after its end */
         q->builder = ipw_turn_builder_new();
         q->warmup = ipw_json_bool(ipw_json_get(ipw_json_get(line, "data"), "warmup"), false);
-        if (j->options->starts && ipw_json_get(line, "data"))
+        if (j->options.starts && ipw_json_get(line, "data"))
             keep_start(q, ipw_json_get(line, "data"));
     }
     if (e->kind == IPW_EV_QUERY_END && !q->end_ns) {
@@ -246,7 +246,8 @@ static int take_query_event(struct job *j, const struct ipw_event *e, const stru
     return finish_covered(j, err);
 }
 
-static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err *err)
+int ipw_recompute_line(struct ipw_recompute_job *j, const struct ipw_json *line,
+                       struct ipw_err *err)
 {
     struct ipw_event e;
     int rc = ipw_event_read(&e, line, err);
@@ -276,7 +277,8 @@ static int take_event(struct job *j, const struct ipw_json *line, struct ipw_err
 
 /* Does a session begin or end with this line?  Only lines with the beginning of both names are
  * parsed. */
-static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
+static int look_at(struct ipw_recompute_job *j, const struct ipw_jsonl_line *line,
+                   struct ipw_err *err)
 {
     static const char of_run[] = "\"event\":\"run_";
     struct ipw_json *doc;
@@ -299,7 +301,7 @@ static int look_at(struct job *j, const struct ipw_jsonl_line *line, struct ipw_
 
 /* Look the ends up first: queries are handed over before their session's end is read, and missing
  * lines of a killed session are not an error. */
-static int find_ends(struct job *j, const char *path, struct ipw_err *err)
+static int find_ends(struct ipw_recompute_job *j, const char *path, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
@@ -317,20 +319,60 @@ static int find_ends(struct job *j, const char *path, struct ipw_err *err)
     return rc < 0 ? rc : 0;
 }
 
-static int take_line(struct job *j, const struct ipw_jsonl_line *line, struct ipw_err *err)
+int ipw_recompute_open(struct ipw_recompute_job **out, struct ipw_recompute *redone,
+                       const char *run, const char *ends,
+                       const struct ipw_recompute_options *options, struct ipw_err *err)
+{
+    struct ipw_recompute_job *j = ipw_calloc(1, sizeof *j);
+    int rc;
+
+    *redone = (struct ipw_recompute){0};
+    j->redone = redone;
+    j->options = *options;
+    rc = ipw_power_reader_open(&j->power, run, err);
+    if (!rc && ends) rc = find_ends(j, ends, err);
+    if (rc) {
+        ipw_recompute_close(j);
+        return rc;
+    }
+    *out = j;
+    return 0;
+}
+
+int ipw_recompute_end(struct ipw_recompute_job *j, struct ipw_err *err)
+{
+    int rc = 0;
+
+    if (!j->segment && !j->redone->n_segments) rc = open_segment(j, NULL, NULL, err);
+    return rc ? rc : end_segment(j, err);
+}
+
+void ipw_recompute_close(struct ipw_recompute_job *j)
+{
+    if (!j) return;
+    if (j->segment) forget_segment(j);
+    free(j->queries);
+    free(j->over);
+    free(j->ended);
+    ipw_power_reader_close(&j->power);
+    free(j);
+}
+
+static int take_line(struct ipw_recompute_job *j, const struct ipw_jsonl_line *line,
+                     struct ipw_err *err)
 {
     struct ipw_json *doc;
     size_t repairs;
     int rc = ipw_event_parse(&doc, line->text, line->n, &repairs, err);
 
     if (rc) return rc;
-    if (j->options->event) rc = j->options->event(j->options->ud, doc, repairs, err);
-    if (!rc) rc = take_event(j, doc, err);
+    if (j->options.event) rc = j->options.event(j->options.ud, doc, repairs, err);
+    if (!rc) rc = ipw_recompute_line(j, doc, err);
     ipw_json_free(doc);
     return rc;
 }
 
-static int take_events(struct job *j, const char *path, struct ipw_err *err)
+static int take_events(struct ipw_recompute_job *j, const char *path, struct ipw_err *err)
 {
     struct ipw_jsonl_reader *reader;
     struct ipw_jsonl_line line;
@@ -352,24 +394,14 @@ static int take_events(struct job *j, const char *path, struct ipw_err *err)
 int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
                       const struct ipw_recompute_options *options, struct ipw_err *err)
 {
-    struct job j = {.redone = redone, .options = options};
-    char *path;
-    int rc;
+    struct ipw_recompute_job *j = NULL;
+    char *path = ipw_asprintf("%s/events.jsonl", run);
+    int rc = ipw_recompute_open(&j, redone, run, path, options, err);
 
-    *redone = (struct ipw_recompute){0};
-    rc = ipw_power_reader_open(&j.power, run, err);
-    if (rc) return rc;
-    path = ipw_asprintf("%s/events.jsonl", run);
-    rc = find_ends(&j, path, err);
-    if (!rc) rc = take_events(&j, path, err);
-    if (!rc && !j.segment && !redone->n_segments) rc = open_segment(&j, NULL, NULL, err);
-    if (!rc) rc = end_segment(&j, err);
-    if (j.segment) forget_segment(&j);
-    free(j.queries);
-    free(j.over);
-    free(j.ended);
+    if (!rc) rc = take_events(j, path, err);
+    if (!rc) rc = ipw_recompute_end(j, err);
+    ipw_recompute_close(j);
     free(path);
-    ipw_power_reader_close(&j.power);
     if (rc) ipw_recompute_release(redone);
     return rc;
 }

@@ -54,8 +54,8 @@ struct ipw_recompute_query { /* a query with its figures; the trace is released 
 };
 
 struct ipw_recompute_options {
-    /* Called for each line of events.jsonl before it counts; may be NULL.  `repairs`: see
-     * ipw_json_parse().  A result other than 0 ends the reading. */
+    /* Called by ipw_recompute_run() for each line of events.jsonl before it counts; may be NULL.
+     * `repairs`: see ipw_json_parse().  A result other than 0 ends the reading. */
     int (*event)(void *ud, const struct ipw_json *line, size_t repairs, struct ipw_err *err);
     /* Called in the order of the "booked" notes.  A result other than 0 ends the reading. */
     int (*query)(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err);
@@ -71,5 +71,17 @@ struct ipw_recompute_options {
 int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
                       const struct ipw_recompute_options *options, struct ipw_err *err);
 void ipw_recompute_release(struct ipw_recompute *redone);
+
+/* The same for a caller that has the lines already: open, each line in the order of the file, end,
+ * close.  Readings are those of `run`.  `ends`: an events.jsonl that knows which sessions have a
+ * run_end, or NULL: none has.  After an error only close; *redone is released separately. */
+struct ipw_recompute_job;
+int ipw_recompute_open(struct ipw_recompute_job **out, struct ipw_recompute *redone,
+                       const char *run, const char *ends,
+                       const struct ipw_recompute_options *options, struct ipw_err *err);
+int ipw_recompute_line(struct ipw_recompute_job *job, const struct ipw_json *line,
+                       struct ipw_err *err);
+int ipw_recompute_end(struct ipw_recompute_job *job, struct ipw_err *err);
+void ipw_recompute_close(struct ipw_recompute_job *job); /* NULL is fine */
 
 #endif

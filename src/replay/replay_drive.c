@@ -215,7 +215,7 @@ static void write_run_line(struct ipw_replay_job *job, const struct ipw_event_li
     event.t_ns = job->began_ns = ipw_now_ns();
     event.payload = data.data;
     event.payload_len = data.len;
-    ipw_rundir_event(job->dir, &event);
+    ipw_replay_job_event(job, &event);
     ipw_buf_release(&data);
 }
 
@@ -224,7 +224,7 @@ static void write_run_end(struct ipw_replay_job *job)
     struct ipw_event event = {.kind = IPW_EV_RUN_END, .t_ns = ipw_now_ns(), .query = -1};
 
     if (job->by_query && job->began_ns && job->run_end && !job->stop_signal && !job->err.code)
-        ipw_rundir_event(job->dir, &event);
+        ipw_replay_job_event(job, &event);
 }
 
 static enum after run_line(struct ipw_replay_job *job, const struct ipw_event_line *line)

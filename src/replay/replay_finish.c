@@ -51,10 +51,11 @@ static int copy_power(struct ipw_replay_job *job, struct ipw_err *err)
     return rc;
 }
 
-struct writer {
+struct ipw_replay_results {
     struct ipw_replay_job *job;
-    struct ipw_check *check;
+    struct ipw_check *check; /* the saved trace lines; NULL: there are none to compare with */
     struct ipw_recompute redo;
+    struct ipw_recompute_job *going;
     struct ipw_summary summary;
     struct ipw_run_balance balances;
     int64_t n_attempts;
@@ -69,7 +70,7 @@ static const struct ipw_query_details *replayed(const struct ipw_replay_job *job
     return r ? &r->details : NULL;
 }
 
-static void count(struct writer *w, const struct ipw_recompute_query *query,
+static void count(struct ipw_replay_results *w, const struct ipw_recompute_query *query,
                   const struct ipw_query_details *details)
 {
     if (query->warmup) ipw_uncounted_add(&w->balances.warmup, query->trace);
@@ -80,7 +81,7 @@ static void count(struct writer *w, const struct ipw_recompute_query *query,
 
 static int write_trace(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
 {
-    struct writer *w = ud;
+    struct ipw_replay_results *w = ud;
     struct ipw_replay_job *job = w->job;
     const struct ipw_recompute_segment *segment = w->redo.segments[w->redo.n_segments - 1];
     const struct ipw_anchor *clock =
@@ -116,7 +117,7 @@ static int write_trace(void *ud, const struct ipw_recompute_query *query, struct
     return rc;
 }
 
-static void fill_balance(struct ipw_summary_run *facts, struct writer *w)
+static void fill_balance(struct ipw_summary_run *facts, struct ipw_replay_results *w)
 {
     facts->have_balance = w->redo.n_segments > 0;
     facts->wall_s = 0;
@@ -152,7 +153,7 @@ static void take_baseline(struct ipw_summary_run *facts, const struct ipw_replay
     ipw_json_free(doc);
 }
 
-static int write_summary(struct writer *w, struct ipw_err *err)
+static int write_summary(struct ipw_replay_results *w, struct ipw_err *err)
 {
     struct ipw_replay_job *job = w->job;
     struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
@@ -236,24 +237,55 @@ static int write_report(struct ipw_replay_job *job, struct ipw_err *err)
     return rc;
 }
 
+int ipw_replay_results_open(struct ipw_replay_job *job, struct ipw_err *err)
+{
+    struct ipw_replay_results *w = ipw_calloc(1, sizeof *w);
+    struct ipw_recompute_options how = {.query = write_trace, .ud = w};
+    char *ends = job->by_query ? NULL : ipw_asprintf("%s/events.jsonl", job->saved.path);
+    int rc = 0;
+
+    job->results = w;
+    w->job = job;
+    ipw_summary_init(&w->summary);
+    w->summary.place.folder = ipw_rundir_path(job->dir);
+    if (!job->by_query) rc = copy_power(job, err);
+    if (!rc && !job->by_query) rc = ipw_check_open(&w->check, job->saved.path, NULL, err);
+    if (!rc) {
+        rc = ipw_recompute_open(&w->going, &w->redo, ipw_rundir_path(job->dir), ends, &how, err);
+    }
+    free(ends);
+    return rc;
+}
+
+void ipw_replay_results_line(struct ipw_replay_job *job, const struct ipw_json *line)
+{
+    struct ipw_replay_results *w = job->results;
+
+    if (!job->err.code) ipw_recompute_line(w->going, line, &job->err);
+}
+
+void ipw_replay_results_release(struct ipw_replay_job *job)
+{
+    struct ipw_replay_results *w = job->results;
+
+    if (!w) return;
+    ipw_recompute_close(w->going);
+    ipw_recompute_release(&w->redo);
+    ipw_run_balance_release(&w->balances);
+    ipw_check_close(w->check);
+    ipw_summary_release(&w->summary);
+    free(w);
+    job->results = NULL;
+}
+
 int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    struct writer w = {.job = job};
-    struct ipw_recompute_options how = {.query = write_trace, .ud = &w};
+    struct ipw_replay_results *w = job->results;
     int rc = ipw_rundir_flush(job->dir, err);
 
-    ipw_summary_init(&w.summary);
-    w.summary.place.folder = ipw_rundir_path(job->dir);
-    if (!rc && !job->by_query) rc = copy_power(job, err);
-    if (!rc && !job->by_query) rc = ipw_check_open(&w.check, job->saved.path, NULL, err);
-    if (!rc) rc = ipw_recompute_run(&w.redo, ipw_rundir_path(job->dir), &how, err);
-    if (!rc) rc = write_summary(&w, err);
-    if (!rc) rc = write_report(job, err);
-    ipw_recompute_release(&w.redo);
-    ipw_run_balance_release(&w.balances);
-    ipw_check_close(w.check);
-    ipw_summary_release(&w.summary);
-    return rc;
+    if (!rc) rc = ipw_recompute_end(w->going, err);
+    if (!rc) rc = write_summary(w, err);
+    return rc ? rc : write_report(job, err);
 }
 
 /* ---- words ---- */

@@ -256,6 +256,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job)
         free(r);
     }
     free(job->gone);
+    ipw_replay_results_release(job);
     ipw_web_free(job->network.web);
     ipw_llm_free(job->network.llm);
     if (job->network.http) ipw_http_free(job->network.http);
@@ -327,7 +328,8 @@ int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err)
     if (!real) return ipw_fail_errno(err, errno, "%s", ipw_rundir_path(job->dir));
     job->workspaces = ipw_asprintf("%s/workspaces", real);
     free(real);
-    return write_manifest(job, err);
+    rc = write_manifest(job, err);
+    return rc ? rc : ipw_replay_results_open(job, err);
 }
 
 void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_event_line *line)
@@ -338,4 +340,18 @@ void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_event_line
         job->written_rows = line->event.rows;
     }
     ipw_rundir_event_line(job->dir, line->text, line->n);
+    ipw_replay_results_line(job, line->doc);
+}
+
+void ipw_replay_job_event(struct ipw_replay_job *job, const struct ipw_event *event)
+{
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
+    struct ipw_json *doc = NULL;
+
+    ipw_event_write(&text, event);
+    ipw_rundir_event(job->dir, event);
+    if (!job->err.code && !ipw_event_parse(&doc, ipw_buf_str(&text), text.len, NULL, &job->err))
+        ipw_replay_results_line(job, doc);
+    ipw_json_free(doc);
+    ipw_buf_release(&text);
 }

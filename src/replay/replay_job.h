@@ -85,6 +85,7 @@ struct ipw_replay_job {
     struct ipw_replay_network network;
     struct ipw_replay_tally tally;
     struct ipw_divergences divergences;
+    struct ipw_replay_results *results;
     bool by_query, decisions;
     struct ipw_anchor anchor; /* the clock of the new run */
 
@@ -110,8 +111,9 @@ int ipw_replay_job_open(struct ipw_replay_job *job, const struct ipw_replay_opti
                         const char *run, int *exit_code, struct ipw_err *err);
 void ipw_replay_job_release(struct ipw_replay_job *job);
 int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err);
-/* Writes a saved event line unchanged. */
+/* Writes a saved event line unchanged, or an event of ours, and counts it. */
 void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_event_line *line);
+void ipw_replay_job_event(struct ipw_replay_job *job, const struct ipw_event *event);
 /* Whether everything equals the saved run. */
 bool ipw_replay_job_identical(const struct ipw_replay_job *job);
 
@@ -126,7 +128,11 @@ void ipw_replay_query_free(struct ipw_replay_query *q);
 void ipw_replay_query_end(struct ipw_replay_query *q, const struct ipw_event_line *line);
 void ipw_replay_query_give_up(struct ipw_replay_query *q); /* it diverged: its end is written now */
 
-/* replay_finish.c */
+/* replay_finish.c: the new trace lines are written as their queries are booked. */
+int ipw_replay_results_open(struct ipw_replay_job *job, struct ipw_err *err);
+/* Takes the line that was written; an error is the job's. */
+void ipw_replay_results_line(struct ipw_replay_job *job, const struct ipw_json *line);
+void ipw_replay_results_release(struct ipw_replay_job *job);
 int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err);
 int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err);
 

@@ -106,7 +106,7 @@ static void write_event(void *ud, struct ipw_event *event, const struct ipw_even
     event->t_ns = ipw_now_ns();
     /* A saved reply has times of the saved run, which do not apply here. */
     if (from_saved_run && event->kind == IPW_EV_LM_END) event->lm.times = (struct ipw_lm_times){0};
-    ipw_rundir_event(job->dir, event);
+    ipw_replay_job_event(job, event);
 }
 
 static void emit(void *ud, struct ipw_event *event)
@@ -288,7 +288,7 @@ static void write_end(struct ipw_replay_query *q, const struct ipw_json *was)
     /* The saved run has no end for a query that diverged, so it ends at the current saved time. */
     event.t_ns = q->job->by_query ? ipw_now_ns() : q->job->written_ns;
     event.rows = q->job->by_query ? 0 : q->job->written_rows;
-    ipw_rundir_event(q->job->dir, &event);
+    ipw_replay_job_event(q->job, &event);
     q->written = true;
     ipw_buf_release(&data);
 }
@@ -426,7 +426,7 @@ static void write_start(struct ipw_replay_query *q, const struct ipw_event_line 
     start.rows = 0;
     start.payload = data;
     start.payload_len = data ? strlen(data) : 0;
-    ipw_rundir_event(q->job->dir, &start);
+    ipw_replay_job_event(q->job, &start);
     free(data);
 }
 

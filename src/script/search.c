@@ -315,6 +315,14 @@ static void release_names(struct names *names)
     free(names->list);
 }
 
+/* "; known: a, b, c", as far as it has room. */
+static void tell_names(char *to, size_t size, const struct names *names)
+{
+    for (size_t i = 0, used = 0; i < names->n && used < size; i++)
+        used += (size_t)snprintf(to + used, size - used, "%s%s",
+                                 i ? ", " : "; known: ", names->list[i]);
+}
+
 static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
                           struct ipw_err *err)
 {
@@ -325,7 +333,7 @@ static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
                  {"sections", "section"}, {"lua/ipw/models", "model"}};
     struct names names = {0};
     const char *word = "script", *near = NULL;
-    char stem[PATH_BYTES];
+    char stem[PATH_BYTES], hint[400] = "";
     size_t n;
     int rc;
 
@@ -336,12 +344,13 @@ static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
     if (ipw_ends_with(stem, ".lua")) stem[n - 4] = '\0';
     ipw_search_each(kind, vm->options.paths, gather_name, &names);
     if (names.n) near = ipw_nearest(stem, names.list);
-    if (strchr(name, '/') || ipw_ends_with(name, ".lua"))
-        rc = ipw_fail(err, IPW_ENOTFOUND, "%s: no such %s file%s%s%s", name, word,
-                      near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
-    else
-        rc = ipw_fail(err, IPW_ENOTFOUND, "no %s is named '%s'%s%s%s", word, name,
-                      near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+    if (near) snprintf(hint, sizeof hint, " (did you mean '%s'?)", near);
+    if (strchr(name, '/') || ipw_ends_with(name, ".lua")) {
+        rc = ipw_fail(err, IPW_ENOTFOUND, "%s: no such %s file%s", name, word, hint);
+    } else {
+        if (!near) tell_names(hint, sizeof hint, &names);
+        rc = ipw_fail(err, IPW_ENOTFOUND, "no %s is named '%s'%s", word, name, hint);
+    }
     release_names(&names);
     return rc;
 }

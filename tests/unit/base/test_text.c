@@ -124,6 +124,18 @@ static void test_ints(void **state)
     }
 }
 
+static void a_refused_integer_is_told_its_limits(void **state)
+{
+    struct ipw_err err = {0};
+    int64_t x;
+
+    (void)state;
+    assert_int_equal(ipw_parse_int(&x, "0", 1, 9, &err), IPW_EINVAL);
+    assert_string_equal(err.text, "0 is outside 1 to 9");
+    assert_int_equal(ipw_parse_int(&x, "0", 1, INT64_MAX, &err), IPW_EINVAL);
+    assert_string_equal(err.text, "0 is less than 1");
+}
+
 static void test_doubles(void **state)
 {
     static const struct {
@@ -419,12 +431,19 @@ static void test_wrapped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joules),     cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_bytes),      cmocka_unit_test(test_ints),
-        cmocka_unit_test(test_doubles),    cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_ends),       cmocka_unit_test(test_slug),
-        cmocka_unit_test(test_utf8),       cmocka_unit_test(test_printable),
-        cmocka_unit_test(test_shell_word), cmocka_unit_test(test_wrapped),
+        cmocka_unit_test(test_joules),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_ints),
+        cmocka_unit_test(a_refused_integer_is_told_its_limits),
+        cmocka_unit_test(test_doubles),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_slug),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_printable),
+        cmocka_unit_test(test_shell_word),
+        cmocka_unit_test(test_wrapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,14 +216,15 @@ static void scripts_by_name_and_by_path(void **state)
     find_is(&w, "agents", "agents/react.lua", "builtin:agents/react.lua");
     find_is(&w, "agents", "./agents/react.lua", "builtin:agents/react.lua");
 
-    find_fails(&w, "agents", "saw", "no agent is named 'saw'");
+    find_fails(&w, "agents", "saw",
+               "no agent is named 'saw'; known: mine, code, plan, react, single, tools");
     find_fails(&w, "agents", "mien", "no agent is named 'mien' (did you mean 'mine'?)");
     find_fails(&w, "agents", "raect.lua", "raect.lua: no such agent file (did you mean 'react'?)");
     find_fails(&w, "agents", "nowhere/mine.lua",
                "nowhere/mine.lua: no such agent file (did you mean 'mine'?)");
     find_fails(&w, "agents", "nowhere/zzzzzzzzzz", "nowhere/zzzzzzzzzz: no such agent file");
     find_fails(&w, "agents/tools", "hamer", "no tool is named 'hamer' (did you mean 'hammer'?)");
-    find_fails(&w, "lua/ipw/models", "zzzzzzzzzz", "no model is named 'zzzzzzzzzz'");
+    find_fails(&w, "lua/ipw/models", "zzzzzzzzzz", "no model is named 'zzzzzzzzzz'; known: demo");
     find_fails(&w, "other", "zzzzzzzzzz", "no script is named 'zzzzzzzzzz'");
     world_close(&w);
     assert_int_equal(chdir(here), 0);
