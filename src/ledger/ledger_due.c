@@ -152,11 +152,23 @@ static void push(struct ledger_ordinals *to, int64_t query)
     to->all[to->n++] = query;
 }
 
+/* Is this look the last one, and no line has passed it?  A phase's end is the start of the next. */
+static bool is_known(const struct ipw_ledger *l, int64_t query, int64_t t_ns)
+{
+    const struct ledger_look *last = l->n_looks ? &l->looks[l->n_looks - 1] : NULL;
+
+    if (!last || last->query != query || last->t_ns != t_ns) return false;
+    for (size_t i = 0; i < l->n_lines; i++)
+        if (l->lines[i].next_look == l->n_looks || l->lines[i].next_stamp == l->n_looks)
+            return false;
+    return true;
+}
+
 void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
     size_t i = l->n_looks;
 
-    if (!l->n_lines) return;
+    if (!l->n_lines || is_known(l, query, t_ns)) return;
     IPW_GROW(l->looks, l->cap_looks, l->n_looks + 1);
     while (i > 0 && l->looks[i - 1].t_ns > t_ns) i--;
     memmove(l->looks + i + 1, l->looks + i, (l->n_looks++ - i) * sizeof *l->looks);
@@ -202,8 +214,10 @@ static void drop_pieces(const struct ipw_ledger *l, const struct ledger_line *li
     memmove(s->pieces, s->pieces + drop, s->n * sizeof *s->pieces);
 }
 
-/* Begins a piece at edge i if the query changes its kind there. */
-static void look_at(const struct ipw_ledger *l, struct ledger_line *line, int64_t query, size_t i)
+/* Begins a piece at edge i if the query changes its kind there, or `late` if it has done so before.
+ */
+static void look_at(const struct ipw_ledger *l, struct ledger_line *line, int64_t query, size_t i,
+                    bool late)
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
     int64_t t_ns = l->edges[i].t_ns;
@@ -230,15 +244,18 @@ static void look_at(const struct ipw_ledger *l, struct ledger_line *line, int64_
     drop_pieces(l, line, s);
     IPW_GROW(s->pieces, s->cap, s->n + 1);
     s->pieces[s->n++] = piece;
-    push(&line->fresh, query);
+    if (late) push(&line->fresh, query);
 }
 
 void ipw_ledger_bring_up(const struct ipw_ledger *l, struct ledger_line *line, size_t i)
 {
-    for (size_t k = 0; k < line->late.n; k++) look_at(l, line, line->late.all[k], i);
+    for (size_t k = 0; k < line->late.n; k++) look_at(l, line, line->late.all[k], i, true);
     line->late.n = 0;
-    while (line->next_look < l->n_looks && l->looks[line->next_look].t_ns <= l->edges[i].t_ns)
-        look_at(l, line, l->looks[line->next_look++].query, i);
+    while (line->next_look < l->n_looks && l->looks[line->next_look].t_ns <= l->edges[i].t_ns) {
+        const struct ledger_look *look = &l->looks[line->next_look++];
+
+        look_at(l, line, look->query, i, look->t_ns < l->edges[i].t_ns);
+    }
 }
 
 static void leave(const struct ipw_ledger *l, struct ledger_line *line, struct ledger_query *q)

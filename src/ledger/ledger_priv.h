@@ -190,12 +190,13 @@ struct ledger_line {
     size_t next_leave; /* index in ipw_ledger.ends: the first query that has not ended there */
     size_t next_look;  /* index in ipw_ledger.looks; and queries with a look before that index: */
     struct ledger_ordinals late;
-    struct ledger_ordinals fresh;   /* queries with a piece from the newest shared cell on */
+    struct ledger_ordinals fresh;   /* of these, with a piece from the newest shared cell on */
     size_t next_stamp;              /* index in ipw_ledger.looks: no stamp yet */
     int64_t n_active;               /* queries in flight after the last mark; of them: */
     int32_t count[IPW_PHASE_COUNT]; /* in each phase, and */
     uint64_t rate;                  /* their rates of tokens together */
-    double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum */
+    double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum, */
+    double before[IPW_PHASE_COUNT]; /* and of the cell before it */
     unsigned __int128 rest;         /* of the cells, not shared yet: 2^-32 microjoules, */
     unsigned __int128 rest_tokens;  /* and of what goes by tokens: 2^-64 */
     int64_t owed;                   /* 2^-32 microjoules by which those who left were given less */

@@ -104,41 +104,51 @@ static void keep_instant(const struct ipw_ledger *l, struct ledger_query *q, int
     q->instants[i] = ipw_ledger_integrals(l, NULL, t_ns);
 }
 
+/* The share of the query in the cell that edge i begins, with its piece p.  The line has those of
+ * the two newest shared cells. */
+static double part_in(const struct ipw_ledger *l, const struct ledger_line *line,
+                      const struct ledger_piece *p, size_t i)
+{
+    const double *parts = i + 2 == line->settled ? line->parts : line->before;
+    double part;
+
+    if (i + 3 < line->settled) return part_of(l, line, p, i);
+    part = parts[ipw_ledger_kind_of(l, p)];
+    if (l->share == IPW_SHARE_TOKENS && p->key) part += parts[LEDGER_TOKENS] * (double)p->key;
+    return part;
+}
+
 /* A stamp of the query at t, in the shared cell that edge i begins, where its piece is p. */
 static void stamp_in(const struct ipw_ledger *l, const struct ledger_line *line,
                      struct ledger_query *q, struct ledger_piece *p, size_t i, int64_t t_ns)
 {
-    struct ledger_slice *s = &q->slices[line - l->lines];
-    struct ledger_stamp stamp = {.t_ns = t_ns, .after = part_of(l, line, p, i)};
     const struct ledger_mark *mark = ipw_ledger_mark(line, i);
-    bool begins = p->from == l->edge_base + (int64_t)i && t_ns == mark->t_ns;
-    struct ledger_reach r = {0}, with;
+    bool at_edge = t_ns == mark->t_ns, begins = at_edge && p->from == l->edge_base + (int64_t)i;
+    struct ledger_slice *s = &q->slices[line - l->lines];
+    const struct ledger_piece *before = !begins ? p : p > s->pieces ? p - 1 : NULL;
+    struct ledger_stamp stamp = {.t_ns = t_ns, .after = part_in(l, line, p, i)};
+    struct ledger_reach r = {0}, with = moved_upto(l, line, p, i);
 
     stamp.uj = (int64_t)(ipw_ledger_due_of(l, line, p, i, t_ns) >> 32);
-    stamp.before = stamp.after;
-    if (begins && p > s->pieces) {
-        r = moved_upto(l, line, p - 1, i - 1);
-        stamp.before = part_of(l, line, p - 1, i - 1);
-        add_change(&stamp.own_up, &stamp.own_down, stamp.before - stamp.after, mark->below,
-                   mark->above);
-    } else if (begins) {
-        stamp.before = 0;
-    }
-    if (begins) {
-        with = moved_upto(l, line, p, i);
-        p->up = r.up + stamp.own_up - with.up;
-        p->down = r.down + stamp.own_down - with.down;
-    } else {
-        with = r = moved_upto(l, line, p, i);
-        if (t_ns == mark->t_ns) {
-            r = moved_upto(l, line, p, i - 1);
-            stamp.before = part_of(l, line, p, i - 1);
-        }
-        stamp.own_up = with.up - r.up;
-        stamp.own_down = with.down - r.down;
+    if (!at_edge) {
+        stamp.before = stamp.after;
+        r = with;
+    } else if (before) {
+        stamp.before = part_in(l, line, before, i - 1);
+        r = moved_upto(l, line, before, i - 1);
     }
     stamp.up = r.up;
     stamp.down = r.down;
+    if (!begins) {
+        stamp.own_up = with.up - r.up;
+        stamp.own_down = with.down - r.down;
+    } else {
+        if (before)
+            add_change(&stamp.own_up, &stamp.own_down, stamp.before - stamp.after, mark->below,
+                       mark->above);
+        p->up = r.up + stamp.own_up - with.up;
+        p->down = r.down + stamp.own_down - with.down;
+    }
     keep_stamp(&s->stamps, &stamp);
     keep_instant(l, q, t_ns);
 }
@@ -148,10 +158,13 @@ static struct ledger_piece *unstamped(const struct ipw_ledger *l, const struct l
                                       const struct ledger_query *q, size_t i, int64_t t_ns)
 {
     const struct ledger_slice *s = &q->slices[line - l->lines];
-    const struct ledger_stamp *known = ipw_ledger_stamp_upto(&s->stamps, t_ns);
-    const struct ledger_piece *p = ipw_ledger_piece_in(l, line, s, i);
+    const struct ledger_stamp *known = s->stamps.n ? &s->stamps.all[s->stamps.n - 1] : NULL;
+    const struct ledger_piece *p;
 
-    return p && !(known && known->t_ns == t_ns) ? &s->pieces[p - s->pieces] : NULL;
+    if (known && known->t_ns > t_ns) known = ipw_ledger_stamp_upto(&s->stamps, t_ns);
+    if (known && known->t_ns == t_ns) return NULL;
+    p = ipw_ledger_piece_in(l, line, s, i);
+    return p ? &s->pieces[p - s->pieces] : NULL;
 }
 
 /* The instant was told after its cell was shared. */
@@ -202,7 +215,7 @@ void ipw_ledger_stamp_end(const struct ipw_ledger *l, const struct ledger_line *
     keep_instant(l, q, q->t1_ns);
     if (p->from >= l->edge_base + (int64_t)i) return;
     r = moved_upto(l, line, p, i - 1);
-    stamp.before = part_of(l, line, p, i - 1);
+    stamp.before = part_in(l, line, p, i - 1);
     stamp.up = r.up;
     stamp.down = r.down;
     keep_stamp(&s->stamps, &stamp);
@@ -244,6 +257,7 @@ void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size
         bool empty = l->share == IPW_SHARE_PHASE && !line->count[kind]; /* nobody asks for it */
         double part = empty ? 0 : part_of_sum(l, line, kind, i), change = line->parts[kind] - part;
 
+        line->before[kind] = line->parts[kind];
         line->parts[kind] = part;
         if (!i) continue;
         sum->up = sum[-(ptrdiff_t)ipw_ledger_kinds(l)].up;

@@ -13,13 +13,11 @@
 
 struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query)
 {
-    int64_t n = (int64_t)l->n_queries, lo = n - (l->next_query - query), hi;
+    int64_t n = (int64_t)l->n_queries, lo = n - (l->next_query - query), hi = n - 1;
 
-    if (!n || query < l->queries[0]->ordinal || query >= l->next_query) return NULL;
-    /* No two have one ordinal, so it lies between these; where none was dropped, they are one. */
+    if (query >= l->next_query || !n) return NULL;
+    if (lo >= 0 && l->queries[lo]->ordinal == query) return l->queries[lo]; /* none was dropped */
     if (lo < 0) lo = 0;
-    hi = query - l->queries[0]->ordinal;
-    if (hi > n - 1) hi = n - 1;
     while (lo < hi) {
         int64_t mid = lo + (hi - lo + 1) / 2;
 
