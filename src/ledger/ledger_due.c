@@ -72,19 +72,7 @@ static uint64_t key_at(const struct ipw_ledger *l, const struct ledger_query *q,
     return 0;
 }
 
-/* The running sum that the piece follows. */
-size_t ipw_ledger_kind_of(const struct ipw_ledger *l, const struct ledger_piece *p)
-{
-    return l->share == IPW_SHARE_PHASE ? (size_t)p->key : 0;
-}
-
 /* ---- running sums ---- */
-
-struct ledger_sum *ipw_ledger_sum_of(const struct ipw_ledger *l, const struct ledger_line *line,
-                                     size_t i, size_t kind)
-{
-    return &line->sums[(i - line->first) * ipw_ledger_kinds(l) + kind];
-}
 
 /* A running sum at t.  Edge i, which is settled, is the last at or before t.  Inside a cell the sum
  * grows with the energy of the line. */

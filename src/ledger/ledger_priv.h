@@ -146,18 +146,19 @@ struct ledger_query {
 };
 
 /* How a device's energy is shared by phase, computed from its fits, until they learn more. */
-enum { LEDGER_WEIGHTS = 8 };
+enum { LEDGER_WEIGHTS = 64 };
 
 struct ledger_fair {
     bool fresh, known; /* computed since the fits, or what was set, changed; they know the phases */
+    uint64_t round;    /* how often it was computed */
     double idle_w;
     struct ipw_fair fair;
-    struct ledger_weights { /* by how many queries are in each phase */
+    struct ledger_weights { /* by how many queries are in each phase; its place follows from that */
+        uint64_t round;     /* weights of other rounds do not count */
         int32_t count[IPW_PHASE_COUNT];
         uint64_t each[IPW_PHASE_COUNT]; /* the largest is 2^32 - 1 */
         uint64_t sum;                   /* over the queries; 0: no query has a weight */
     } weights[LEDGER_WEIGHTS];
-    size_t n_weights; /* computed so far; later ones take the places of earlier ones */
 };
 
 /* One device: the line of its series, the fits of its power, and its sums. */
@@ -331,9 +332,15 @@ double ipw_ledger_token_weight(const struct ipw_ledger *l, const struct ledger_q
                                int64_t t0_ns, int64_t t1_ns);
 
 /* The running sum that the piece follows, and a running sum at edge i. */
-size_t ipw_ledger_kind_of(const struct ipw_ledger *l, const struct ledger_piece *p);
-struct ledger_sum *ipw_ledger_sum_of(const struct ipw_ledger *l, const struct ledger_line *line,
-                                     size_t i, size_t kind);
+static inline size_t ipw_ledger_kind_of(const struct ipw_ledger *l, const struct ledger_piece *p)
+{
+    return l->share == IPW_SHARE_PHASE ? (size_t)p->key : 0;
+}
+static inline struct ledger_sum *
+ipw_ledger_sum_of(const struct ipw_ledger *l, const struct ledger_line *line, size_t i, size_t kind)
+{
+    return &line->sums[(i - line->first) * ipw_ledger_kinds(l) + kind];
+}
 /* The query's piece in the cell that begins at edge i; NULL: it has none, or the cell is not
  * settled. */
 const struct ledger_piece *ipw_ledger_piece_in(const struct ipw_ledger *l,

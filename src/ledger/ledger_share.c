@@ -147,7 +147,7 @@ static struct ledger_fair *fair_of(const struct ledger_line *line)
     f->fresh = true;
     f->idle_w = idle_w(line);
     f->known = find_fair(line, f->idle_w, &f->fair);
-    f->n_weights = 0;
+    f->round++;
     return f;
 }
 
@@ -202,10 +202,13 @@ static void find_weights(const struct ipw_fair *fair, struct ledger_weights *w)
 static const struct ledger_weights *weights_of(struct ledger_fair *f, const int32_t *count)
 {
     struct ledger_weights *w;
+    uint64_t hash = 0;
 
-    for (size_t i = 0; i < f->n_weights && i < LEDGER_WEIGHTS; i++)
-        if (!memcmp(f->weights[i].count, count, sizeof f->weights[i].count)) return &f->weights[i];
-    w = &f->weights[f->n_weights++ % LEDGER_WEIGHTS];
+    for (int p = 0; p < IPW_PHASE_COUNT; p++)
+        hash = (hash + (uint32_t)count[p]) * UINT64_C(0x9E3779B97F4A7C15);
+    w = &f->weights[(hash >> 32) % LEDGER_WEIGHTS];
+    if (w->round == f->round && !memcmp(w->count, count, sizeof w->count)) return w;
+    w->round = f->round;
     memcpy(w->count, count, sizeof w->count);
     find_weights(&f->fair, w);
     return w;
@@ -277,6 +280,7 @@ static void drop_marks(struct ipw_ledger *l, struct ledger_line *line)
     if (called == SIZE_MAX || called < line->first + KEPT_MARKS) return;
     drop = called - line->first < n ? called - line->first - 2 : n - 2;
     if (drop > n - KEPT_MARKS) drop = n - KEPT_MARKS;
+    if (drop < n / 4) return; /* too few to move the rest */
     line->first += drop;
     n -= drop;
     memmove(line->marks, line->marks + drop, n * sizeof *line->marks);

@@ -247,7 +247,7 @@ void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
 
         if (drop + 2 > settled) drop = settled > 2 ? settled - 2 : 0;
     }
-    if (!drop || drop < l->n_edges / 4) return; /* too few to move the rest */
+    if (!drop || drop < l->n_edges / 2) return; /* too few to move the rest */
     drop_edges(l, drop);
     trim_queries(l);
     if (l->keeps_told) trim_knots(l);
