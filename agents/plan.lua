@@ -8,7 +8,6 @@
 local ipw    = require "ipw"
 local llm    = require "ipw.llm"
 local tools  = require "ipw.tools"
-local json   = require "ipw.json"
 local prompt = require "ipw.prompt"
 local turns  = require "ipw.turns"
 
@@ -33,13 +32,6 @@ local function reviser(state)
   }
 end
 
---- The calls whose arguments are no JSON object: servers refuse such a history.
-local function mend(message, calls)
-  for i, call in ipairs(calls) do
-    if type(json.decode(call.arguments)) ~= "table" then message.tool_calls[i]["function"].arguments = "{}" end
-  end
-end
-
 return {
   name  = "plan",
   about = "Makes a plan, acts on it with tools, and revises it.",
@@ -58,7 +50,7 @@ return {
     local thread = { llm.system(system), llm.user(prompt.question(query)) }
 
     local function ask(offered)
-      return turns.ask(thread, kit, cfg, { tools = offered })
+      return turns.ask(thread, kit, cfg, { tools = offered, seal = true })
     end
 
     if cfg.max_turns > 1 then
@@ -76,8 +68,7 @@ return {
       local text = reply.text or ""
 
       if #reply.calls > 0 and not last then
-        mend(reply.message, reply.calls)
-        thread[#thread + 1] = json.seal(reply.message)
+        thread[#thread + 1] = reply.message
         state.revised = false
         turns.call(thread, kit, reply.calls)
         if kit.final then return { answer = kit.final, source = "tool" } end

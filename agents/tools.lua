@@ -3,7 +3,6 @@
 
 local llm    = require "ipw.llm"
 local tools  = require "ipw.tools"
-local json   = require "ipw.json"
 local prompt = require "ipw.prompt"
 local turns  = require "ipw.turns"
 
@@ -18,16 +17,11 @@ local LAST_TURN = "This is your last step: no tool can be used any more. Answer 
 local EMPTY = "Your reply was empty. Call a tool or give your answer."
 local CUT = "Your reply was cut off at the length limit. Be brief: call a tool or give your answer."
 
---- The server refuses a history whose arguments are not JSON, so {} replaces them there.  The kit still
--- gets the model's text and answers with an error.
-local function mend(message, calls, turn)
-  for i, call in ipairs(calls) do
-    local value, why = json.decode(call.arguments)
-    if type(value) ~= "table" then
-      message.tool_calls[i]["function"].arguments = "{}"
-      malformed { turn = turn, code = "bad_arguments", tool = call.name,
-                  message = why or "not an object" }
-    end
+--- Notes a call whose arguments are not JSON. The kit gets the model's text and answers with an error.
+local function note_broken(call, turn)
+  local value, why = require "ipw.json".decode(call.arguments)
+  if type(value) ~= "table" then
+    malformed { turn = turn, code = "bad_arguments", tool = call.name, message = why or "not an object" }
   end
 end
 
@@ -49,14 +43,16 @@ return {
     for turn = 1, cfg.max_turns do
       local last = turn == cfg.max_turns
       if last then prompt.nudge(thread, LAST_TURN) end
-      local reply = turns.ask(thread, kit, cfg, { tools = not last and kit.schemas or nil })
+      local reply = turns.ask(thread, kit, cfg, { tools = not last and kit.schemas or nil, seal = true })
       local text = reply.text or ""
       local has_text = text:find("%S") ~= nil
 
       if #reply.calls > 0 and not last then
         nudged = 0
-        mend(reply.message, reply.calls, turn)
-        thread[#thread + 1] = json.seal(reply.message)
+        for _, call in ipairs(reply.calls) do
+          if call.broken then note_broken(call, turn) end
+        end
+        thread[#thread + 1] = reply.message
         turns.call(thread, kit, reply.calls)
         if kit.final then return { answer = kit.final, source = "tool" } end
       elseif #reply.calls > 0 then

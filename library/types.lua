@@ -15,13 +15,14 @@
 ---@field stop? string|string[]
 ---@field response_format? table a JSON schema, as the server takes it
 ---@field extra? table further members of the request's body
+---@field seal? boolean true: reply.message is sealed (json.seal)
 ---@field on_text? fun(piece: string, kind: "text"|"reasoning"|"again") gets the reply piece by piece; cannot wait
 
 ---@class ipw.Reply What llm.chat returns.
 ---@field text string
 ---@field reasoning string
----@field calls {id: string, name: string, arguments: string}[] the tool calls; arguments are JSON text
----@field message table for the thread
+---@field calls {id: string, name: string, arguments: string, broken: boolean?}[] the tool calls; arguments are JSON text
+---@field message table|userdata for the thread
 ---@field finish string the server's word: "stop", "length", "tool_calls", ...
 ---@field model string? as the server named it
 ---@field usage {input: integer?, output: integer?, cached: integer?, reasoning: integer?} tokens, as the server counted

@@ -290,7 +290,7 @@ local function listed(client)
   local key = "mcp:" .. client.number
   local known, id = core.recall()
   if known then return known end
-  local text = core.card(key)
+  local text = core.kept(key)
   if not text then
     local ok, said = pcall(ask_for_list, client)
     if not ok then

@@ -20,12 +20,10 @@ function prompt.system(query, cfg, fallback, more)
   return text
 end
 
---- Adds a user message.  If the last message is the user's, the text is appended to it, because some
--- chat templates refuse two user messages in a row.
-function prompt.nudge(thread, text) require "ipw.prompt_rest".nudge(thread, text) end
+--- prompt.nudge(thread, text): adds a user message.  If the last message is the user's, the text is appended
+-- to it, because some chat templates refuse two user messages in a row.
 
---- What a last reply answers that calls tools although none was offered: what it gives to final_answer,
--- else its text.  Nil if it holds no answer.
-function prompt.last_words(kit, reply) return require "ipw.prompt_rest".last_words(kit, reply) end
+--- prompt.last_words(kit, reply): what a last reply answers that calls tools although none was offered: what
+-- it gives to final_answer, else its text.  Nil if it holds no answer.
 
-return prompt
+return prompt, "ipw.prompt_rest"

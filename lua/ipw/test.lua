@@ -143,12 +143,12 @@ function test.model(replies)
       sent[i] = { id = calls[i].id, type = "function",
                   ["function"] = { name = calls[i].name, arguments = calls[i].arguments } }
     end
+    local message = { role = "assistant", content = reply.text or (sent and json.null) or "", tool_calls = sent }
     return {
       text = reply.text or "", reasoning = reply.reasoning or "", calls = calls, model = "test",
       finish = reply.finish or (sent and "tool_calls" or "stop"),
       usage = { input = 0, output = 0 },
-      message = { role = "assistant", content = reply.text or (sent and json.null) or "",
-                  tool_calls = sent },
+      message = request.seal and json.seal(message) or message,
     }
   end
   return requests

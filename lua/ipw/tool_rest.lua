@@ -1,6 +1,7 @@
 --- ipw.tool_rest: what few queries need of ipw.tools: tools that are opened for the first time, calls
 -- that are repeated or fail, several calls at once.  Loaded by ipw.tools; not for scripts.
 local core = require "ipw.core.tool"
+local json = require "ipw.core.json"
 
 local rest = {}
 
@@ -41,35 +42,45 @@ local function open_first(path)
   return tool, text, about
 end
 
+--- `own`: the tool is a table, so it is part of the agent and runs again in a replay.
+local function add(kit, own, tool, schema, about)
+  if kit.by_name[tool.name] then error(("tool '%s' is listed twice"):format(tool.name), 0) end
+  local i = #kit.list + 1
+  kit.list[i], kit.by_name[tool.name], kit.schemas[i], kit.about[i] = tool, tool, schema, about
+  if own then kit.own[tool.name] = true end
+end
+
 --- All tools of an MCP server.
-local function open_server(kit, schemas, entry, add)
+local function open_server(kit, entry)
   local list, server = require("ipw.mcp").open(entry, function(name) return kit.by_name[name] end)
   kit.servers[#kit.servers + 1] = server
-  for _, one in ipairs(list) do add(kit, schemas, one.tool, one.schema, one.about, true) end
+  for _, one in ipairs(list) do add(kit, false, one.tool, one.schema, one.about) end
 end
 
---- Opens an entry of tools.open() that no query of the process has opened before; `add` adds a tool to
---- the kit.
-function rest.open(kit, schemas, entry, add)
-  if type(entry) == "string" and entry:find("^mcp:") then
-    return open_server(kit, schemas, entry, add)
+--- The fields of a kit of tools that no query of the process has opened together before.
+function rest.open(list)
+  local kit = { list = {}, by_name = {}, schemas = {}, about = {}, own = {}, servers = {} }
+  for _, entry in ipairs(list or {}) do
+    if type(entry) == "table" then
+      add(kit, true, declared(entry))
+    elseif type(entry) == "string" and entry:find("^mcp:") then
+      open_server(kit, entry)
+    else
+      local path, why = core.find(entry)
+      if not path then error(why, 0) end
+      local tool, schema, about = core.unread(path)
+      if tool == nil then tool, schema, about = open_first(path) end
+      if tool then add(kit, false, tool, schema, about) end -- else it is left out
+    end
   end
-  local tool, text, about
-  if type(entry) == "table" then
-    tool, text, about = declared(entry)
-  else
-    local path, why = core.find(entry)
-    if not path then error(why, 0) end
-    tool, text, about = open_first(path)
-  end
-  -- A tool that is a table is part of the agent, so it runs again in a replay.
-  if tool then add(kit, schemas, tool, text, about, type(entry) == "string") end
+  kit.schemas = json.raw("[" .. table.concat(kit.schemas, ",") .. "]")
+  kit.about = table.concat(kit.about, "\n")
+  return kit
 end
 
-function rest.names(kit)
-  local names = {}
-  for i, tool in ipairs(kit.list) do names[i] = tool.name end
-  return table.concat(names, ", ")
+function rest.close(kit)
+  for _, server in ipairs(kit.servers) do server:close() end
+  kit.servers = nil
 end
 
 -- ---- tools with a time limit or retries ----
@@ -126,13 +137,8 @@ function rest.unknown(kit, name)
     ("error: there is no tool '%s'; the tools are: %s"):format(name, kit:names())
 end
 
-function rest.not_json(why)
-  return "bad_arguments",
-    ("error: the arguments are not valid JSON (%s); send one JSON object"):format(why)
-end
-
 --- The tool raised `result` (ok is false), or returned nil and `second`.
-function rest.failed(name, ok, result, second, word)
+local function failed(name, ok, result, second, word)
   if not ok then
     if cancelled(result) then error(result, 0) end
     require("ipw.core.run").log(("tool '%s' raised: %s"):format(name, reason(result)))
@@ -140,6 +146,25 @@ function rest.failed(name, ok, result, second, word)
   end
   return word or "error",
     ("error: %s"):format(second and reason(second) or "the tool gave no result")
+end
+
+local function as_text(value)
+  if type(value) == "string" then return value end
+  if type(value) == "table" then return json.encode(value) end
+  return tostring(value)
+end
+
+--- Of a call whose result is no plain text: the outcome's word, the text, and the final answer or nil; or
+--- nil and a picture.
+function rest.outcome(kit, name, max_bytes, ok, result, second, word)
+  if not ok or result == nil then return failed(name, ok, result, second, word) end
+  if type(result) == "table" and result.final ~= nil then
+    return "ok", as_text(result.final), as_text(result.final)
+  end
+  local picture = type(result) == "table" and kit.pictures and result.picture or nil
+  result = as_text(picture and result.text or result)
+  if #result > max_bytes then result = require "ipw.clip"(result, max_bytes) end
+  return "ok", result, nil, picture
 end
 
 -- ---- several calls ----

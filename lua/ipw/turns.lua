@@ -48,7 +48,7 @@ end
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param text string
-function turns.show(thread, kit, text) require "ipw.turn_rest".show(thread, kit, text) end
+-- function turns.show(thread, kit, text)
 
 --- Sends the thread with the temperature, seed and max_tokens of `cfg`; `more` has further fields of
 --- llm.chat. A request that the server refuses is mended once. Raises as llm.chat does.
@@ -59,10 +59,10 @@ function turns.show(thread, kit, text) require "ipw.turn_rest".show(thread, kit,
 ---@return ipw.Reply reply
 function turns.ask(thread, kit, cfg, more)
   local request = { messages = thread, temperature = cfg.temperature, seed = cfg.seed, max_tokens = cfg.max_tokens }
-  for key, value in pairs(more or {}) do request[key] = value end
+  for key, value in next, more or {} do request[key] = value end
   local ok, reply = pcall(llm.chat, request)
   if ok then return reply end
   return require "ipw.turn_rest".again(request, thread, kit, reply)
 end
 
-return turns
+return turns, "ipw.turn_rest"

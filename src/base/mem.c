@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Blocks up to this size come from the cache of malloc(), which the C library's calloc() passes
+ * by. */
+enum { CACHED_MOST = 1024 };
+
 static _Noreturn void out_of_memory(size_t n)
 {
     fprintf(stderr, "ipw-agent: out of memory (%zu bytes asked for)\n", n);
@@ -21,7 +25,12 @@ void *ipw_malloc(size_t n)
 
 void *ipw_calloc(size_t count, size_t size)
 {
-    void *p = calloc(count ? count : 1, size ? size : 1);
+    size_t n;
+    void *p;
+
+    if (!__builtin_mul_overflow(count, size, &n) && n <= CACHED_MOST)
+        return memset(ipw_malloc(n), 0, n);
+    p = calloc(count ? count : 1, size ? size : 1);
     if (!p) out_of_memory(count * size);
     return p;
 }

@@ -191,7 +191,8 @@ static void set_constant_options(struct ipw_http_call *call)
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L); /* a prefill may be silent for minutes */
     curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, 3L);   /* whole seconds: 3.999 s is the oldest */
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    if (http->proxies) curl_easy_setopt(easy, CURLOPT_NOPROXY, http->no_proxy);
+    /* Without a value libcurl looks into the environment for every request. */
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, http->proxies ? http->no_proxy : "");
     if (http->cacert) curl_easy_setopt(easy, CURLOPT_CAINFO, http->cacert);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, call);

@@ -6,6 +6,9 @@
 #include "base/mem.h"
 #include "io/loop_priv.h"
 
+/* Rounds without a wait after which the hook runs anyway. */
+enum { AWAKE_MOST = 8 };
+
 void ipw_loop_hold(struct ipw_loop *loop)
 {
     if (loop->holds++ == 0) uv_ref((uv_handle_t *)&loop->prepare);
@@ -39,7 +42,11 @@ static void on_prepare(uv_prepare_t *prepare)
             defer->fn(defer->ud);
         }
     }
-    if (loop->before_sleep) loop->before_sleep(loop->before_sleep_ud);
+    /* A round that does not wait leaves this to the next one, except in a long chain of them. */
+    if (loop->defers.next == &loop->defers || ++loop->awake == AWAKE_MOST) {
+        loop->awake = 0;
+        if (loop->before_sleep) loop->before_sleep(loop->before_sleep_ud);
+    }
     if (loop->defers.next != &loop->defers) {
         uv_idle_start(&loop->idle, on_idle);
     } else if (uv_is_active((uv_handle_t *)&loop->idle)) {

@@ -54,7 +54,8 @@ struct ipw_wakeup *ipw_wakeup_start(struct ipw_loop *loop, ipw_loop_fn fn, void 
 void ipw_wakeup_send(struct ipw_wakeup *wakeup);
 void ipw_wakeup_cancel(struct ipw_wakeup *wakeup);
 
-/* Sets one hook that is called in every round just before the loop may sleep (to flush buffers). */
+/* Sets one hook that is called just before the loop may sleep (to flush buffers), and in every
+ * eighth round of a loop that does not sleep because a callback is deferred. */
 void ipw_loop_before_sleep(struct ipw_loop *loop, ipw_loop_fn fn, void *ud);
 
 #endif

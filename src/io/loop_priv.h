@@ -42,6 +42,7 @@ struct ipw_loop {
     struct ipw_defer defers, running; /* list heads */
     ipw_loop_fn before_sleep;
     void *before_sleep_ud;
+    int awake; /* rounds without a wait since the hook ran */
     int holds, leftovers;
     void *reaper; /* set by child.c; freed with the loop */
     void (*reaper_free)(void *reaper);

@@ -39,6 +39,7 @@ static int end_event(struct ipw_sse *sse, struct ipw_err *err)
 
 static int add_data(struct ipw_sse *sse, const char *value, size_t n, struct ipw_err *err)
 {
+    ipw_buf_expect(&sse->data, 500);
     if (sse->has_data) ipw_buf_addc(&sse->data, '\n');
     ipw_buf_add(&sse->data, value, n);
     sse->has_data = true;

@@ -32,13 +32,28 @@ static int64_t middle_of(int bucket)
     return from * 1000 + width * 500;
 }
 
+static void add_many(struct ipw_llm_gaps *g, int bucket)
+{
+    if (!g->count) {
+        g->count = ipw_calloc(IPW_LLM_GAP_BUCKETS, sizeof *g->count);
+        for (int64_t i = 0; i < g->n; i++) g->count[g->few[i]]++;
+    }
+    g->count[bucket]++;
+}
+
 void ipw_llm_gaps_add(struct ipw_llm_gaps *g, int64_t gap_ns)
 {
-    if (gap_ns < 0) gap_ns = 0;
+    int bucket = bucket_of(gap_ns);
+    int64_t place = g->n;
+
+    if (place < IPW_LLM_GAPS_FEW) {
+        for (; place > 0 && g->few[place - 1] > bucket; place--) g->few[place] = g->few[place - 1];
+        g->few[place] = (uint16_t)bucket;
+    } else {
+        add_many(g, bucket);
+    }
     g->n++;
     if (gap_ns > g->max_ns) g->max_ns = gap_ns;
-    if (!g->count) g->count = ipw_calloc(IPW_LLM_GAP_BUCKETS, sizeof *g->count);
-    g->count[bucket_of(gap_ns)]++;
 }
 
 void ipw_llm_times_release(struct ipw_llm_times *t)
@@ -51,15 +66,21 @@ int64_t ipw_llm_gaps_quantile(const struct ipw_llm_gaps *g, double q)
 {
     double want = q * (double)g->n;
     int64_t below = 0, ns;
+    int bucket = 0;
 
     if (g->n == 0) return 0;
-    for (int i = 0; i < IPW_LLM_GAP_BUCKETS; i++) {
-        below += g->count[i];
-        if (!g->count[i] || (double)below < want) continue;
-        ns = i == 0 ? 0 : middle_of(i); /* events of one read have a gap of 0 */
-        return ns < g->max_ns ? ns : g->max_ns;
+    if (g->count) {
+        while (bucket < IPW_LLM_GAP_BUCKETS - 1) {
+            below += g->count[bucket];
+            if (g->count[bucket] && (double)below >= want) break;
+            bucket++;
+        }
+    } else {
+        while (below < g->n - 1 && (double)(below + 1) < want) below++;
+        bucket = g->few[below];
     }
-    return g->max_ns;
+    ns = bucket == 0 ? 0 : middle_of(bucket); /* events of one read have a gap of 0 */
+    return ns < g->max_ns ? ns : g->max_ns;
 }
 
 static void first(int64_t *slot, int64_t t_ns)

@@ -3,18 +3,19 @@
  * Has no clock: the caller reads the clock first in the callback that receives bytes, before any
  * parsing, and passes the time.  Events of one read have the same time, so the gap is 0.  Gaps are
  * counted in buckets of 1/16 octave, from 16 microseconds to over an hour, so a quantile is within
- * 3 % of the exact value.  The buckets take 2 KB for a stream of any length, and are allocated at
- * the first gap. */
+ * 3 % of the exact value.  The buckets take 2 KB for a stream of any length.  Until there are more
+ * than a few gaps, their buckets are kept as a list. */
 #ifndef IPW_LLM_TIMES_H
 #define IPW_LLM_TIMES_H
 
 #include <stdint.h>
 
-enum { IPW_LLM_GAP_BUCKETS = 16 + 28 * 16 };
+enum { IPW_LLM_GAP_BUCKETS = 16 + 28 * 16, IPW_LLM_GAPS_FEW = 24 };
 
 struct ipw_llm_gaps {
     int64_t n, max_ns;
-    uint32_t *count; /* of each bucket; NULL: no gap yet */
+    uint16_t few[IPW_LLM_GAPS_FEW]; /* the buckets of the first gaps, sorted */
+    uint32_t *count;                /* of each bucket; NULL: `few` has them all */
 };
 
 void ipw_llm_gaps_add(struct ipw_llm_gaps *g, int64_t gap_ns);

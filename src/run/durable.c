@@ -11,7 +11,7 @@
 
 /* While more queries will follow, a sync waits until this long after the start of the one before.
  * Queries that end meanwhile are synced with it, and do not count as done before. */
-static const int64_t SYNC_EVERY_NS = 20 * IPW_NS_PER_MS;
+static const int64_t SYNC_EVERY_NS = 100 * IPW_NS_PER_MS;
 
 static const char *const names[] = {
     [IPW_SYNC_QUERY] = "query", [IPW_SYNC_RUN] = "run", [IPW_SYNC_OFF] = "off"};

@@ -10,11 +10,14 @@ static void carry(struct ipw_event *out, const struct ipw_buf *data)
     out->payload_len = data->failed ? 0 : data->len;
 }
 
+static size_t length(const char *text) { return text ? strlen(text) : 0; }
+
 void ipw_query_start_event(struct ipw_event *out, struct ipw_buf *data, const struct ipw_case *c,
                            int epoch, bool warmup)
 {
     struct ipw_jw w;
 
+    ipw_buf_expect(data, 500 + length(c->system) + length(c->prompt));
     ipw_jw_init(&w, data);
     ipw_jw_obj(&w);
     ipw_jw_kint(&w, "epoch", epoch);
@@ -39,6 +42,7 @@ void ipw_query_end_event(struct ipw_event *out, struct ipw_buf *data,
 {
     struct ipw_jw w;
 
+    ipw_buf_expect(data, 500);
     ipw_jw_init(&w, data);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "answer");
@@ -77,6 +81,7 @@ int ipw_query_write_line(struct ipw_rundir *dir, const struct ipw_query_trace *t
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     int rc;
 
+    ipw_buf_expect(&line, 2000 + 1500 * trace->n_turns);
     ipw_schema_write_query(&line, trace, details, clock);
     if (line.failed)
         rc = ipw_fail(err, IPW_ELIMIT, "query %s: its trace is larger than %zu bytes", trace->id,

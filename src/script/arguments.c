@@ -6,6 +6,7 @@
 
 #include "script/lib.h"
 #include "script/tostring.h"
+#include "script/value.h"
 #include "script/vm.h"
 
 enum { INPUT = 1, ARGS, OUT, FIELD, KIND, NAME, VALUE }; /* stack positions */
@@ -205,4 +206,35 @@ int ipw_lib_validate(lua_State *L)
     }
     lua_settop(L, OUT);
     return 1;
+}
+
+int ipw_lib_arguments(lua_State *L)
+{
+    struct ipw_err err;
+    const char *text;
+    size_t n;
+
+    lua_settop(L, 2);
+    if (lua_type(L, 2) == LUA_TSTRING) {
+        text = lua_tolstring(L, 2, &n);
+        if (n == 0) {
+            lua_newtable(L);
+        } else if (ipw_value_decode(L, text, n, &err)) {
+            lua_pushnil(L);
+            lua_pushfstring(L, "the arguments are not valid JSON (%s); send one JSON object",
+                            err.text);
+            return 2;
+        }
+        lua_replace(L, 2);
+    }
+    if (lua_getfield(L, 1, "free") != LUA_TNIL &&
+        lua_toboolean(L, -1)) { /* the server checks them */
+        lua_settop(L, 2);
+        if (lua_istable(L, 2)) return 1;
+        return ipw_value_push_failure(L, "expected a JSON object");
+    }
+    lua_getfield(L, 1, "input");
+    lua_replace(L, INPUT);
+    lua_settop(L, ARGS);
+    return ipw_lib_validate(L);
 }

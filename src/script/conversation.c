@@ -258,6 +258,13 @@ int ipw_conversation_take(struct ipw_conversation **out, struct ipw_conversation
     return 0;
 }
 
+bool ipw_conversation_drop_text(struct ipw_conversation *c)
+{
+    if (c->n >= MANY) return false;
+    ipw_buf_release(&c->text);
+    return true;
+}
+
 void ipw_conversation_give_back(struct ipw_conversation *c)
 {
     if (c) c->taken = false;

@@ -38,6 +38,9 @@ struct ipw_conversation {
  * ("messages[2].content: ..."). [0, 0, m] */
 int ipw_conversation_take(struct ipw_conversation **out, struct ipw_conversation **all,
                           lua_State *L, int idx, struct ipw_err *err);
+/* The request does not need the text any more.  True if it is freed: the next request would encode
+ * so few messages again. */
+bool ipw_conversation_drop_text(struct ipw_conversation *c);
 void ipw_conversation_give_back(struct ipw_conversation *c); /* NULL is fine */
 /* Where message i (from 0) begins in the text; i == n: where the text ends. */
 size_t ipw_conversation_start(const struct ipw_conversation *c, size_t i);

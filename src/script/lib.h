@@ -43,5 +43,18 @@ int ipw_lib_find_load(lua_State *L);
 /* arguments.c: validate(declaration, arguments): the completed arguments; or nil and a sentence
  * that the model can act on. [-2, +(1|2), e] */
 int ipw_lib_validate(lua_State *L);
+/* arguments(tool, text or table): the same for a tool; a text is a model's JSON. */
+int ipw_lib_arguments(lua_State *L);
+
+/* tool_file.c: functions of ipw.core.tool. */
+int ipw_lib_tool_keep(lua_State *L);
+int ipw_lib_tool_kept(lua_State *L);
+int ipw_lib_tool_unread(lua_State *L);
+int ipw_lib_tool_open(lua_State *L);
+int ipw_lib_tool_describe(lua_State *L);
+int ipw_lib_tool_names(lua_State *L);
+
+/* lib_fs.c: workspace(): the path of the query's workspace. [0, +1, e] */
+int ipw_lib_fs_workspace(lua_State *L);
 
 #endif

@@ -4,6 +4,7 @@
  * that the run does not know (null) is left out of its table.  The script's CPU time is counted
  * between two calls that read, so that a long run is no endless loop. */
 #include <lauxlib.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@
 
 #define READER "ipw.export.reader"
 #define OUTPUT "ipw.export.output"
-enum { MAX_COLUMNS = 200 };
+enum { MAX_COLUMNS = 200, MAX_JOINED_BYTES = 64 * 1024 * 1024 };
 
 static const struct ipw_export_job *job_of(lua_State *L)
 {
@@ -389,6 +390,50 @@ static int export_finish(lua_State *L)
     return 0;
 }
 
+/* Texts are put together here, and a small room is kept: an error leaks nothing. */
+static struct ipw_buf joined = IPW_BUF(MAX_JOINED_BYTES);
+
+/* Strings as they are, numbers as JSON; raises for all else. */
+static void add_part(lua_State *L, struct ipw_buf *out, lua_Integer i)
+{
+    size_t n;
+    const char *text;
+
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING:
+        text = lua_tolstring(L, -1, &n);
+        ipw_buf_add(out, text, n);
+        return;
+    case LUA_TNUMBER:
+        if (lua_isinteger(L, -1) || isfinite(lua_tonumber(L, -1))) {
+            ipw_value_encode(L, -1, out, NULL);
+            return;
+        }
+        break;
+    default: break;
+    }
+    luaL_error(L, "export.join: part %I is no text and no finite number", (LUAI_UACINT)i);
+}
+
+/* join(list, n): its first n texts, one behind the other; numbers as JSON has them. [-2, +1, e] */
+static int export_join(lua_State *L)
+{
+    lua_Integer n = luaL_checkinteger(L, 2);
+    struct ipw_buf *out = &joined;
+
+    luaL_checktype(L, 1, LUA_TTABLE);
+    ipw_buf_clear(out);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_rawgeti(L, 1, i);
+        add_part(L, out, i);
+        lua_pop(L, 1);
+    }
+    if (out->failed) return luaL_error(L, "export.join: more than %d MiB", MAX_JOINED_BYTES >> 20);
+    lua_pushlstring(L, ipw_buf_str(out), out->len);
+    if (out->cap > 64 * 1024) ipw_buf_release(out);
+    return 1;
+}
+
 int ipw_lib_export(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"environment", export_environment},
@@ -402,6 +447,7 @@ int ipw_lib_export(lua_State *L)
                                          {"power", export_power},
                                          {"output", export_output},
                                          {"begin", export_begin},
+                                         {"join", export_join},
                                          {"write", export_write},
                                          {"sql", export_sql},
                                          {"insert", export_insert},

@@ -367,16 +367,17 @@ static int fs_data_uri(lua_State *L)
 }
 static int fs_size(lua_State *L) { return ipw_recorded_effect_call(L, "fs.size", size_value); }
 static int fs_list(lua_State *L) { return ipw_recorded_effect_call(L, "fs.list", list_value); }
-static int fs_workspace(lua_State *L)
+int ipw_lib_fs_workspace(lua_State *L)
 {
     return ipw_recorded_effect_call(L, "fs.workspace", workspace_value);
 }
 
 int ipw_lib_fs(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"read", fs_read}, {"data_uri", fs_data_uri},   {"write", fs_write}, {"size", fs_size},
-        {"list", fs_list}, {"workspace", fs_workspace}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"read", fs_read},   {"data_uri", fs_data_uri},
+                                         {"write", fs_write}, {"size", fs_size},
+                                         {"list", fs_list},   {"workspace", ipw_lib_fs_workspace},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -1,6 +1,5 @@
-/* ipw.core.json: encode, decode, null, list, raw, seal. */
+/* ipw.core.json, which is ipw.json as well: lua/ipw/json.lua describes it. */
 #include <lauxlib.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "script/lib.h"
@@ -91,51 +90,38 @@ static int json_seal(lua_State *L)
     return finish();
 }
 
-/* Strings as they are, numbers as JSON; raises for all else. */
-static void add_part(lua_State *L, struct ipw_buf *out, lua_Integer i)
+/* object(table or nil): a table that is written as an object, {} if it is empty; raises for a list.
+ * [-1, +1, e] */
+static int json_object(lua_State *L)
 {
-    size_t n;
-    const char *text;
-
-    switch (lua_type(L, -1)) {
-    case LUA_TSTRING:
-        text = lua_tolstring(L, -1, &n);
-        ipw_buf_add(out, text, n);
-        return;
-    case LUA_TNUMBER:
-        if (lua_isinteger(L, -1) || isfinite(lua_tonumber(L, -1))) {
-            ipw_value_encode(L, -1, out, NULL);
-            return;
+    if (!lua_isnoneornil(L, 1)) {
+        if (!lua_istable(L, 1))
+            return luaL_error(L, "json.object: expected a table, got %s", luaL_typename(L, 1));
+        if (lua_rawlen(L, 1) > 0) return luaL_error(L, "json.object: the table is a list");
+        lua_settop(L, 1);
+        lua_pushnil(L);
+        if (lua_next(L, 1)) {
+            lua_settop(L, 1);
+            return 1;
         }
-        break;
-    default: break;
     }
-    luaL_error(L, "json.join: part %I is no text and no finite number", (LUAI_UACINT)i);
+    lua_newtable(L); /* without the mark of a list, which makes it [] */
+    return 1;
 }
 
-/* join(list, n): its first n texts, one behind the other; numbers as JSON has them. [-2, +1, e] */
-static int json_join(lua_State *L)
+/* is_null(value). [-1, +1, -] */
+static int json_is_null(lua_State *L)
 {
-    lua_Integer n = luaL_checkinteger(L, 2);
-    struct ipw_buf *out;
-
-    luaL_checktype(L, 1, LUA_TTABLE);
-    out = start();
-    for (lua_Integer i = 1; i <= n; i++) {
-        lua_rawgeti(L, 1, i);
-        add_part(L, out, i);
-        lua_pop(L, 1);
-    }
-    if (out->failed) return luaL_error(L, "json.join: more than %d MiB", MAX_JSON_BYTES >> 20);
-    lua_pushlstring(L, ipw_buf_str(out), out->len);
-    return finish();
+    lua_pushboolean(L, lua_type(L, 1) == LUA_TLIGHTUSERDATA && !lua_touserdata(L, 1));
+    return 1;
 }
 
 int ipw_lib_json(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"encode", json_encode}, {"decode", json_decode}, {"join", json_join}, {"list", json_list},
-        {"raw", json_raw},       {"seal", json_seal},     {NULL, NULL}};
+        {"encode", json_encode}, {"decode", json_decode},   {"list", json_list},
+        {"array", json_list},    {"object", json_object},   {"raw", json_raw},
+        {"seal", json_seal},     {"is_null", json_is_null}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);

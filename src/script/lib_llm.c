@@ -1,4 +1,4 @@
-/* ipw.core.llm: chat.
+/* ipw.core.llm, which is most of ipw.llm: chat, and the messages.
  *
  * chat(request) encodes each message once, sends the request through llm/client, writes a pair of
  * events for every attempt, and returns the reply as a table.  Of each request events.jsonl has
@@ -16,6 +16,7 @@
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
+#include "script/message.h"
 #include "script/task.h"
 #include "script/value.h"
 #include "script/vm_priv.h"
@@ -27,7 +28,8 @@ struct chat_op {
     struct ipw_host *host;
     struct ipw_llm_call *call;
     struct ipw_conversation *conversation; /* the request's messages */
-    struct ipw_chat_text messages;         /* their text */
+    struct ipw_chat_text messages;         /* their text; NULL: only the body has it, at `from` */
+    size_t from;                           /* the member "messages" of the sent body */
     struct ipw_buf text;                   /* every other piece, one after the other */
     struct ipw_chat_request request;
     const char *tools; /* as JSON.  NULL: at tools_at */
@@ -40,10 +42,10 @@ struct chat_op {
     struct ipw_err err;
     struct ipw_chat_reply reply;
     bool has_reply;
-    struct ipw_buf clean; /* a call's arguments for the history */
     /* For on_text: the received pieces that were not passed on, and how much of the reply was
      * taken. */
     bool streams, over, again;
+    bool seals; /* reply.message is JSON at once */
     struct ipw_buf pieces, thoughts;
     size_t n_text, n_reasoning;
     struct ipw_defer *flush;
@@ -51,11 +53,10 @@ struct chat_op {
 
 /* ---- the request ---- */
 
-static const char *const fields[] = {"on_text",    "extra",       "force_output_tokens",
-                                     "max_tokens", "messages",    "model",
-                                     "seed",       "stop",        "response_format",
-                                     "sub_model",  "temperature", "tool_choice",
-                                     "tools",      "top_p",       NULL};
+static const char *const fields[] = {
+    "on_text", "extra", "force_output_tokens", "max_tokens", "messages",    "model",       "seal",
+    "seed",    "stop",  "response_format",     "sub_model",  "temperature", "tool_choice", "tools",
+    "top_p",   NULL};
 
 /* Encodes the field, if there is one, after the other pieces; returns its offset + 1. [0, 0, v] */
 static size_t encode_field(lua_State *L, struct chat_op *op, const char *name)
@@ -158,25 +159,32 @@ static size_t messages_kept(struct ipw_host *host, const struct ipw_conversation
     return kept;
 }
 
-/* The place of the member "messages" in the sent body, with its comma: the texts of this request.
- * False if it is not there as expected (`extra` can replace it). */
-static bool find_messages(const struct chat_op *op, const char *body, size_t n, size_t *from,
-                          size_t *to)
+static const char messages_key[] = "\"messages\":[";
+enum { KEY_BYTES = sizeof messages_key - 1 };
+
+/* Whether the member "messages" of the body is at op->from. */
+static bool messages_are_at(const struct chat_op *op, const char *body, size_t n)
 {
-    static const char key[] = "\"messages\":[";
-    const char *at = body, *end = body + n;
+    const char *text = body + op->from + KEY_BYTES, *end = text + op->messages.n;
 
-    while ((at = memmem(at, (size_t)(end - at), key, strlen(key)))) {
-        const char *p = at + strlen(key);
+    if (op->from > n || n - op->from < KEY_BYTES + op->messages.n + 2) return false;
+    return memcmp(body + op->from, messages_key, KEY_BYTES) == 0 && end[0] == ']' &&
+           end[1] == ',' &&
+           (!op->messages.json || memcmp(text, op->messages.json, op->messages.n) == 0);
+}
 
-        if ((size_t)(end - p) >= op->messages.n + 2 &&
-            memcmp(p, op->messages.json, op->messages.n) == 0 && p[op->messages.n] == ']' &&
-            p[op->messages.n + 1] == ',') {
-            *from = (size_t)(at - body);
-            *to = (size_t)(p - body) + op->messages.n + 2;
-            return true;
-        }
-        at = p;
+/* Finds that member in the sent body, where it is the texts of this request.  False if it is not
+ * there as expected (`extra` can replace it). */
+static bool find_messages(struct chat_op *op, const char *body, size_t n)
+{
+    const char *at = body;
+
+    if (!op->messages.json && messages_are_at(op, body, n))
+        return true; /* as in the last attempt */
+    while ((at = memmem(at, n - (size_t)(at - body), messages_key, KEY_BYTES))) {
+        op->from = (size_t)(at - body);
+        if (messages_are_at(op, body, n)) return true;
+        at += KEY_BYTES;
     }
     return false;
 }
@@ -189,6 +197,7 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns};
     struct ipw_jw w;
     size_t kept, before, from = 0, to = 0, start;
+    const char *messages = op->messages.json;
 
     if (op->n_text ||
         op->n_reasoning) { /* a repeated request: the earlier pieces no longer count */
@@ -206,15 +215,19 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     kept = messages_kept(host, op->conversation);
     if (op->inside) host->sent.n = 0;
     host->sent.extended = before > 0 && kept == before;
-    find_messages(op, body, n, &from, &to);
+    if (find_messages(op, body, n)) {
+        from = op->from;
+        messages = body + from + KEY_BYTES;
+        to = from + KEY_BYTES + op->messages.n + 2;
+    }
     start = ipw_conversation_start(op->conversation, kept);
     ipw_buf_expect(&data, op->messages.n - start + n - (to - from) + 100);
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "messages");
     ipw_jw_arr(&w);
-    if (kept < op->conversation->n)
-        ipw_jw_raw(&w, op->messages.json + start, op->messages.n - start);
+    if (messages && kept < op->conversation->n)
+        ipw_jw_raw(&w, messages + start, op->messages.n - start);
     ipw_jw_arr_end(&w);
     ipw_jw_kint(&w, "messages_kept", (int64_t)kept);
     /* The sent body, without the messages. */
@@ -231,6 +244,10 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     event.lm.held_ns = ipw_llm_held_ns(op->call);
     event.lm.model = op->request.model;
     ipw_host_emit(host, &event, &data);
+    /* The body has the messages too, and is all that a repeated request needs.  A replay can make
+     * another body. */
+    if (to && !host->replay && ipw_conversation_drop_text(op->conversation))
+        op->messages.json = NULL;
 }
 
 static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *facts,
@@ -322,53 +339,6 @@ static void on_done(void *ud, int code, struct ipw_chat_reply *reply, const stru
 
 /* ---- the reply ---- */
 
-static void push_text(lua_State *L, const char *name, const char *s, size_t n)
-{
-    lua_pushlstring(L, s, n);
-    lua_setfield(L, -2, name);
-}
-
-static void push_count(lua_State *L, const char *name, int64_t count)
-{
-    if (count < 0) return;
-    lua_pushinteger(L, count);
-    lua_setfield(L, -2, name);
-}
-
-/* The assistant message for the history, in the form that a strict server accepts. */
-static void push_message(lua_State *L, struct chat_op *op)
-{
-    const struct ipw_chat_reply *reply = &op->reply;
-
-    lua_createtable(L, 0, 3);
-    lua_pushliteral(L, "assistant");
-    lua_setfield(L, -2, "role");
-    if (reply->text.len || !reply->n_calls)
-        lua_pushlstring(L, ipw_buf_str(&reply->text), reply->text.len);
-    else
-        lua_pushlightuserdata(L, NULL);
-    lua_setfield(L, -2, "content");
-    if (!reply->n_calls) return;
-    lua_createtable(L, (int)reply->n_calls, 0);
-    for (size_t i = 0; i < reply->n_calls; i++) {
-        const struct ipw_chat_call *call = &reply->calls[i];
-        const char *name = ipw_chat_history_name(call);
-
-        ipw_buf_release(&op->clean);
-        ipw_buf_init(&op->clean, 3 * call->arguments.len + 2);
-        ipw_chat_history_arguments(&op->clean, call);
-        lua_createtable(L, 0, 3); // message calls call
-        push_text(L, "id", call->id, strlen(call->id));
-        push_text(L, "type", "function", 8);
-        lua_createtable(L, 0, 2);
-        push_text(L, "name", name, strlen(name));
-        push_text(L, "arguments", ipw_buf_str(&op->clean), op->clean.len);
-        lua_setfield(L, -2, "function");
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-    lua_setfield(L, -2, "tool_calls");
-}
-
 /* Calls on_text(piece, kind) of the request at 1.  It cannot wait. [0, 0, e] */
 static void hand_piece(lua_State *L, struct ipw_buf *piece, const char *kind)
 {
@@ -394,7 +364,6 @@ static void hand_on(lua_State *L, struct chat_op *op)
 static int chat_finish(lua_State *L, struct ipw_op *base)
 {
     struct chat_op *op = (struct chat_op *)base;
-    const struct ipw_chat_reply *reply = &op->reply;
 
     luaL_checkstack(L, 10, NULL);
     if (op->streams) {
@@ -410,30 +379,7 @@ static int chat_finish(lua_State *L, struct ipw_op *base)
         }
         return lua_error(L);
     }
-    lua_createtable(L, 0, 8);
-    push_text(L, "text", ipw_buf_str(&reply->text), reply->text.len);
-    push_text(L, "reasoning", ipw_buf_str(&reply->reasoning), reply->reasoning.len);
-    push_message(L, op);
-    lua_setfield(L, -2, "message");
-    lua_createtable(L, (int)reply->n_calls, 0);
-    for (size_t i = 0; i < reply->n_calls; i++) {
-        const struct ipw_chat_call *call = &reply->calls[i];
-        lua_createtable(L, 0, 3);
-        push_text(L, "id", call->id, strlen(call->id));
-        push_text(L, "name", call->name ? call->name : "", call->name ? strlen(call->name) : 0);
-        push_text(L, "arguments", ipw_buf_str(&call->arguments), call->arguments.len);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-    lua_setfield(L, -2, "calls");
-    lua_pushstring(L, reply->finish_word ? reply->finish_word : "");
-    lua_setfield(L, -2, "finish");
-    if (reply->model) push_text(L, "model", reply->model, strlen(reply->model));
-    lua_createtable(L, 0, 4);
-    push_count(L, "input", reply->usage.prompt);
-    push_count(L, "output", reply->usage.completion);
-    push_count(L, "cached", reply->usage.cached);
-    push_count(L, "reasoning", reply->usage.reasoning);
-    lua_setfield(L, -2, "usage");
+    ipw_message_push_reply(L, &op->reply, op->seals);
     return 1;
 }
 
@@ -455,7 +401,6 @@ static void chat_release(struct ipw_op *base)
     ipw_buf_release(&op->pieces);
     ipw_buf_release(&op->thoughts);
     if (op->has_reply) ipw_chat_reply_release(&op->reply);
-    ipw_buf_release(&op->clean);
     ipw_buf_release(&op->text);
     ipw_conversation_give_back(op->conversation);
 }
@@ -478,6 +423,8 @@ static int llm_chat(lua_State *L)
     op->op.recorded = host->replay != NULL;
     lua_getfield(L, 1, "sub_model");
     op->sub = lua_toboolean(L, -1);
+    lua_getfield(L, 1, "seal");
+    op->seals = lua_toboolean(L, -1);
     lua_settop(L, 1);
     lua_getfield(L, 1, "tools"); // request tools: mostly json.raw, whose text lives as long
     ipw_buf_init(&op->text, MAX_REQUEST_BYTES);
@@ -506,7 +453,10 @@ static int llm_chat(lua_State *L)
 
 int ipw_lib_llm(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"chat", llm_chat}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"chat", llm_chat},         {"system", ipw_message_system},
+        {"user", ipw_message_user}, {"assistant", ipw_message_assistant},
+        {"tool", ipw_message_tool}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

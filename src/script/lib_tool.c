@@ -27,47 +27,6 @@ static int tool_find(lua_State *L)
     return ipw_lib_find_path(L, "agents/tools", luaL_checkstring(L, 1));
 }
 
-/* The texts of a tool file (name, schema, description), by path.  They do not change while the
- * program runs (a file is compiled once), so a query that does not call a tool need not load it. */
-struct card {
-    char *path, *texts[3];
-    size_t n[3];
-    struct card *next;
-};
-static struct card *cards;
-
-/* card(path): the texts that keep() stored, or nothing. [-1, +(0|3), e] */
-static int tool_card(lua_State *L)
-{
-    const char *path = luaL_checkstring(L, 1);
-
-    for (const struct card *c = cards; c; c = c->next) {
-        if (strcmp(c->path, path)) continue;
-        for (int i = 0; i < 3; i++) lua_pushlstring(L, c->texts[i], c->n[i]);
-        return 3;
-    }
-    return 0;
-}
-
-/* keep(path, text, text, text). [-4, 0, e] */
-static int tool_keep(lua_State *L)
-{
-    const char *path = luaL_checkstring(L, 1), *texts[3];
-    size_t n[3];
-    struct card *c;
-
-    for (int i = 0; i < 3; i++) texts[i] = luaL_checklstring(L, i + 2, &n[i]);
-    c = ipw_calloc(1, sizeof *c);
-    c->path = ipw_strdup(path);
-    for (int i = 0; i < 3; i++) {
-        c->texts[i] = ipw_memdup(texts[i], n[i]);
-        c->n[i] = n[i];
-    }
-    c->next = cards;
-    cards = c;
-    return 0;
-}
-
 /* start(name, call_id, arguments, whole): the span's number.  `arguments` is the model's text.
  * `whole`: the tool has a file of its own, so its result is recorded as a whole. [-4, +1, e] */
 static int tool_start(lua_State *L)
@@ -324,13 +283,29 @@ static int tool_leave_out(lua_State *L)
     return 1;
 }
 
+/* __index of a tool call's context. */
+static int context_index(lua_State *L)
+{
+    const struct ipw_host_worker *worker = ipw_vm_worker(L);
+    const char *key = lua_tostring(L, 2);
+
+    if (!key || strcmp(key, "workdir")) return 0;
+    lua_settop(L, 0);
+    return worker ? worker->call(L, "fs.workspace") : ipw_lib_fs_workspace(L);
+}
+
 int ipw_lib_tool(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"find", tool_find},
                                          {"load", ipw_lib_find_load},
-                                         {"card", tool_card},
+                                         {"open", ipw_lib_tool_open},
+                                         {"unread", ipw_lib_tool_unread},
+                                         {"keep", ipw_lib_tool_keep},
+                                         {"kept", ipw_lib_tool_kept},
+                                         {"describe", ipw_lib_tool_describe},
+                                         {"names", ipw_lib_tool_names},
+                                         {"arguments", ipw_lib_arguments},
                                          {"validate", ipw_lib_validate},
-                                         {"keep", tool_keep},
                                          {"start", tool_start},
                                          {"answer", tool_answer},
                                          {"finish", tool_finish},
@@ -343,5 +318,9 @@ int ipw_lib_tool(lua_State *L)
                                          {NULL, NULL}};
 
     luaL_newlib(L, functions);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, context_index);
+    lua_setfield(L, -2, "__index");
+    lua_setfield(L, -2, "context");
     return 1;
 }

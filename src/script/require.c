@@ -28,6 +28,37 @@ static const struct {
     {"ipw.core.child", ipw_lib_child},     {"ipw.core.report", ipw_lib_report},
 };
 
+static int base_require(lua_State *L);
+
+/* A field that the module lacks, from its rest.  Upvalues: the loaded modules, the rest's name. */
+static int rest_index(lua_State *L)
+{
+    lua_settop(L, 2);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushcclosure(L, base_require, 1);
+    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_call(L, 1, 1); // module key rest
+    lua_pushvalue(L, 2);
+    lua_rawget(L, 3);
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, 1);
+    return 1;
+}
+
+/* The chunk of a module of ours that returned (module, name): what few queries need of it is in a
+ * module of that name, which is loaded when it is first used. [-1, 0, m] */
+static void set_rest(lua_State *L)
+{
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, -2);
+    lua_pushcclosure(L, rest_index, 2); // module function
+    lua_createtable(L, 0, 1);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
+}
+
 /* require(name): one table for each module of a state.  Upvalue 1: the loaded modules. */
 static int base_require(lua_State *L)
 {
@@ -67,11 +98,15 @@ static int base_require(lua_State *L)
     }
     lua_pushvalue(L, 1);
     lua_pushstring(L, path);
-    if (lua_pcall(L, 2, 1, 0) != LUA_OK) {
+    if (lua_pcall(L, 2, 2, 0) != LUA_OK) {
         lua_pushnil(L); /* the next require must fail with the same message */
         lua_setfield(L, lua_upvalueindex(1), name);
         return lua_error(L);
     }
+    if (lua_type(L, -1) == LUA_TSTRING && strncmp(name, "ipw.", 4) == 0)
+        set_rest(L);
+    else
+        lua_pop(L, 1);
     if (lua_isnil(L, -1)) {
         lua_pop(L, 1);
         lua_pushboolean(L, 1);

@@ -37,7 +37,7 @@ const struct ipw_spec ipw_spec_span[] = {
     OF_SPAN(child_cpu_s, S | OPT),
     OF_SPAN(child_peak_bytes, C | OPT),
     {NAME("child_provenance"), .kind = T | OPT, .words = ipw_child_provenance_words,
-     .hold = IPW_HOLD_OWN, .base = SPAN, .at = offsetof(struct ipw_span, child_provenance)},
+     .hold = IPW_HOLD_TEXT, .base = SPAN, .at = offsetof(struct ipw_span, child_provenance)},
     OF_SPAN(cut_bytes, C | OPT),
     HELD("end_s", N, MADE, struct ipw_made_span, end_s),
     PUT_OF("energy", O, put_span_energy, ipw_spec_part_energy),

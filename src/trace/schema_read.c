@@ -46,20 +46,24 @@ static int64_t after(int64_t start_ns, double s)
     return ipw_spec_instant(ipw_spec_instant(start_ns) + ipw_spec_instant(ipw_s_to_ns(s)));
 }
 
-static struct ipw_span *add_span(struct ipw_turn *turn)
+static void make_spans(struct ipw_turn *turn, size_t n)
 {
-    IPW_GROW(turn->spans, turn->cap_spans, turn->n_spans + 1);
-    turn->spans[turn->n_spans] =
-        (struct ipw_span){.result_bytes = -1, .child_cpu_s = NAN, .energy = ipw_turn_figures()};
-    return &turn->spans[turn->n_spans++];
+    if (!n) return;
+    turn->spans = ipw_calloc(n, sizeof *turn->spans);
+    turn->n_spans = n;
+    for (size_t k = 0; k < n; k++) {
+        turn->spans[k].result_bytes = -1;
+        turn->spans[k].child_cpu_s = NAN;
+    }
+    ipw_turn_span_figures(turn);
 }
 
-static int read_span(const struct ipw_query_loaded *l, struct ipw_turn *turn,
-                     const struct ipw_json *node, const char *where, struct ipw_err *err)
+static int read_span(const struct ipw_query_loaded *l, const struct ipw_turn *turn,
+                     struct ipw_span *span, const struct ipw_json *node, const char *where,
+                     struct ipw_err *err)
 {
     const struct ipw_query_trace *q = &l->trace;
     const struct ipw_figure *whole = turn == &q->before ? q->energy_before : turn->energy;
-    struct ipw_span *span = add_span(turn);
     struct ipw_made_span made;
     double start_s, end_s;
 
@@ -84,14 +88,17 @@ static void foreign_tools(struct ipw_turn *turn, const struct ipw_json *node)
 {
     const struct ipw_json *names = ipw_json_get(node, "tools_called");
     const struct ipw_json *latencies = ipw_json_get(node, "tool_latencies_s");
+    struct ipw_span *span;
 
-    for (const struct ipw_json *n = ipw_json_first(names); n; n = ipw_json_next(n)) {
+    make_spans(turn, ipw_json_count(names));
+    span = turn->spans;
+    for (const struct ipw_json *n = ipw_json_first(names); n; n = ipw_json_next(n), span++) {
         const char *name = ipw_json_str(n, "unknown");
-        struct ipw_span *span;
         double s;
         int nth = 1;
 
-        for (size_t k = 0; k < turn->n_spans; k++) nth += !strcmp(turn->spans[k].name, name);
+        for (const struct ipw_span *other = turn->spans; other < span; other++)
+            nth += !strcmp(other->name, name);
         if (nth == 1) {
             s = ipw_json_get_num(latencies, name);
         } else {
@@ -100,10 +107,9 @@ static void foreign_tools(struct ipw_turn *turn, const struct ipw_json *node)
             s = ipw_json_get_num(latencies, key);
             free(key);
         }
-        span = add_span(turn);
         span->kind = IPW_SPAN_TOOL;
-        span->name = ipw_strdup(name);
-        span->outcome = ipw_strdup("unknown");
+        span->name = name;
+        span->outcome = "unknown";
         span->start_ns = turn->start_ns;
         span->end_ns = after(turn->start_ns, isnan(s) ? 0 : s);
         no_energy(span->energy);
@@ -132,11 +138,12 @@ static int read_spans(const struct ipw_query_loaded *l, struct ipw_turn *turn,
 {
     size_t k = 0;
 
+    make_spans(turn, ipw_json_count(spans));
     for (const struct ipw_json *s = ipw_json_first(spans); s; s = ipw_json_next(s), k++) {
         char path[64];
 
         snprintf(path, sizeof path, "%s[%zu]", where, k);
-        if (read_span(l, turn, s, path, err) < 0) return IPW_EPARSE;
+        if (read_span(l, turn, &turn->spans[k], s, path, err) < 0) return IPW_EPARSE;
     }
     return 0;
 }
@@ -232,8 +239,7 @@ static void foreign_query(struct ipw_query_loaded *l)
         foreign_total(q, IPW_DOMAIN_CPU, ipw_json_get_num(doc, "query_cpu_energy_joules"));
     q->energy[IPW_DOMAIN_DRAM] = foreign_total(q, IPW_DOMAIN_DRAM, NAN);
     q->agent_before_s = NAN;
-    free(q->outcome);
-    q->outcome = ipw_strdup(q->timed_out ? "timeout" : q->completed ? "answered" : "error");
+    q->outcome = q->timed_out ? "timeout" : q->completed ? "answered" : "error";
     q->index =
         id[0] == 'q' && id[1] >= '0' && id[1] <= '9' ? (int32_t)strtol(id + 1, NULL, 10) : -1;
 }
@@ -307,7 +313,7 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     }
     ipw_spec_read(doc, ipw_spec_trace, (void *const[]){q, &l->details, &made, &judge});
     keep_judgement(l, &judge);
-    q->id = ipw_strdup(id);
+    q->id = id;
     if (l->version && (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
                        ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
                        (whole && ipw_json_need_arr(&turns, doc, "turns", "", err) < 0))) {
@@ -332,7 +338,7 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
         return 0;
     }
     q->index = (int32_t)ipw_json_int(ipw_json_get(doc, "query_index"), -1);
-    if (!q->outcome) q->outcome = ipw_strdup("unknown");
+    if (!q->outcome) q->outcome = "unknown";
     ipw_schema_read_energy(q->energy_before, NULL, NULL, l, q->energy,
                            ipw_json_get(rest, "energy_before"));
     q->device_energy = ipw_schema_read_devices(l, energy, q->energy);

@@ -39,10 +39,9 @@ void ipw_turn_builder_free(struct ipw_turn_builder *b)
     free(b);
 }
 
-static void set_text(char **to, const char *text)
+static const char *keep(struct ipw_turn_builder *b, const char *text)
 {
-    free(*to);
-    *to = ipw_strdup(text);
+    return ipw_texts_keep(&b->trace.texts, text);
 }
 
 static struct ipw_turn *open_turn(struct ipw_turn_builder *b, int64_t t_ns)
@@ -89,16 +88,17 @@ static struct ipw_turn *open_turn(struct ipw_turn_builder *b, int64_t t_ns)
     return turn;
 }
 
+/* The name stays the caller's. */
 static struct ipw_span *add_span(struct ipw_turn *turn, enum ipw_span_kind kind, const char *name,
                                  int32_t id, int64_t start_ns)
 {
     struct ipw_span *span;
 
-    IPW_GROW(turn->spans, turn->cap_spans, turn->n_spans + 1);
+    IPW_GROW(turn->spans, turn->cap_spans, turn->n_spans < 4 ? 4 : turn->n_spans + 1);
     span = &turn->spans[turn->n_spans++];
     *span = (struct ipw_span){
         .kind = kind,
-        .name = ipw_strdup(name),
+        .name = name,
         .id = id,
         .start_ns = start_ns,
         .end_ns = OPEN,
@@ -172,7 +172,7 @@ static struct ipw_span *start_lm(struct ipw_turn_builder *b, const struct ipw_ev
     if (!again && turn) turn->held_ns = e->lm.held_ns;
     if (!again) turn = open_turn(b, e->t_ns);
     turn->attempts++;
-    span = add_span(turn, IPW_SPAN_LM, e->lm.model, e->span, e->t_ns);
+    span = add_span(turn, IPW_SPAN_LM, keep(b, e->lm.model), e->span, e->t_ns);
     span->attempt = e->lm.attempt > 0 ? e->lm.attempt : turn->attempts;
     return span;
 }
@@ -254,7 +254,7 @@ static void add_phase(struct ipw_turn *turn, enum ipw_span_kind kind, int attemp
 
     phase->end_ns = to_ns;
     phase->attempt = attempt;
-    phase->outcome = ipw_strdup("ok");
+    phase->outcome = "ok";
 }
 
 static void add_phases(struct ipw_turn *turn, const struct ipw_lm_times *t, int attempt,
@@ -281,24 +281,21 @@ static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
     }
     span->end_ns = e->t_ns > span->start_ns ? e->t_ns : span->start_ns;
     if (f->attempt > 0) span->attempt = f->attempt;
-    set_text(&span->outcome, ipw_lm_outcome_name(f->outcome));
-    set_text(&span->error, f->error);
-    if (f->model) {
-        set_text(&span->name, f->model);
-        set_text(&turn->model, f->model);
-    }
+    span->outcome = ipw_lm_outcome_name(f->outcome);
+    span->error = keep(b, f->error);
+    if (f->model) span->name = turn->model = keep(b, f->model);
     take_tokens(turn, f);
     take_cost(turn, f);
     b->retry_pending = f->will_retry;
     if (f->outcome != IPW_LM_OK) {
-        set_text(&turn->error, f->error ? f->error : ipw_lm_outcome_name(f->outcome));
+        turn->error = span->error ? span->error : span->outcome;
         return;
     }
-    set_text(&turn->error, NULL);
-    set_text(&turn->finish_reason, f->finish_reason);
+    turn->error = NULL;
+    turn->finish_reason = keep(b, f->finish_reason);
     sent_ns = f->times.sent_ns ? f->times.sent_ns : span->start_ns;
     take_times(&turn->times, &f->times, f->output_tokens, sent_ns, span->end_ns);
-    set_text(&turn->endpoint, f->endpoint);
+    turn->endpoint = keep(b, f->endpoint);
     add_phases(turn, &f->times, span->attempt, sent_ns);
 }
 
@@ -312,21 +309,21 @@ static struct ipw_span *start_tool(struct ipw_turn_builder *b, const struct ipw_
         turn->output_tokens = 0;
     }
     b->trace.n_tool_calls++;
-    return add_span(turn, IPW_SPAN_TOOL, e->tool.name, e->span, e->t_ns);
+    return add_span(turn, IPW_SPAN_TOOL, keep(b, e->tool.name), e->span, e->t_ns);
 }
 
-static void end_span(struct ipw_span *span, const struct ipw_event *e)
+static void end_span(struct ipw_turn_builder *b, struct ipw_span *span, const struct ipw_event *e)
 {
     const struct ipw_tool_facts *f = &e->tool;
 
     span->end_ns = e->t_ns > span->start_ns ? e->t_ns : span->start_ns;
-    set_text(&span->outcome, f->outcome ? f->outcome : f->ok ? "ok" : "error");
-    set_text(&span->error, f->error);
+    span->outcome = f->outcome ? keep(b, f->outcome) : f->ok ? "ok" : "error";
+    span->error = keep(b, f->error);
     span->result_bytes = f->result_bytes;
     span->cut_bytes = f->cut_bytes;
     span->child_cpu_s = duration(f->child_cpu_ns);
     span->child_peak_bytes = f->child_peak_bytes;
-    set_text(&span->child_provenance, f->child_provenance);
+    span->child_provenance = keep(b, f->child_provenance);
 }
 
 static void end_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
@@ -334,7 +331,7 @@ static void end_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
     struct ipw_turn *turn = NULL;
     struct ipw_span *span = find_open(b, IPW_SPAN_TOOL, e->span, e->tool.name, &turn);
 
-    end_span(span ? span : start_tool(b, e), e);
+    end_span(b, span ? span : start_tool(b, e), e);
 }
 
 static enum ipw_span_kind own_kind(const struct ipw_event *e)
@@ -346,7 +343,8 @@ static struct ipw_span *start_own(struct ipw_turn_builder *b, const struct ipw_e
 {
     struct ipw_turn *turn = last_turn(b);
 
-    return add_span(turn ? turn : &b->trace.before, own_kind(e), e->tool.name, e->span, e->t_ns);
+    return add_span(turn ? turn : &b->trace.before, own_kind(e), keep(b, e->tool.name), e->span,
+                    e->t_ns);
 }
 
 static void end_own(struct ipw_turn_builder *b, const struct ipw_event *e)
@@ -354,7 +352,7 @@ static void end_own(struct ipw_turn_builder *b, const struct ipw_event *e)
     struct ipw_turn *turn = NULL;
     struct ipw_span *span = find_open(b, own_kind(e), e->span, e->tool.name, &turn);
 
-    end_span(span ? span : start_own(b, e), e);
+    end_span(b, span ? span : start_own(b, e), e);
 }
 
 static void take_note(struct ipw_turn_builder *b, const struct ipw_event *e)
@@ -377,7 +375,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
     if (b->ended && e->kind != IPW_EV_QUERY_START) return;
     switch (e->kind) {
     case IPW_EV_QUERY_START:
-        set_text(&q->id, e->q.id);
+        q->id = keep(b, e->q.id);
         q->start_ns = e->t_ns;
         q->scheduled_ns = e->q.scheduled_ns;
         q->index = e->query;
@@ -391,9 +389,9 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
     case IPW_EV_QUERY_END:
         b->ended = true;
         q->end_ns = e->t_ns;
-        if (!q->id) set_text(&q->id, e->q.id);
-        set_text(&q->outcome, e->q.outcome);
-        set_text(&q->error, e->q.error);
+        if (!q->id) q->id = keep(b, e->q.id);
+        q->outcome = keep(b, e->q.outcome);
+        q->error = keep(b, e->q.error);
         q->completed = e->q.completed;
         break;
     case IPW_EV_NOTE:
@@ -476,8 +474,8 @@ static void close_spans(struct ipw_turn *turn, int64_t query_end_ns)
 
         if (span->end_ns == OPEN) {
             span->end_ns = query_end_ns > span->start_ns ? query_end_ns : span->start_ns;
-            set_text(&span->outcome, "unfinished");
-            if (span->kind == IPW_SPAN_LM) set_text(&turn->error, "unfinished");
+            span->outcome = "unfinished";
+            if (span->kind == IPW_SPAN_LM) turn->error = "unfinished";
         }
         if (span->kind == IPW_SPAN_LM) inference_s += ipw_ns_to_s(span->end_ns - span->start_ns);
     }
@@ -559,7 +557,7 @@ static void fill_agent_time(struct ipw_query_trace *q)
 static void make_figures(struct ipw_turn *turn)
 {
     turn->energy = ipw_turn_figures();
-    for (size_t k = 0; k < turn->n_spans; k++) turn->spans[k].energy = ipw_turn_figures();
+    ipw_turn_span_figures(turn);
 }
 
 /* Unknown (-1) if a part is unknown, or if the sum overflows. */
@@ -574,10 +572,10 @@ void ipw_turn_builder_finish(struct ipw_turn_builder *b, struct ipw_query_trace 
 
     if (!b->ended) {
         q->end_ns = b->last_ns > q->start_ns ? b->last_ns : q->start_ns;
-        set_text(&q->outcome, "unfinished");
+        q->outcome = "unfinished";
     }
-    if (!q->id) q->id = ipw_strdup("");
-    if (!q->outcome) q->outcome = ipw_strdup("unknown");
+    if (!q->id) q->id = "";
+    if (!q->outcome) q->outcome = "unknown";
     q->timed_out = !strcmp(q->outcome, "timeout");
     for (size_t i = 0; i < q->n_turns; i++) {
         struct ipw_turn *turn = &q->turns[i];

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/texts.h"
 #include "energy/source.h"
 #include "trace/event.h"
 #include "trace/figure.h"
@@ -40,19 +41,20 @@ bool ipw_outcome_is_stop(const char *outcome);
 
 struct ipw_span {
     enum ipw_span_kind kind;
-    char *name; /* tool name, or model */
-    int32_t id; /* the events' span number; 0 for prefill and decode */
+    const char *name; /* tool name, or model */
+    int32_t id;       /* the events' span number; 0 for prefill and decode */
     int64_t start_ns, end_ns;
-    char *outcome; /* "ok", "error", "timeout", "refused", "unfinished", ... */
-    char *error;   /* or NULL */
+    const char *outcome; /* "ok", "error", "timeout", "refused", "unfinished", ... */
+    const char *error;   /* or NULL */
     int attempt;
     int64_t result_bytes; /* for tools and web requests; else -1 */
     /* Of tools, as in struct ipw_tool_facts; 0, NAN, NULL: unknown, or none. */
     int64_t argument_bytes, cut_bytes, child_peak_bytes;
     double child_cpu_s;
-    char *child_provenance;
-    struct ipw_figure
-        *energy; /* IPW_DOMAIN_COUNT values for the span's window; overlapping spans count twice */
+    const char *child_provenance;
+    /* IPW_DOMAIN_COUNT values for the span's window, in the turn's span_energy; overlapping spans
+     * count twice. */
+    struct ipw_figure *energy;
 };
 
 /* One of several devices of a domain.  If a domain has one device, the domain's value is the
@@ -78,18 +80,19 @@ struct ipw_turn {
     double inference_s, ttft_s, decode_s; /* NAN: unknown */
     double agent_s;                       /* neither model call nor tool */
     int attempts;
-    char *finish_reason, *model, *error; /* or NULL */
+    const char *finish_reason, *model, *error; /* or NULL */
     struct ipw_span *spans;
     size_t n_spans, cap_spans;
+    struct ipw_figure *span_energy;
     struct ipw_figure *energy;  /* IPW_DOMAIN_COUNT values for the whole turn */
     struct ipw_figure *devices; /* one for each of the trace's devices; NULL: no devices */
     double power_mean_w[IPW_DOMAIN_COUNT], power_peak_w[IPW_DOMAIN_COUNT]; /* NAN: unknown */
     struct ipw_turn_times times;
-    double retry_wait_s; /* between its attempts, plus held_ns; neither inference nor agent time */
-    int64_t held_ns;     /* time at its end in which the in-flight limit delayed the next turn */
-    char *endpoint;      /* the base URL that answered, or NULL */
-    double cost_usd;     /* sum over its attempts; NAN: unknown */
-    bool malformed;      /* the agent could not use the reply */
+    double retry_wait_s;  /* between its attempts, plus held_ns; neither inference nor agent time */
+    int64_t held_ns;      /* time at its end in which the in-flight limit delayed the next turn */
+    const char *endpoint; /* the base URL that answered, or NULL */
+    double cost_usd;      /* sum over its attempts; NAN: unknown */
+    bool malformed;       /* the agent could not use the reply */
     int64_t context_trimmed_bytes; /* left out of its request, so that it fits the context */
 };
 
@@ -132,12 +135,14 @@ struct ipw_query_part {
     double waste_j[IPW_DOMAIN_COUNT]; /* the part of j in attempts that were of no use */
 };
 
+/* Its texts are those of `texts`, of the JSON line that it was read from, or static. */
 struct ipw_query_trace {
-    char *id;
+    struct ipw_texts texts;
+    const char *id;
     int32_t index;
     int64_t start_ns, end_ns;
     int64_t scheduled_ns; /* when it was due (--rate); 0: not by a schedule */
-    char *outcome, *error;
+    const char *outcome, *error;
     bool completed, timed_out;
     struct ipw_turn *turns;
     size_t n_turns, cap_turns;
@@ -165,8 +170,10 @@ struct ipw_query_trace {
     unsigned lm_domains; /* with lm_remote: the domains read on that machine, as bits 1 << domain */
 };
 
-/* Energy values of a turn or a span, all unknown; freed with the trace. */
+/* Energy values of a turn, all unknown; freed with the trace. */
 struct ipw_figure *ipw_turn_figures(void);
+/* The same for its spans, after the last was added. */
+void ipw_turn_span_figures(struct ipw_turn *turn);
 
 /* Collects the events of one query as they happen (and copies the facts it needs).  The energy
  * values are allocated when it finishes: otherwise thousands of waiting queries would hold 14 KiB

@@ -16,16 +16,18 @@ struct ipw_figure *ipw_turn_figures(void)
     return ipw_calloc(IPW_DOMAIN_COUNT, sizeof(struct ipw_figure));
 }
 
+void ipw_turn_span_figures(struct ipw_turn *turn)
+{
+    if (!turn->n_spans) return;
+    turn->span_energy = ipw_calloc(turn->n_spans * IPW_DOMAIN_COUNT, sizeof(struct ipw_figure));
+    for (size_t k = 0; k < turn->n_spans; k++)
+        turn->spans[k].energy = turn->span_energy + k * IPW_DOMAIN_COUNT;
+}
+
 static void release_spans(struct ipw_turn *turn)
 {
-    for (size_t k = 0; k < turn->n_spans; k++) {
-        free(turn->spans[k].name);
-        free(turn->spans[k].outcome);
-        free(turn->spans[k].error);
-        free(turn->spans[k].child_provenance);
-        free(turn->spans[k].energy);
-    }
     free(turn->spans);
+    free(turn->span_energy);
     free(turn->energy);
 }
 
@@ -43,14 +45,8 @@ void ipw_query_trace_release(struct ipw_query_trace *trace)
 {
     release_spans(&trace->before);
     for (size_t i = 0; i < trace->n_turns; i++) {
-        struct ipw_turn *turn = &trace->turns[i];
-
-        release_spans(turn);
-        free(turn->devices);
-        free(turn->finish_reason);
-        free(turn->model);
-        free(turn->error);
-        free(turn->endpoint);
+        release_spans(&trace->turns[i]);
+        free(trace->turns[i].devices);
     }
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) free(trace->sources[d]);
     for (size_t i = 0; i < trace->n_metrics; i++) {
@@ -66,9 +62,7 @@ void ipw_query_trace_release(struct ipw_query_trace *trace)
     ipw_query_parts_release(trace->parts, trace->n_parts);
     free(trace->parts);
     free(trace->turns);
-    free(trace->id);
-    free(trace->outcome);
-    free(trace->error);
+    ipw_texts_release(&trace->texts);
     *trace = (struct ipw_query_trace){0};
 }
 

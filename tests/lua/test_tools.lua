@@ -107,6 +107,36 @@ return {
     equal(kit.final, "42")
   end },
 
+  { "a list that was opened before gives the same kit", function()
+    local function look(list)
+      local kit <close> = tools.open(list)
+      local serial = {}
+      local shown = { tostring(kit.schemas), kit:describe(), kit:names() }
+      for i, tool in ipairs(kit.list) do
+        assert(kit.by_name[tool.name] == tool)
+        serial[i] = tool.serial or false
+      end
+      local text, ok = kit:invoke("calculator", '{"expression":"2 + 3"}')
+      equal({ text, ok }, { "5", true })
+      equal({ (kit:invoke("calculator", '{"expresion":"2"}')) },
+        { "error: argument 'expression' is missing (string: For example (17.5 + 4) * 3 or round(10 / 3, 2).)" })
+      return { shown, serial }
+    end
+    local list = { "edit_file", "calculator", "think" }
+    local first = look(list)
+    equal(look(list), first)
+    equal(look(list), first)
+    -- A tool of the agent's own makes the kit take the long way.
+    local long = look { "edit_file", "calculator", "think", echo }
+    local kit <close> = tools.open { echo }
+    equal(long[1][1], first[1][1]:sub(1, -2) .. "," .. tostring(kit.schemas):sub(2))
+    equal(long[1][2], first[1][2] .. "\n" .. kit:describe())
+    equal(long[1][3], first[1][3] .. ", echo")
+    equal(table.move(long[2], 1, 3, 1, {}), first[2])
+    raises(function() tools.open { "think", "think" } end, "listed twice")
+    raises(function() tools.open { "think", "thinc" } end, "did you mean 'think'")
+  end },
+
   { "several calls are answered in order", function()
     local kit <close> = tools.open { echo }
     local out = kit:call_all { { id = "1", name = "echo", arguments = '{"text":"a"}' },

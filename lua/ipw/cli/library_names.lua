@@ -170,13 +170,19 @@ local function uses_of(tokens, means)
   return uses, own
 end
 
-local function keys_of(t)
-  local keys = {}
-  for key in pairs(t) do
-    if type(key) == "string" then keys[#keys + 1] = key end
+-- Modules whose rest is loaded when it is first used.
+local RESTS = { ["ipw.llm"] = "ipw.llm_rest", ["ipw.turns"] = "ipw.turn_rest" }
+
+--- The names of a module, and of its rest.
+local function names_of(module)
+  local names = {}
+  for _, part in ipairs { module, RESTS[module] } do
+    for name in pairs(require(part)) do
+      if type(name) == "string" then names[#names + 1] = name end
+    end
   end
-  table.sort(keys)
-  return keys
+  table.sort(names)
+  return names
 end
 
 --- The unknown names in a script's source: a list of { line, why }.
@@ -191,7 +197,7 @@ return function(source)
       said[place] = true
       local found, library = pcall(require, use.module)
       if found and type(library) == "table" and library[use.name] == nil then
-        local near = nearest(use.name, keys_of(library))
+        local near = nearest(use.name, names_of(use.module))
         local meant = near and ("; did you mean \"%s\"?"):format(near) or ""
         problems[#problems + 1] = {
           line = use.line, why = ("%s has no \"%s\"%s"):format(use.module, use.name, meant),

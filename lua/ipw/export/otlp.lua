@@ -4,12 +4,12 @@
 --- invoke_workflow (the run) > invoke_agent (a query) > chat (an attempt) > prefill, decode; and beside
 --- chat execute_tool.
 ---
---- The text is written at once, keys sorted, as a list of pieces that json.join puts together: a run
+--- The text is written at once, keys sorted, as a list of pieces that core.join puts together: a run
 --- has some hundred thousand spans, and a table for each of their attributes takes three times as long.
 local core = require "ipw.core.export"
 local export = require "ipw.export"
 local json = require "ipw.json"
-local join = require("ipw.core.json").join
+local join = core.join
 
 local INTERNAL, CLIENT = 1, 3
 local SCOPE = '{"name":"ipw-agent semconv-genai 2026-08","version":"1"}'

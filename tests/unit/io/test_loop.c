@@ -279,6 +279,26 @@ static void test_before_sleep(void **state)
     ipw_loop_before_sleep(loop, NULL, NULL);
 }
 
+static void link_of_40(void *ud)
+{
+    (void)ud;
+    if (++chain < 40) ipw_defer_start(loop, link_of_40, NULL);
+}
+
+/* A round that does not wait leaves the hook to the next one, but a long chain does not keep it. */
+static void test_hook_in_a_chain(void **state)
+{
+    (void)state;
+    sleeps = chain = 0;
+    ipw_loop_before_sleep(loop, count_sleep, NULL);
+    ipw_defer_start(loop, link_of_40, NULL);
+    ipw_loop_run(loop);
+    assert_int_equal(chain, 40);
+    assert_in_range(sleeps, 4, 10);
+    assert_string_equal(order, "h");
+    ipw_loop_before_sleep(loop, NULL, NULL);
+}
+
 static void test_stop(void **state)
 {
     (void)state;
@@ -344,10 +364,19 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(test_empty),     CASE(test_timers),      CASE(test_timers_are_never_early),
-        CASE(test_timers_at), CASE(test_heap),        CASE(test_timer_from_timer),
-        CASE(test_defer),     CASE(test_defer_chain), CASE(test_before_sleep),
-        CASE(test_stop),      CASE(test_signal),      CASE(test_wakeup),
+        CASE(test_empty),
+        CASE(test_timers),
+        CASE(test_timers_are_never_early),
+        CASE(test_timers_at),
+        CASE(test_heap),
+        CASE(test_timer_from_timer),
+        CASE(test_defer),
+        CASE(test_defer_chain),
+        CASE(test_before_sleep),
+        CASE(test_stop),
+        CASE(test_signal),
+        CASE(test_wakeup),
+        CASE(test_hook_in_a_chain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

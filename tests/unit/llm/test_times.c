@@ -52,6 +52,32 @@ static void every_size_has_a_bucket(void **state)
     }
 }
 
+/* Few gaps are kept in another way than many; each gap ten times over has the same quantiles. */
+static void few_gaps_are_like_many(void **state)
+{
+    uint64_t random = 7;
+
+    (void)state;
+    for (int n = 1; n <= IPW_LLM_GAPS_FEW + 2; n++) {
+        struct ipw_llm_gaps few = {0}, many = {0};
+
+        for (int i = 0; i < n; i++) {
+            int64_t ns;
+
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            ns = (int64_t)(random >> (30 + 30 * (i % 2)));
+            ipw_llm_gaps_add(&few, ns);
+            for (int k = 0; k < 10 * IPW_LLM_GAPS_FEW; k++) ipw_llm_gaps_add(&many, ns);
+        }
+        assert_int_equal(few.count != NULL, n > IPW_LLM_GAPS_FEW);
+        for (int q = 0; q <= 64; q++) /* of a size that rounds nothing */
+            assert_int_equal(ipw_llm_gaps_quantile(&few, q / 64.0),
+                             ipw_llm_gaps_quantile(&many, q / 64.0));
+        free(few.count);
+        free(many.count);
+    }
+}
+
 static void stamps_are_of_the_first(void **state)
 {
     struct ipw_llm_times t = {0};
@@ -144,9 +170,9 @@ static void n5_waits_that_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_are_near),      cmocka_unit_test(every_size_has_a_bucket),
-        cmocka_unit_test(stamps_are_of_the_first), cmocka_unit_test(servers_own_times),
-        cmocka_unit_test(n5_waits_that_are_told),
+        cmocka_unit_test(quantiles_are_near),     cmocka_unit_test(every_size_has_a_bucket),
+        cmocka_unit_test(few_gaps_are_like_many), cmocka_unit_test(stamps_are_of_the_first),
+        cmocka_unit_test(servers_own_times),      cmocka_unit_test(n5_waits_that_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

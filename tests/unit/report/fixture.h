@@ -30,11 +30,11 @@ static inline struct ipw_figure figure(double j, enum ipw_provenance p)
 static inline void make_trace(struct ipw_query_trace *q, const struct made *m, int index)
 {
     *q = (struct ipw_query_trace){
-        .id = ipw_strdup(m->id),
+        .id = m->id,
         .index = index,
         .end_ns = ipw_s_to_ns(m->wall_s),
-        .outcome = ipw_strdup(m->outcome),
-        .error = ipw_strdup(m->error),
+        .outcome = m->outcome,
+        .error = m->error,
         .completed = !strcmp(m->outcome, "answered"),
         .timed_out = !strcmp(m->outcome, "timeout"),
         .input_tokens = m->in,

@@ -154,7 +154,7 @@ static void interrupted_and_models(void **state)
         struct ipw_query_trace q;
 
         make_trace(&q, &made[i], i);
-        for (size_t k = 0; k < q.n_turns; k++) q.turns[k].model = ipw_strdup(models[next++]);
+        for (size_t k = 0; k < q.n_turns; k++) q.turns[k].model = models[next++];
         ipw_summary_add(&s, &q, &r);
         ipw_query_trace_release(&q);
     }

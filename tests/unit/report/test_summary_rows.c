@@ -15,10 +15,7 @@
 static void add_one(struct ipw_summary *s, const char *id, int index, const char *text)
 {
     double j = 0.1 * (index % 7);
-    struct ipw_query_trace q = {.id = ipw_strdup(id),
-                                .index = index,
-                                .outcome = ipw_strdup("error"),
-                                .error = ipw_strdup(text)};
+    struct ipw_query_trace q = {.id = id, .index = index, .outcome = "error", .error = text};
     struct ipw_query_details r = {
         .answer = text, .is_resolved = -1, .cost_usd = NAN, .metadata = "{\"level\":3}"};
 

@@ -16,8 +16,8 @@
 static struct ipw_span call(const char *name, const char *outcome)
 {
     struct ipw_span span = {.kind = IPW_SPAN_TOOL,
-                            .name = ipw_strdup(name),
-                            .outcome = ipw_strdup(outcome),
+                            .name = name,
+                            .outcome = outcome,
                             .end_ns = IPW_NS_PER_S,
                             .argument_bytes = 10,
                             .result_bytes = 5,
@@ -34,11 +34,7 @@ static void add(struct ipw_tool_sums *s, struct ipw_span *spans, size_t n)
     struct ipw_turn turn = {.spans = spans, .n_spans = n};
 
     ipw_tool_sums_add(s, &(struct ipw_query_trace){.turns = &turn, .n_turns = 1});
-    for (size_t k = 0; k < n; k++) {
-        free(spans[k].name);
-        free(spans[k].outcome);
-        free(spans[k].energy);
-    }
+    for (size_t k = 0; k < n; k++) free(spans[k].energy);
 }
 
 static void by_name(void **state)

@@ -188,6 +188,34 @@ static void test_an_unchanged_message_is_not_encoded_again(void **state)
     world_close(&w);
 }
 
+static void test_a_short_text_can_be_dropped(void **state)
+{
+    struct world w;
+    lua_State *L;
+    struct ipw_conversation *c;
+
+    (void)state;
+    world_open(&w, 0);
+    L = ipw_vm_lua(w.vm);
+    push_step(&w);
+    step(&w, 0);
+    for (int i = 1; i < 40; i++) {
+        size_t n = lua_rawlen(L, -1), end;
+
+        c = take(L);
+        check(L, c, 0);
+        end = ipw_conversation_start(c, n);
+        assert_int_equal(ipw_conversation_drop_text(c), n < 12); /* a longer one is used again */
+        assert_int_equal(c->text.len, n < 12 ? 0 : end);
+        assert_int_equal(ipw_conversation_start(c, n), end); /* a repeated request asks for it */
+        ipw_conversation_give_back(c);
+        lua_pop(L, 1);
+        step(&w, 64 * i); /* adds one */
+    }
+    lua_pop(L, 1);
+    world_close(&w);
+}
+
 /* Two requests in flight at once: neither touches the text of the other. */
 static void test_one_that_is_taken_is_left_alone(void **state)
 {
@@ -244,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_edit_is_noticed),
         cmocka_unit_test(test_an_unchanged_message_is_not_encoded_again),
+        cmocka_unit_test(test_a_short_text_can_be_dropped),
         cmocka_unit_test(test_one_that_is_taken_is_left_alone),
         cmocka_unit_test(test_the_message_at_fault_is_named),
     };

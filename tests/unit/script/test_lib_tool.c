@@ -1,5 +1,5 @@
-/* ipw.core.tool and ipw.core.budget: what a run grants, what the model's texts become, the spans of
- * tool calls, and limits that are not known. */
+/* ipw.core.tool and ipw.core.budget: tool files that were opened before, what a run grants, what
+ * the model's texts become, the spans of tool calls, and limits that are not known. */
 #include "unit/script/world.h"
 
 #include "base/buf.h"
@@ -92,21 +92,51 @@ static void files_and_texts(void **state)
 
     (void)state;
     world_open(&w, 0);
-    run(&w, "local core = require 'ipw.core.tool'\n"
-            "assert(core.find 'calculator' == 'builtin:agents/tools/calculator.lua')\n"
-            "local path, why = core.find 'claculator' assert(path == nil and why:find "
-            "\"mean 'calculator'\", why)\n"
-            "assert(core.load 'builtin:agents/tools/calculator.lua'.name == 'calculator')\n"
-            "local ok, raised = pcall(core.load, '/nonexistent.lua') assert(not ok and raised:find "
-            "'/nonexistent', raised)\n"
-            "assert(select('#', core.card 'p') == 0)\n"
-            "core.keep('p', 'a', 'b\\0c', '')\n"
-            "local a, b, c = core.card 'p' assert(a == 'a' and b == 'b\\0c' and c == '')\n"
-            "assert(select('#', core.card 'q') == 0)\n"
-            /* U+FFFD for each NUL and each byte that is no UTF-8 */
-            "assert(core.clean 'plain \\u{e9}' == 'plain \\u{e9}' and core.clean '' == '')\n"
-            "assert(core.clean 'a\\0b\\xffc\\0' == 'a\\u{fffd}b\\u{fffd}c\\u{fffd}')\n"
-            "return 'end'");
+    run(&w,
+        "local core = require 'ipw.core.tool'\n"
+        "assert(core.find 'calculator' == 'builtin:agents/tools/calculator.lua')\n"
+        "local path, why = core.find 'claculator' assert(path == nil and why:find "
+        "\"mean 'calculator'\", why)\n"
+        "assert(core.load 'builtin:agents/tools/calculator.lua'.name == 'calculator')\n"
+        "local ok, raised = pcall(core.load, '/nonexistent.lua') assert(not ok and raised:find "
+        "'/nonexistent', raised)\n"
+        "assert(select('#', core.unread 'p') == 0)\n"
+        "core.keep('p', 'an older one', '', '')\n"
+        "core.keep('p', 'a', 'b\\0c', '')\n"
+        "local a, b, c = core.unread 'p'\n"
+        "assert(core.kept 'p' == 'a' and select('#', core.kept 'q') == 0)\n"
+        "assert(a.name == 'a' and b == 'b\\0c' and c == '')\n"
+        "core.keep('left out', '', '', '')\n"
+        "assert(core.unread 'left out' == false)\n"
+        "assert(select('#', core.unread 'q') == 0)\n"
+        "assert(not pcall(function() return a.run end))\n" /* there is no file p */
+        /* Kits: only of lists all of whose files have been opened. */
+        "local path = core.find 'calculator'\n"
+        "assert(select('#', core.open { 'calculator' }) == 0)\n"
+        "core.keep(path, 'calculator', '{\"a\":1}', 'adds')\n"
+        "core.keep(core.find 'think', '', '', '')\n"
+        "for _ = 1, 2 do\n"
+        "  local kit = core.open { 'think', 'calculator' }\n"
+        "  assert(tostring(kit.schemas) == '[{\"a\":1}]' and core.describe(kit) == 'adds')\n"
+        "  assert(core.names(kit) == 'calculator' and #kit.list == 1)\n"
+        "  local tool = kit.by_name.calculator\n"
+        "  assert(tool == kit.list[1] and rawget(tool, 'run') == nil)\n"
+        "  assert(tool.effects == 'none' and rawget(tool, 'run') and #tool.input == 1)\n"
+        "end\n"
+        "assert(core.describe(core.open {}) == '' and core.names(core.open {}) == '')\n"
+        "for _, other in ipairs { { 'calculator', 'calculator' }, { 'mcp:1' }, { {} }, { 'no' },\n"
+        "                         { 'a\\0b' }, { 1 } } do\n"
+        "  assert(select('#', core.open(other)) == 0)\n"
+        "end\n"
+        "local null = require('ipw.core.json').null\n" /* a script can write anything there */
+        "core.describe { about = null }\n"
+        "local tool = core.unread(path)\n"
+        "tool[1] = null\n"
+        "assert(tool.run == nil and not getmetatable(core.unread(path)))\n"
+        /* U+FFFD for each NUL and each byte that is no UTF-8 */
+        "assert(core.clean 'plain \\u{e9}' == 'plain \\u{e9}' and core.clean '' == '')\n"
+        "assert(core.clean 'a\\0b\\xffc\\0' == 'a\\u{fffd}b\\u{fffd}c\\u{fffd}')\n"
+        "return 'end'");
     world_close(&w);
 }
 
