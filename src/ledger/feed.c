@@ -197,6 +197,7 @@ static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_
 
     if (prefilled < 0) prefilled = 0;
     if (!sent_ns || sent_ns > e->t_ns) sent_ns = q->lm_ns;
+    if (sent_ns != q->lm_ns) ipw_ledger_instant(f->ledger, q->ordinal, sent_ns);
     if (!first_ns || first_ns < sent_ns || first_ns > e->t_ns) {
         ipw_ledger_tokens(f->ledger, q->ordinal, sent_ns, e->t_ns, prefilled,
                           count(lm->output_tokens));
@@ -206,6 +207,8 @@ static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_
         return;
     }
     if (last_ns > e->t_ns) last_ns = e->t_ns;
+    if (first_ns != q->token_ns) ipw_ledger_instant(f->ledger, q->ordinal, first_ns);
+    if (q->lm > 0) ipw_ledger_instant(f->ledger, q->ordinal, last_ns);
     ipw_ledger_tokens(f->ledger, q->ordinal, sent_ns, first_ns, prefilled, 0);
     ipw_ledger_tokens(f->ledger, q->ordinal, first_ns, last_ns, 0, count(lm->output_tokens));
     if (q->lm > 0) return;
@@ -256,6 +259,8 @@ void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
     case IPW_EV_TOOL_END:
         if (q->tools > 0) q->tools--;
         break;
+    case IPW_EV_SPAN_START:
+    case IPW_EV_SPAN_END: ipw_ledger_instant(f->ledger, q->ordinal, e->t_ns); return;
     case IPW_EV_QUERY_END: leave(f, q, e->t_ns); return;
     default: return;
     }
@@ -283,10 +288,9 @@ void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
     ipw_ledger_close(f->ledger, t_ns);
 }
 
-/* Drops the data that no query needs: none in flight, none without figures. */
+/* Drops the data that no query needs: none in flight, none that ended and has no figures yet. */
 static void trim(struct ipw_feed *f, int64_t before_ns)
 {
-    if (f->n_over) return; /* its figures come first */
     if (f->first && f->first->start_ns < before_ns) before_ns = f->first->start_ns;
     ipw_ledger_trim(f->ledger, before_ns);
     ipw_metrics_trim(f->metrics, before_ns);
@@ -301,6 +305,7 @@ void ipw_feed_finish(struct ipw_feed *f, struct ipw_query_trace *trace)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) trace->sources[d] = ipw_strdup(f->sources[d]);
     ipw_query_energy_fill(trace, f->ledger, q ? q->ordinal : IPW_LEDGER_ANY);
     ipw_metrics_fill(f->metrics, trace);
+    if (q) ipw_ledger_forget(f->ledger, q->ordinal);
     if (q) forget(f, q);
     trim(f, trace->end_ns);
 }

@@ -103,16 +103,6 @@ struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_c
     return l;
 }
 
-void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q)
-{
-    if (!q) return;
-    for (size_t i = 0; i < l->n_lines; i++) free(q->slices[i].pieces);
-    free(q->slices);
-    free(q->phases);
-    free(q->tokens);
-    free(q);
-}
-
 void ipw_ledger_free(struct ipw_ledger *l)
 {
     if (!l) return;
@@ -126,7 +116,8 @@ void ipw_ledger_free(struct ipw_ledger *l)
     for (size_t i = 0; i < l->n_lines; i++) {
         free(l->lines[i].marks);
         free(l->lines[i].sums);
-        free(l->lines[i].late);
+        free(l->lines[i].late.all);
+        free(l->lines[i].fresh.all);
         free(l->lines[i].fair);
     }
     ipw_phase_line_release(&l->line);
@@ -373,13 +364,6 @@ void ipw_ledger_close(struct ipw_ledger *l, int64_t t_ns)
     ipw_ledger_settle_all(l, t_ns);
 }
 
-struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query)
-{
-    int64_t i = query - l->query_base;
-
-    return i >= 0 && (size_t)i < l->n_queries ? l->queries[i] : NULL;
-}
-
 int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
 {
     struct ledger_query *q;
@@ -391,7 +375,7 @@ int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
     q->slices = ipw_calloc(l->n_lines, sizeof *q->slices);
     IPW_GROW(l->queries, l->cap_queries, l->n_queries + 1);
     l->queries[l->n_queries++] = q;
-    q->ordinal = l->query_base + (int64_t)l->n_queries - 1;
+    q->ordinal = l->next_query++;
     ipw_ledger_look(l, q->ordinal, q->t0_ns);
     ipw_ledger_settle(l);
     return q->ordinal;
@@ -405,12 +389,12 @@ static struct ledger_phase *open_phase(struct ledger_query *q)
     return last && last->t1_ns == INT64_MAX ? last : NULL;
 }
 
-/* If the rule depends on phases, adds edges for the query's changes at t. */
+/* The query's phase changes at t, where a window of it may start; adds an edge if the rule depends
+ * on phases. */
 static void cut_phase(struct ipw_ledger *l, const struct ledger_query *q, int64_t t_ns)
 {
-    if (l->share == IPW_SHARE_EQUAL) return;
-    cut_at(l, t_ns);
-    if (l->share == IPW_SHARE_PHASE) ipw_ledger_look(l, q->ordinal, t_ns);
+    if (l->share != IPW_SHARE_EQUAL) cut_at(l, t_ns);
+    ipw_ledger_look(l, q->ordinal, t_ns);
 }
 
 static void close_phase(struct ipw_ledger *l, const struct ledger_query *q,
@@ -439,7 +423,6 @@ void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
     q->t1_ns = add_edge(l, t_ns, -1);
     IPW_GROW(l->ends, l->cap_ends, l->n_ends + 1);
     l->ends[l->n_ends++] = (struct ledger_look){q->t1_ns, query};
-    while ((q = ipw_ledger_query(l, l->oldest)) && q->t1_ns != INT64_MAX) l->oldest++;
     ipw_ledger_find_complete(l);
     ipw_ledger_settle(l);
 }

@@ -72,27 +72,15 @@ static uint64_t key_at(const struct ipw_ledger *l, const struct ledger_query *q,
     return 0;
 }
 
-/* The running sum that the piece follows. */
-static size_t kind_of(const struct ipw_ledger *l, const struct ledger_piece *p)
-{
-    return l->share == IPW_SHARE_PHASE ? (size_t)p->key : 0;
-}
-
 /* ---- running sums ---- */
-
-static struct ledger_sum *sum_of(const struct ipw_ledger *l, const struct ledger_line *line,
-                                 size_t i, size_t kind)
-{
-    return &line->sums[i * ipw_ledger_kinds(l) + kind];
-}
 
 /* A running sum at t.  Edge i, which is settled, is the last at or before t.  Inside a cell the sum
  * grows with the energy of the line. */
 static unsigned __int128 sum_at(const struct ipw_ledger *l, const struct ledger_line *line,
                                 size_t kind, size_t i, int64_t t_ns)
 {
-    unsigned __int128 due = sum_of(l, line, i, kind)->due, step, cell, part;
-    const struct ledger_mark *a = &line->marks[i];
+    unsigned __int128 due = ipw_ledger_sum_of(l, line, i, kind)->due, step, cell, part;
+    const struct ledger_mark *a = ipw_ledger_mark(line, i);
     int64_t uj;
 
     if (t_ns <= a->t_ns || i + 1 >= line->settled) return due;
@@ -101,7 +89,7 @@ static unsigned __int128 sum_at(const struct ipw_ledger *l, const struct ledger_
     if (uj <= a->uj) return due;
     cell = (unsigned __int128)(a[1].uj - a->uj);
     part = (unsigned __int128)(uj - a->uj);
-    step = sum_of(l, line, i + 1, kind)->due - due;
+    step = ipw_ledger_sum_of(l, line, i + 1, kind)->due - due;
     return due + step / cell * part + step % cell * part / cell;
 }
 
@@ -113,9 +101,9 @@ static unsigned __int128 by_rate(unsigned __int128 tokens, uint64_t rate)
 
 /* The query's piece in the cell that begins at edge i, which is settled; NULL: it has no piece
  * there. */
-static const struct ledger_piece *piece_in(const struct ipw_ledger *l,
-                                           const struct ledger_line *line,
-                                           const struct ledger_slice *s, size_t i)
+const struct ledger_piece *ipw_ledger_piece_in(const struct ipw_ledger *l,
+                                               const struct ledger_line *line,
+                                               const struct ledger_slice *s, size_t i)
 {
     int64_t edge = l->edge_base + (int64_t)i;
     size_t lo = 0, hi = s ? s->n : 0;
@@ -134,10 +122,10 @@ static const struct ledger_piece *piece_in(const struct ipw_ledger *l,
 }
 
 /* The energy due to the query up to t, with its piece p; edge i is the last at or before t. */
-static unsigned __int128 due_of(const struct ipw_ledger *l, const struct ledger_line *line,
-                                const struct ledger_piece *p, size_t i, int64_t t_ns)
+unsigned __int128 ipw_ledger_due_of(const struct ipw_ledger *l, const struct ledger_line *line,
+                                    const struct ledger_piece *p, size_t i, int64_t t_ns)
 {
-    unsigned __int128 due = p->offset + sum_at(l, line, kind_of(l, p), i, t_ns);
+    unsigned __int128 due = p->offset + sum_at(l, line, ipw_ledger_kind_of(l, p), i, t_ns);
 
     if (l->share == IPW_SHARE_TOKENS && p->key)
         due += by_rate(sum_at(l, line, LEDGER_TOKENS, i, t_ns) - p->tokens, p->key);
@@ -146,11 +134,29 @@ static unsigned __int128 due_of(const struct ipw_ledger *l, const struct ledger_
 
 /* ---- queries start, change and end ---- */
 
+static void push(struct ledger_ordinals *to, int64_t query)
+{
+    IPW_GROW(to->all, to->cap, to->n + 1);
+    to->all[to->n++] = query;
+}
+
+/* Is this look the last one, and no line has passed it?  A phase's end is the start of the next. */
+static bool is_known(const struct ipw_ledger *l, int64_t query, int64_t t_ns)
+{
+    const struct ledger_look *last = l->n_looks ? &l->looks[l->n_looks - 1] : NULL;
+
+    if (!last || last->query != query || last->t_ns != t_ns) return false;
+    for (size_t i = 0; i < l->n_lines; i++)
+        if (l->lines[i].next_look == l->n_looks || l->lines[i].next_stamp == l->n_looks)
+            return false;
+    return true;
+}
+
 void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
     size_t i = l->n_looks;
 
-    if (!l->n_lines) return;
+    if (!l->n_lines || is_known(l, query, t_ns)) return;
     IPW_GROW(l->looks, l->cap_looks, l->n_looks + 1);
     while (i > 0 && l->looks[i - 1].t_ns > t_ns) i--;
     memmove(l->looks + i + 1, l->looks + i, (l->n_looks++ - i) * sizeof *l->looks);
@@ -158,10 +164,13 @@ void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns)
     for (size_t k = 0; k < l->n_lines; k++) {
         struct ledger_line *line = &l->lines[k];
 
+        if (line->next_stamp > i) {
+            line->next_stamp++;
+            ipw_ledger_stamp_late(l, line, query, t_ns);
+        }
         if (line->next_look <= i) continue;
         line->next_look++;
-        IPW_GROW(line->late, line->cap_late, line->n_late + 1);
-        line->late[line->n_late++] = query;
+        push(&line->late, query);
     }
 }
 
@@ -171,8 +180,32 @@ static void count(const struct ipw_ledger *l, struct ledger_line *line, uint64_t
     if (l->share == IPW_SHARE_TOKENS) line->rate += change > 0 ? key : -key;
 }
 
-/* Begins a piece at edge i if the query changes its kind there. */
-static void look_at(const struct ipw_ledger *l, struct ledger_line *line, int64_t query, size_t i)
+static struct ledger_alone alone_at(const struct ipw_ledger *l, const struct ledger_line *line,
+                                    int64_t t_ns, size_t i)
+{
+    struct ledger_mark mark = ipw_ledger_has_mark(l, line, t_ns) ? ipw_ledger_mark_at(l, line, t_ns)
+                                                                 : *ipw_ledger_mark(line, i);
+
+    return (struct ledger_alone){mark.alone, mark.base};
+}
+
+/* Stamps tell what lies before the line's marks. */
+static void drop_pieces(const struct ipw_ledger *l, const struct ledger_line *line,
+                        struct ledger_slice *s)
+{
+    size_t drop = 0;
+
+    while (drop + 1 < s->n && s->pieces[drop + 1].from <= l->edge_base + (int64_t)line->first)
+        drop++;
+    if (!drop) return;
+    s->n -= drop;
+    memmove(s->pieces, s->pieces + drop, s->n * sizeof *s->pieces);
+}
+
+/* Begins a piece at edge i if the query changes its kind there, or `late` if it has done so before.
+ */
+static void look_at(const struct ipw_ledger *l, struct ledger_line *line, int64_t query, size_t i,
+                    bool late)
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
     int64_t t_ns = l->edges[i].t_ns;
@@ -186,24 +219,31 @@ static void look_at(const struct ipw_ledger *l, struct ledger_line *line, int64_
         const struct ledger_piece *last = &s->pieces[s->n - 1];
 
         if (last->key == piece.key) return;
-        piece.offset = due_of(l, line, last, i, t_ns);
+        piece.offset = ipw_ledger_due_of(l, line, last, i, t_ns);
         count(l, line, last->key, -1);
     } else {
         line->n_active++;
+        s->first = alone_at(l, line, q->t0_ns, i);
     }
-    piece.offset -= sum_of(l, line, i, kind_of(l, &piece))->due;
-    if (l->share == IPW_SHARE_TOKENS) piece.tokens = sum_of(l, line, i, LEDGER_TOKENS)->due;
+    piece.offset -= ipw_ledger_sum_of(l, line, i, ipw_ledger_kind_of(l, &piece))->due;
+    if (l->share == IPW_SHARE_TOKENS)
+        piece.tokens = ipw_ledger_sum_of(l, line, i, LEDGER_TOKENS)->due;
     count(l, line, piece.key, 1);
+    drop_pieces(l, line, s);
     IPW_GROW(s->pieces, s->cap, s->n + 1);
     s->pieces[s->n++] = piece;
+    if (late) push(&line->fresh, query);
 }
 
 void ipw_ledger_bring_up(const struct ipw_ledger *l, struct ledger_line *line, size_t i)
 {
-    for (size_t k = 0; k < line->n_late; k++) look_at(l, line, line->late[k], i);
-    line->n_late = 0;
-    while (line->next_look < l->n_looks && l->looks[line->next_look].t_ns <= l->edges[i].t_ns)
-        look_at(l, line, l->looks[line->next_look++].query, i);
+    for (size_t k = 0; k < line->late.n; k++) look_at(l, line, line->late.all[k], i, true);
+    line->late.n = 0;
+    while (line->next_look < l->n_looks && l->looks[line->next_look].t_ns <= l->edges[i].t_ns) {
+        const struct ledger_look *look = &l->looks[line->next_look++];
+
+        look_at(l, line, look->query, i, look->t_ns < l->edges[i].t_ns);
+    }
 }
 
 static void leave(const struct ipw_ledger *l, struct ledger_line *line, struct ledger_query *q)
@@ -214,11 +254,13 @@ static void leave(const struct ipw_ledger *l, struct ledger_line *line, struct l
     __int128 due;
 
     if (!last) return; /* it started and ended at once */
-    due = (__int128)due_of(l, line, last, i, q->t1_ns) + line->owed;
+    due = (__int128)ipw_ledger_due_of(l, line, last, i, q->t1_ns) + line->owed;
     s->uj = (int64_t)((due + (INT64_C(1) << 31)) >> 32);
     line->owed = (int64_t)(due - ((__int128)s->uj << 32));
+    ipw_ledger_stamp_end(l, line, q, i);
     s->left = true;
     s->to = l->edge_base + (int64_t)i;
+    s->last = alone_at(l, line, q->told_ns, i);
     line->n_active--;
     count(l, line, last->key, -1);
 }
@@ -248,140 +290,24 @@ int64_t ipw_ledger_due_at(const struct ipw_ledger *l, const struct ledger_query 
 {
     const struct ledger_slice *s = &q->slices[line - l->lines];
     const struct ledger_piece *p = s->n ? &s->pieces[s->n - 1] : NULL;
+    const struct ledger_stamp *stamp;
     size_t i, k;
 
     if (t_ns <= q->t0_ns || q->t1_ns <= q->t0_ns) return 0;
     if (t_ns > q->t1_ns) t_ns = q->t1_ns;
     if (s->left && t_ns == q->t1_ns) return s->uj;
+    stamp = ipw_ledger_stamp_upto(&s->stamps, t_ns);
+    if (stamp && stamp->t_ns == t_ns) return stamp->uj;
     i = ipw_ledger_edge_at(l, t_ns);
+    if (stamp && (i == SIZE_MAX || i < line->first))
+        return ipw_ledger_after_stamp(l, line, s, stamp, t_ns);
     if (!p || i == SIZE_MAX || l->edge_base + (int64_t)i < s->pieces[0].from)
         return equal_part(l, line, q->t0_ns, t_ns);
     if (i + 1 < line->settled)
-        return (int64_t)(due_of(l, line, piece_in(l, line, s, i), i, t_ns) >> 32);
+        return (int64_t)(ipw_ledger_due_of(l, line, ipw_ledger_piece_in(l, line, s, i), i, t_ns) >>
+                         32);
     /* Not settled yet: equal slices from the last settled edge on. */
     k = line->settled - 1;
-    return (int64_t)(due_of(l, line, p, k, l->edges[k].t_ns) >> 32) +
+    return (int64_t)(ipw_ledger_due_of(l, line, p, k, l->edges[k].t_ns) >> 32) +
            equal_part(l, line, l->edges[k].t_ns, t_ns);
-}
-
-/* ---- the effect of uncertain energy at edges ---- */
-
-/* The share of running sum `kind` in the cell that begins at edge i. */
-static double part_of_sum(const struct ipw_ledger *l, const struct ledger_line *line, size_t kind,
-                          size_t i)
-{
-    double n = l->edges[i].in_flight > 0 ? (double)l->edges[i].in_flight : 1, step;
-    bool tokens = l->share == IPW_SHARE_TOKENS && kind == LEDGER_TOKENS;
-    int64_t cell = i + 1 < line->settled ? line->marks[i + 1].uj - line->marks[i].uj : 0;
-
-    if (l->share == IPW_SHARE_EQUAL || cell <= 0) return tokens ? 0 : 1 / n;
-    step = (double)(sum_of(l, line, i + 1, kind)->due - sum_of(l, line, i, kind)->due);
-    return step / (double)cell * (tokens ? 0x1p-64 : 0x1p-32);
-}
-
-/* The share of a query; `p` may be NULL: an equal share. */
-static double part_of(const struct ipw_ledger *l, const struct ledger_line *line,
-                      const struct ledger_piece *p, size_t i)
-{
-    double n = l->edges[i].in_flight > 0 ? (double)l->edges[i].in_flight : 1, part;
-
-    if (!p) return 1 / n;
-    part = part_of_sum(l, line, kind_of(l, p), i);
-    if (l->share == IPW_SHARE_TOKENS && p->key)
-        part += part_of_sum(l, line, LEDGER_TOKENS, i) * (double)p->key;
-    return part;
-}
-
-/* The energy up to an edge is uncertain, and the share falls there by `change`. */
-static void add_change(double *up, double *down, double change, int64_t below, int64_t above)
-{
-    *up += change > 0 ? change * (double)above : -change * (double)below;
-    *down += change > 0 ? change * (double)below : -change * (double)above;
-}
-
-void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size_t i)
-{
-    const struct ledger_mark *mark = &line->marks[i];
-
-    for (size_t kind = 0; kind < ipw_ledger_kinds(l); kind++) {
-        struct ledger_sum *sum = sum_of(l, line, i, kind);
-        bool empty = l->share == IPW_SHARE_PHASE && !line->count[kind]; /* nobody asks for it */
-        double part = empty ? 0 : part_of_sum(l, line, kind, i), change = line->parts[kind] - part;
-
-        line->parts[kind] = part;
-        if (!i) continue;
-        sum->up = sum[-(ptrdiff_t)ipw_ledger_kinds(l)].up;
-        sum->down = sum[-(ptrdiff_t)ipw_ledger_kinds(l)].down;
-        add_change(&sum->up, &sum->down, change, mark->below, mark->above);
-    }
-}
-
-/* Adds the changes at edges i + 1 to `last`, while the query is in piece p. */
-static void add_changes(struct ledger_reach *r, const struct ipw_ledger *l,
-                        const struct ledger_line *line, const struct ledger_piece *p, size_t i,
-                        size_t last)
-{
-    const struct ledger_sum *a = sum_of(l, line, i, kind_of(l, p));
-    const struct ledger_sum *b = sum_of(l, line, last, kind_of(l, p));
-
-    r->up += b->up - a->up;
-    r->down += b->down - a->down;
-    if (l->share != IPW_SHARE_TOKENS || !p->key) return;
-    /* Take each of the two parts by itself; together they may change it by less. */
-    a = sum_of(l, line, i, LEDGER_TOKENS);
-    b = sum_of(l, line, last, LEDGER_TOKENS);
-    r->up += (b->up - a->up) * (double)p->key;
-    r->down += (b->down - a->down) * (double)p->key;
-}
-
-/* The last edge, at most `most`, that begins a settled cell of piece p. */
-static size_t last_in(const struct ipw_ledger *l, const struct ledger_line *line,
-                      const struct ledger_slice *s, const struct ledger_piece *p, size_t most)
-{
-    int64_t to = p + 1 < s->pieces + s->n ? p[1].from : s->left ? s->to : INT64_MAX;
-
-    if (most > line->settled - 2) most = line->settled - 2;
-    return to - 1 - l->edge_base < (int64_t)most ? (size_t)(to - 1 - l->edge_base) : most;
-}
-
-struct ledger_reach ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
-                                     const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
-{
-    const struct ledger_slice *s = q ? &q->slices[line - l->lines] : NULL;
-    size_t i = ipw_ledger_edge_at(l, t0_ns), end = ipw_ledger_edge_at(l, t1_ns);
-    const struct ledger_piece *p = piece_in(l, line, s, i);
-    struct ledger_reach r;
-    int64_t below, above;
-    double part = part_of(l, line, p, i);
-
-    if (end > i && l->edges[end].t_ns == t1_ns) end--;
-    ipw_ledger_bounds(l, line, t0_ns, &below, &above);
-    r.up = part * (double)below;
-    r.down = part * (double)above;
-    for (;;) {
-        double next;
-
-        if (p) {
-            size_t last = last_in(l, line, s, p, end);
-
-            add_changes(&r, l, line, p, i, last);
-            part = part_of(l, line, p, last);
-            i = last;
-        }
-        if (++i > end) break;
-        p = piece_in(l, line, s, i);
-        next = part_of(l, line, p, i);
-        if (i < line->settled) {
-            below = line->marks[i].below;
-            above = line->marks[i].above;
-        } else {
-            ipw_ledger_bounds(l, line, l->edges[i].t_ns, &below, &above);
-        }
-        add_change(&r.up, &r.down, part - next, below, above);
-        part = next;
-    }
-    ipw_ledger_bounds(l, line, t1_ns, &below, &above);
-    r.up += part * (double)above;
-    r.down += part * (double)below;
-    return r;
 }

@@ -8,19 +8,13 @@
 #include "base/clock.h"
 #include "ledger/ledger_priv.h"
 
-static double parted_ns(const struct ipw_ledger *l, int64_t t_ns)
-{
-    size_t i = ipw_ledger_edge_at(l, t_ns);
-    const struct ledger_edge *e = i == SIZE_MAX ? NULL : &l->edges[i];
-
-    if (!e) return l->n_edges ? (double)(t_ns - l->edges[0].t_ns) : (double)t_ns;
-    return e->parted_ns + (double)(t_ns - e->t_ns) / (double)(e->in_flight > 0 ? e->in_flight : 1);
-}
-
 /* The mean of 1 / n over the window, with n queries in flight. */
-static double mean_part(const struct ipw_ledger *l, int64_t t0_ns, int64_t t1_ns)
+static double mean_part(const struct ipw_ledger *l, const struct ledger_query *q, int64_t t0_ns,
+                        int64_t t1_ns)
 {
-    return (parted_ns(l, t1_ns) - parted_ns(l, t0_ns)) / (double)(t1_ns - t0_ns);
+    return (ipw_ledger_integrals(l, q, t1_ns).parted_ns -
+            ipw_ledger_integrals(l, q, t0_ns).parted_ns) /
+           (double)(t1_ns - t0_ns);
 }
 
 struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct ledger_query *q,
@@ -31,12 +25,13 @@ struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct l
 
     if (f.known || t1_ns <= t0_ns || !f.reason || ipw_reason_of(f.reason) == IPW_REASON_SUSPENDED)
         return f;
-    if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) return f;
+    if (!ipw_ledger_answerable(l, q, line, t0_ns) || !ipw_ledger_answerable(l, q, line, t1_ns))
+        return f;
     if (!ipw_series_guess(line->series, line->gauge, t0_ns, t1_ns, &watts, &f.estimate_by)) {
         f.estimate_by = NULL;
         return f;
     }
-    part = mean_part(l, t0_ns, t1_ns);
+    part = mean_part(l, q, t0_ns, t1_ns);
     missing_s = ipw_ns_to_s(t1_ns - t0_ns) * (1 - ipw_series_coverage(line->series, t0_ns, t1_ns));
     known_j =
         q ? (double)(ipw_ledger_due_at(l, q, line, t1_ns) - ipw_ledger_due_at(l, q, line, t0_ns)) /
@@ -64,16 +59,19 @@ static double model_uj(const struct ipw_series *s, int64_t t_ns)
     return (double)b->uj + slope * (double)(t_ns - b->t_ns);
 }
 
-struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domain domain,
-                                      int64_t t0_ns, int64_t t1_ns, struct ipw_figure f)
+struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l,
+                                      const struct ipw_ledger_question *window, struct ipw_figure f)
 {
-    struct ipw_series *const *model = l->model[domain];
+    struct ipw_series *const *model = l->model[window->domain];
+    const struct ledger_query *q = ipw_ledger_query(l, window->query);
+    int64_t t0_ns = window->t0_ns, t1_ns = window->t1_ns;
     double part, j[3];
 
     if (f.known || f.estimated || t1_ns <= t0_ns || !model[2] || model[2]->n < 2) return f;
     if (t0_ns < model[0]->samples[model[0]->first].t_ns - IPW_NS_PER_S / 10) return f;
-    if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) return f;
-    part = mean_part(l, t0_ns, t1_ns);
+    if (!ipw_ledger_answerable(l, q, NULL, t0_ns) || !ipw_ledger_answerable(l, q, NULL, t1_ns))
+        return f;
+    part = mean_part(l, q, t0_ns, t1_ns);
     for (int i = 0; i < 3; i++)
         j[i] = (model_uj(model[i], t1_ns) - model_uj(model[i], t0_ns)) * part / 1e6;
     f.estimated = true;

@@ -17,10 +17,14 @@ static struct ipw_figure unknown(const char *reason)
     return (struct ipw_figure){.provenance = IPW_PROV_NONE, .reason = reason};
 }
 
-/* Is the state between the edges at t known?  The trimmed part is not. */
-bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns)
+/* Is the state between the edges at t known?  Of a query, by its stamps; else of the trimmed part
+ * it is not.  `line` may be NULL: the marks do not matter. */
+bool ipw_ledger_answerable(const struct ipw_ledger *l, const struct ledger_query *q,
+                           const struct ledger_line *line, int64_t t_ns)
 {
-    return l->trimmed_ns == INT64_MIN || t_ns <= l->first_edge_ns || t_ns >= l->edges[0].t_ns;
+    if ((q && q->n_instants) || t_ns <= l->first_edge_ns) return true;
+    if (l->trimmed_ns != INT64_MIN && t_ns < l->edges[0].t_ns) return false;
+    return !line || !line->first || t_ns >= l->edges[line->first].t_ns;
 }
 
 static int64_t whole_uj(double j) { return (int64_t)(j * 1e6 + (j < 0 ? -0.5 : 0.5)); }
@@ -95,12 +99,54 @@ struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw
     return sum;
 }
 
-static int64_t crowded_ns(const struct ipw_ledger *l, int64_t t_ns)
+/* Between what is told of the query, or what is told last and the first edge. */
+static struct ledger_instant integrals_of_query(const struct ipw_ledger *l,
+                                                const struct ledger_query *q, int64_t t_ns)
+{
+    struct ledger_instant first = {l->edges[0].t_ns, l->edges[0].crowded_ns, l->edges[0].parted_ns};
+    const struct ledger_instant *a, *b;
+    size_t lo = 0, hi = q->n_instants - 1;
+    double part;
+
+    while (lo < hi) { /* the last one at or before t, or the first */
+        size_t mid = lo + (hi - lo + 1) / 2;
+
+        if (q->instants[mid].t_ns <= t_ns) {
+            lo = mid;
+        } else {
+            hi = mid - 1;
+        }
+    }
+    a = &q->instants[lo];
+    b = lo + 1 < q->n_instants ? a + 1 : &first;
+    if (t_ns <= a->t_ns || b->t_ns <= a->t_ns) return *a;
+    part = (double)(t_ns - a->t_ns) / (double)(b->t_ns - a->t_ns);
+    return (struct ledger_instant){
+        t_ns, a->crowded_ns + (int64_t)(part * (double)(b->crowded_ns - a->crowded_ns)),
+        a->parted_ns + part * (b->parted_ns - a->parted_ns)};
+}
+
+struct ledger_instant ipw_ledger_integrals(const struct ipw_ledger *l, const struct ledger_query *q,
+                                           int64_t t_ns)
 {
     size_t i = ipw_ledger_edge_at(l, t_ns);
+    const struct ledger_edge *e = i == SIZE_MAX ? NULL : &l->edges[i];
 
-    if (i == SIZE_MAX) return 0;
-    return l->edges[i].crowded_ns + (l->edges[i].in_flight > 1 ? t_ns - l->edges[i].t_ns : 0);
+    if (!e && q && q->n_instants && l->n_edges) return integrals_of_query(l, q, t_ns);
+    if (!e)
+        return (struct ledger_instant){t_ns, 0,
+                                       (double)(l->n_edges ? t_ns - l->edges[0].t_ns : t_ns)};
+    return (struct ledger_instant){
+        t_ns, e->crowded_ns + (e->in_flight > 1 ? t_ns - e->t_ns : 0),
+        e->parted_ns + (double)(t_ns - e->t_ns) / (double)(e->in_flight > 0 ? e->in_flight : 1)};
+}
+
+/* Were other queries in flight in the window, too? */
+static bool is_crowded(const struct ipw_ledger *l, const struct ledger_query *q, int64_t t0_ns,
+                       int64_t t1_ns)
+{
+    return ipw_ledger_integrals(l, q, t1_ns).crowded_ns >
+           ipw_ledger_integrals(l, q, t0_ns).crowded_ns;
 }
 
 /* Bounds with the shares taken as given.  The energy at each cut is uncertain; it moves the figure
@@ -112,8 +158,7 @@ static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q
     double whole_hi = f->hi_j;
     struct ledger_reach reach;
 
-    if (ipw_ledger_edge_at(l, t0_ns) == SIZE_MAX) return;
-    reach = ipw_ledger_reach(l, q, line, t0_ns, t1_ns);
+    if (!ipw_ledger_reach(l, q, line, t0_ns, t1_ns, &reach)) return;
     f->lo_j = f->j - reach.down / 1e6;
     f->hi_j = f->j + reach.up / 1e6;
     if (f->lo_j < 0) f->lo_j = 0;
@@ -177,9 +222,8 @@ static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct
     whole = f.j;
     if (l->clock_error_ns) widen_by_clock(l, line, t0_ns, t1_ns, &f);
     if (!f.known) return ipw_ledger_estimate(l, q, line, t0_ns, t1_ns, f);
-    if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) {
+    if (!ipw_ledger_answerable(l, q, line, t0_ns) || !ipw_ledger_answerable(l, q, line, t1_ns))
         return unknown("not_covered");
-    }
     if (q) {
         f.j = due_between(l, q, line, t0_ns, left_ns);
     } else {
@@ -187,7 +231,7 @@ static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct
                        (int64_t)(ipw_ledger_mark_at(l, line, t0_ns).share >> 32)) /
               1e6;
     }
-    if (crowded_ns(l, t1_ns) <= crowded_ns(l, t0_ns)) return f;
+    if (!is_crowded(l, q, t0_ns, t1_ns)) return f;
     if (f.provenance < IPW_PROV_DISTRIBUTED) f.provenance = IPW_PROV_DISTRIBUTED;
     /* Also if the gauge replaced the counter. */
     if (line->series->channel.kind == IPW_CHANNEL_GAUGE) {
@@ -257,7 +301,11 @@ static bool find_query(const struct ipw_ledger *l, const struct ipw_ledger_quest
 static struct ipw_figure by_model(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
                                   int64_t t0_ns, int64_t t1_ns, struct ipw_figure f)
 {
-    return q->device == IPW_LEDGER_ALL ? ipw_ledger_by_model(l, q->domain, t0_ns, t1_ns, f) : f;
+    struct ipw_ledger_question window = *q;
+
+    window.t0_ns = t0_ns;
+    window.t1_ns = t1_ns;
+    return q->device == IPW_LEDGER_ALL ? ipw_ledger_by_model(l, &window, f) : f;
 }
 
 static struct ipw_figure query_figure(const struct ipw_ledger *l,
@@ -292,7 +340,8 @@ double ipw_ledger_joules(const struct ipw_ledger *l, struct ipw_ledger_question 
         if (known ? !known->figure.known
                   : (q.t1_ns == query->told_ns && q.t1_ns != query->t1_ns) ||
                         !ipw_series_spans(line->series, q.t0_ns, q.t1_ns) ||
-                        !ipw_ledger_answerable(l, q.t0_ns) || !ipw_ledger_answerable(l, q.t1_ns))
+                        !ipw_ledger_answerable(l, query, line, q.t0_ns) ||
+                        !ipw_ledger_answerable(l, query, line, q.t1_ns))
             break;
         sum = ipw_figure_add_j(sum, known ? known->figure.j
                                           : due_between(l, query, line, q.t0_ns, q.t1_ns));
@@ -343,7 +392,9 @@ static struct ipw_figure so_far(const struct ipw_ledger *l, struct ipw_ledger_qu
     if (q.query < 0) return unknown("not_covered");
     f = query_figure(l, &q);
     if (told_ns < q.t0_ns) told_ns = q.t0_ns;
-    if (!f.known || told_ns >= t1_ns || crowded_ns(l, t1_ns) <= crowded_ns(l, told_ns)) return f;
+    if (!f.known || told_ns >= t1_ns ||
+        !is_crowded(l, ipw_ledger_query(l, q.query), told_ns, t1_ns))
+        return f;
     q.t1_ns = told_ns;
     sure = query_figure(l, &q);
     q.t0_ns = told_ns;
@@ -362,9 +413,9 @@ static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledg
     double whole = f.j;
 
     if (!f.known) return f;
-    if (!ipw_ledger_answerable(l, t0_ns) || !ipw_ledger_answerable(l, t1_ns)) {
+    if (!ipw_ledger_answerable(l, NULL, line, t0_ns) ||
+        !ipw_ledger_answerable(l, NULL, line, t1_ns))
         return unknown("not_covered");
-    }
     f.j = (double)(ipw_ledger_mark_at(l, line, t1_ns).idle -
                    ipw_ledger_mark_at(l, line, t0_ns).idle) /
           1e6;
@@ -496,6 +547,19 @@ static double marginal_of(const struct ledger_line *line, double charged_j, __in
     return (double)(whole_uj(charged_j) - (int64_t)(base >> 32)) / 1e6;
 }
 
+/* A query has kept its own of its start and end. */
+static struct ledger_alone alone_at(const struct ipw_ledger *l, const struct ledger_query *q,
+                                    const struct ledger_line *line, int64_t t_ns)
+{
+    const struct ledger_slice *s = q ? &q->slices[line - l->lines] : NULL;
+    struct ledger_mark mark;
+
+    if (s && s->stamps.n && t_ns == q->t0_ns) return s->first;
+    if (s && s->left && t_ns == q->told_ns) return s->last;
+    mark = ipw_ledger_mark_at(l, line, t_ns);
+    return (struct ledger_alone){mark.alone, mark.base};
+}
+
 struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_ledger_question q)
 {
     const struct ledger_query *query;
@@ -508,8 +572,8 @@ struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_led
     if (!a.attributed.known || !find_query(l, &q, &query))
         return (struct ipw_account){a.attributed, .exclusive_j = NAN, .marginal_j = NAN};
     for (size_t i = 0; i < n; i++) {
-        struct ledger_mark from = ipw_ledger_mark_at(l, &lines[i], q.t0_ns);
-        struct ledger_mark to = ipw_ledger_mark_at(l, &lines[i], q.t1_ns);
+        struct ledger_alone from = alone_at(l, query, &lines[i], q.t0_ns);
+        struct ledger_alone to = alone_at(l, query, &lines[i], q.t1_ns);
         double j = line_window(l, query, &lines[i], q.t0_ns, q.t1_ns).j;
 
         a.exclusive_j = ipw_figure_add_j(a.exclusive_j, (double)(to.alone - from.alone) / 1e6);

@@ -58,9 +58,9 @@ struct ipw_figure ipw_ledger_by_lines(const struct ipw_ledger *l,
     double sum = 0;
 
     if (!f.known) return f;
-    if (!ipw_ledger_answerable(l, q->t0_ns) || !ipw_ledger_answerable(l, q->t1_ns)) {
+    if (!ipw_ledger_answerable(l, NULL, NULL, q->t0_ns) ||
+        !ipw_ledger_answerable(l, NULL, NULL, q->t1_ns))
         return (struct ipw_figure){.reason = "not_covered"};
-    }
     uj = straight_uj(lines, n_lines, t);
     while (t < q->t1_ns) {
         int64_t n = i == SIZE_MAX ? 0 : l->edges[i].in_flight;

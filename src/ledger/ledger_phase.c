@@ -374,7 +374,7 @@ void ipw_ledger_note_call(struct ipw_ledger *l, struct ledger_query *q)
     int64_t since_ns = in_call_since(q);
     size_t i = l->calls.n;
 
-    if (l->share != IPW_SHARE_TOKENS || since_ns == q->call_ns) return;
+    if ((l->share != IPW_SHARE_TOKENS && !l->keeps_told) || since_ns == q->call_ns) return;
     q->call_ns = since_ns;
     if (since_ns == INT64_MAX) return;
     if (l->calls.first > l->calls.n / 2) {
@@ -389,22 +389,23 @@ void ipw_ledger_note_call(struct ipw_ledger *l, struct ledger_query *q)
     l->calls.all[i] = (struct ledger_look){since_ns, q->ordinal};
 }
 
-void ipw_ledger_find_complete(struct ipw_ledger *l)
+int64_t ipw_ledger_calls_ns(struct ipw_ledger *l)
 {
-    if (l->share != IPW_SHARE_TOKENS) return;
-    l->complete_ns = INT64_MAX;
     for (; l->calls.first < l->calls.n; l->calls.first++) {
         const struct ledger_look *call = &l->calls.all[l->calls.first];
         struct ledger_query *q = ipw_ledger_query(l, call->query);
 
         /* The query has ended, or its call began at another time. */
         if (!q || q->call_ns != call->t_ns) continue;
-        if (in_call_since(q) == call->t_ns) {
-            l->complete_ns = call->t_ns;
-            return;
-        }
+        if (in_call_since(q) == call->t_ns) return call->t_ns;
         q->call_ns = INT64_MAX;
     }
+    return INT64_MAX;
+}
+
+void ipw_ledger_find_complete(struct ipw_ledger *l)
+{
+    if (l->share == IPW_SHARE_TOKENS) l->complete_ns = ipw_ledger_calls_ns(l);
 }
 
 int64_t ipw_ledger_settled_ns(const struct ledger_line *line)
@@ -472,7 +473,8 @@ static void settle(struct ipw_ledger *l, struct ledger_line *line, int64_t until
     }
     while (line->next_end < l->n_ends && l->ends[line->next_end].t_ns <= until) {
         int64_t end = l->ends[line->next_end++].t_ns;
-        int64_t settled = line->settled ? line->marks[line->settled - 1].t_ns : INT64_MIN;
+        int64_t settled =
+            line->settled ? ipw_ledger_mark(line, line->settled - 1)->t_ns : INT64_MIN;
 
         if (end > line->closed_ns) line->closed_ns = close_line(l, line, end, settled);
         ipw_ledger_share_until(l, line, line->closed_ns < until ? line->closed_ns : until);

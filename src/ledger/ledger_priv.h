@@ -1,6 +1,6 @@
 /* ledger/ledger_priv.h: the inside of the ledger.  Internal to ledger.c (input), ledger_phase.c
  * (the line between samples), ledger_share.c (shares of a cell), ledger_due.c (the energy of a
- * query), ledger_figures.c (answers) and their parts.
+ * query), ledger_stamp.c (its stamps and bounds), ledger_figures.c (answers) and their parts.
  *
  * Each device has its own sums; a device is a channel in a sum.  A domain's figure is the sum of
  * its devices' figures.  Time is cut at every edge: a query starts or ends or, under the rules that
@@ -18,6 +18,10 @@
  * Sums are whole numbers of 2^-32 microjoules.  The remainder of a division goes into the next
  * cell, so all pieces sum to the energy of all cells.  A query gets whole microjoules when it ends;
  * the rounding goes to the next query that ends.
+ *
+ * A query also has stamps: at each instant that was told of it, its energy so far and how far the
+ * edges before may have moved it.  Windows between such instants are answered from stamps alone, so
+ * marks and sums are needed only at the newest edges (ipw_ledger_keep_told()).
  *
  * `share` is the energy, in 2^-32 microjoules, that a query in flight since the beginning would
  * have by equal slices.  A window that names no query gets the difference of `share` between its
@@ -69,6 +73,20 @@ struct ledger_piece {
     uint64_t key;             /* the query's kind: its phase, or its rate of tokens, or 0 */
     unsigned __int128 offset; /* added to its running sum: the energy due since the query started */
     unsigned __int128 tokens; /* sum 1 at `from` */
+    double up, down;          /* added to those of its running sum: of all edges of the query */
+};
+
+/* A query on a device at an instant that was told of it. */
+struct ledger_stamp {
+    int64_t t_ns, uj;        /* its energy up to there */
+    double up, down;         /* what its edges before the instant may move that by */
+    double own_up, own_down; /* likewise an edge at the instant itself */
+    double before, after;    /* its share of the device's energy there, before and after */
+};
+
+struct ledger_stamps {
+    struct ledger_stamp *all; /* in order of time */
+    size_t n, cap;
 };
 
 /* A query's energy on one device. */
@@ -78,11 +96,27 @@ struct ledger_slice {
     bool left;
     int64_t to; /* after its end: the number of the end's edge, and the energy given */
     int64_t uj;
+    struct ledger_stamps stamps;
+    struct ledger_alone { /* the marks at its start and, after it left, at its end */
+        int64_t alone;
+        __int128 base;
+    } first, last;
 };
 
-/* A query may change its kind at t. */
+/* The integrals of ledger_edge up to an instant that was told of a query. */
+struct ledger_instant {
+    int64_t t_ns, crowded_ns;
+    double parted_ns;
+};
+
+/* A query may change its kind at t, or a window of it may start or end there. */
 struct ledger_look {
     int64_t t_ns, query;
+};
+
+struct ledger_ordinals {
+    int64_t *all;
+    size_t n, cap;
 };
 
 struct ledger_phase {
@@ -104,23 +138,27 @@ struct ledger_query {
     size_t n_phases, cap_phases;
     struct ledger_tokens *tokens;
     size_t n_tokens, cap_tokens;
-    bool tokens_overlap;         /* some tokens begin before earlier ones end */
-    struct ledger_slice *slices; /* one for each device */
+    bool tokens_overlap;             /* some tokens begin before earlier ones end */
+    bool forgotten;                  /* its figures were taken */
+    struct ledger_slice *slices;     /* one for each device */
+    struct ledger_instant *instants; /* in order of time */
+    size_t n_instants, cap_instants;
 };
 
 /* How a device's energy is shared by phase, computed from its fits, until they learn more. */
-enum { LEDGER_WEIGHTS = 8 };
+enum { LEDGER_WEIGHTS = 64 };
 
 struct ledger_fair {
     bool fresh, known; /* computed since the fits, or what was set, changed; they know the phases */
+    uint64_t round;    /* how often it was computed */
     double idle_w;
     struct ipw_fair fair;
-    struct ledger_weights { /* by how many queries are in each phase */
+    struct ledger_weights { /* by how many queries are in each phase; its place follows from that */
+        uint64_t round;     /* weights of other rounds do not count */
         int32_t count[IPW_PHASE_COUNT];
         uint64_t each[IPW_PHASE_COUNT]; /* the largest is 2^32 - 1 */
         uint64_t sum;                   /* over the queries; 0: no query has a weight */
     } weights[LEDGER_WEIGHTS];
-    size_t n_weights; /* computed so far; later ones take the places of earlier ones */
 };
 
 /* One device: the line of its series, the fits of its power, and its sums. */
@@ -142,21 +180,24 @@ struct ledger_line {
     int64_t done_ns;           /* the sample up to which the line is bent; INT64_MIN: none yet */
     int64_t handed_over_ns;    /* since when `gauge` is read instead; INT64_MIN: it is not */
     int64_t lost_ns;           /* end of its silence: it is not waited for; INT64_MIN: not lost */
-    struct ledger_mark *marks; /* sums at the ledger's edges [0, settled) */
-    size_t settled, cap;
+    struct ledger_mark *marks; /* sums at the ledger's edges [first, settled) */
+    size_t first, settled, cap;
     struct ledger_sum *sums; /* ipw_ledger_kinds() sums for each mark */
     size_t cap_sums;
+    size_t kept_knots; /* corners of the series after the last time that some were dropped */
     size_t next_end;   /* index in ipw_ledger.ends: the line is bent up to the end before it */
     int64_t closed_ns; /* the line is bent up to here */
     int64_t until_ns;  /* settled up to here at the last look */
     size_t next_leave; /* index in ipw_ledger.ends: the first query that has not ended there */
     size_t next_look;  /* index in ipw_ledger.looks; and queries with a look before that index: */
-    int64_t *late;
-    size_t n_late, cap_late;
+    struct ledger_ordinals late;
+    struct ledger_ordinals fresh;   /* of these, with a piece from the newest shared cell on */
+    size_t next_stamp;              /* index in ipw_ledger.looks: no stamp yet */
     int64_t n_active;               /* queries in flight after the last mark; of them: */
     int32_t count[IPW_PHASE_COUNT]; /* in each phase, and */
     uint64_t rate;                  /* their rates of tokens together */
-    double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum */
+    double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum, */
+    double before[IPW_PHASE_COUNT]; /* and of the cell before it */
     unsigned __int128 rest;         /* of the cells, not shared yet: 2^-32 microjoules, */
     unsigned __int128 rest_tokens;  /* and of what goes by tokens: 2^-64 */
     int64_t owed;                   /* 2^-32 microjoules by which those who left were given less */
@@ -189,7 +230,7 @@ struct ledger_memo {
     } places[LEDGER_PLACES];
 };
 
-/* IPW_SHARE_TOKENS: starts of queries' model calls, in order. */
+/* IPW_SHARE_TOKENS or ipw_ledger_keep_told(): starts of queries' model calls, in order. */
 struct ledger_calls {
     struct ledger_look *all;
     size_t n, cap, first; /* calls before `first` have ended */
@@ -224,12 +265,13 @@ struct ipw_ledger {
     int64_t last_query_ns; /* when a query last started or ended */
     int64_t trimmed_ns;    /* time of the edge before the first live one; INT64_MIN: none */
 
-    struct ledger_query **queries; /* by ordinal, from query_base on; NULL: forgotten */
+    struct ledger_query **queries; /* in order of their ordinals, without the dropped ones */
     size_t n_queries, cap_queries;
-    int64_t query_base, oldest; /* `oldest`: no query before it is in flight */
-    struct ledger_look *ends;   /* queries that ended, in order */
+    int64_t next_query;
+    bool keeps_told;          /* ipw_ledger_keep_told() */
+    struct ledger_look *ends; /* queries that ended, in order */
     size_t n_ends, cap_ends;
-    struct ledger_look *looks; /* when a query started or may have changed its kind, in order */
+    struct ledger_look *looks; /* in order of time */
     size_t n_looks, cap_looks;
     struct ledger_calls calls;
     struct ipw_phase_line line;
@@ -242,6 +284,8 @@ struct ipw_ledger {
 void ipw_ledger_settle(struct ipw_ledger *l);
 /* The same up to t, regardless of what may still come. */
 void ipw_ledger_settle_all(struct ipw_ledger *l, int64_t t_ns);
+/* Since when the oldest call in progress runs; INT64_MAX: none does. */
+int64_t ipw_ledger_calls_ns(struct ipw_ledger *l);
 /* complete_ns: up to here no model phase is open under the token rule, so all tokens are known;
  * INT64_MAX: no model phase is open.  Call it when a phase begins or ends. */
 void ipw_ledger_find_complete(struct ipw_ledger *l);
@@ -249,6 +293,12 @@ void ipw_ledger_find_complete(struct ipw_ledger *l);
 void ipw_ledger_note_call(struct ipw_ledger *l, struct ledger_query *q);
 /* Up to where the device's energy is final. */
 int64_t ipw_ledger_settled_ns(const struct ledger_line *line);
+
+/* The line's mark at edge i, which it has. */
+static inline struct ledger_mark *ipw_ledger_mark(const struct ledger_line *line, size_t i)
+{
+    return &line->marks[i - line->first];
+}
 
 /* ledger_share.c: fixes the marks and sums of all edges at or before `until`. */
 void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int64_t until_ns);
@@ -266,22 +316,12 @@ static inline size_t ipw_ledger_kinds(const struct ipw_ledger *l)
 struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct ledger_line *line,
                                       int64_t t_ns);
 
-/* ledger_due.c: the query may have changed its kind at t. */
+/* ledger_due.c: see struct ledger_look. */
 void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns);
 /* Brings the device's queries to the cell that begins at edge i. */
 void ipw_ledger_bring_up(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
 /* Gives the queries that ended up to the last settled edge their energy. */
 void ipw_ledger_let_go(const struct ipw_ledger *l, struct ledger_line *line);
-/* The cell that edge i begins is shared: adds what the edge may move the running sums by.  For each
- * edge in turn, while the queries are still those of the cell. */
-void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
-/* How far the uncertain energy at the edges of [t0, t1] may move the query's energy up and down, in
- * microjoules, with its share of each cell as given.  `q` may be NULL: an equal share. */
-struct ledger_reach {
-    double up, down;
-};
-struct ledger_reach ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
-                                     const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns);
 /* The query's part of the device's energy up to an instant, in microjoules. */
 int64_t ipw_ledger_due_at(const struct ipw_ledger *l, const struct ledger_query *q,
                           const struct ledger_line *line, int64_t t_ns);
@@ -290,6 +330,55 @@ int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t
 /* Tokens of a query between two instants, weighted by the ledger's alpha. */
 double ipw_ledger_token_weight(const struct ipw_ledger *l, const struct ledger_query *q,
                                int64_t t0_ns, int64_t t1_ns);
+
+/* The running sum that the piece follows, and a running sum at edge i. */
+static inline size_t ipw_ledger_kind_of(const struct ipw_ledger *l, const struct ledger_piece *p)
+{
+    return l->share == IPW_SHARE_PHASE ? (size_t)p->key : 0;
+}
+static inline struct ledger_sum *
+ipw_ledger_sum_of(const struct ipw_ledger *l, const struct ledger_line *line, size_t i, size_t kind)
+{
+    return &line->sums[(i - line->first) * ipw_ledger_kinds(l) + kind];
+}
+/* The query's piece in the cell that begins at edge i; NULL: it has none, or the cell is not
+ * settled. */
+const struct ledger_piece *ipw_ledger_piece_in(const struct ipw_ledger *l,
+                                               const struct ledger_line *line,
+                                               const struct ledger_slice *s, size_t i);
+/* The energy due to the query up to t, with its piece p; edge i is the last at or before t. */
+unsigned __int128 ipw_ledger_due_of(const struct ipw_ledger *l, const struct ledger_line *line,
+                                    const struct ledger_piece *p, size_t i, int64_t t_ns);
+
+/* ledger_stamp.c */
+/* The cell that edge i begins is shared: adds what the edge may move the running sums by.  For each
+ * edge in turn, while the queries are still those of the cell. */
+void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
+/* The cell that edge i begins is shared and widened: stamps for the instants in it. */
+void ipw_ledger_stamp(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
+/* How far the uncertain energy at the edges of [t0, t1] may move the query's energy up and down, in
+ * microjoules, with its share of each cell as given.  `q` may be NULL: an equal share.  False: t0
+ * lies before all edges. */
+struct ledger_reach {
+    double up, down;
+};
+bool ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
+                      const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
+                      struct ledger_reach *out);
+/* The instant was told after its cell was shared. */
+void ipw_ledger_stamp_late(const struct ipw_ledger *l, const struct ledger_line *line,
+                           int64_t query, int64_t t_ns);
+/* The query left at edge i. */
+void ipw_ledger_stamp_end(const struct ipw_ledger *l, const struct ledger_line *line,
+                          struct ledger_query *q, size_t i);
+/* The last stamp at or before t; NULL: none. */
+const struct ledger_stamp *ipw_ledger_stamp_upto(const struct ledger_stamps *s, int64_t t_ns);
+/* The energy up to an instant before all marks, after this stamp and before the next. */
+int64_t ipw_ledger_after_stamp(const struct ipw_ledger *l, const struct ledger_line *line,
+                               const struct ledger_slice *s, const struct ledger_stamp *stamp,
+                               int64_t t_ns);
+/* Does the line have the mark of the last edge at or before t? */
+bool ipw_ledger_has_mark(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns);
 
 /* ledger_estimate.c: adds an estimate to an unknown figure. */
 struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct ledger_query *q,
@@ -313,8 +402,10 @@ int64_t ipw_ledger_split_upto(struct ledger_split *s, size_t i);
 
 /* ledger.c: the last edge at or before t; SIZE_MAX if t lies before all live edges. */
 size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns);
+
+/* ledger_trim.c: the query of this ordinal; NULL: it was dropped. */
 struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query);
-void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q); /* NULL is fine */
+void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q);
 
 /* ledger_figures.c: the devices that the question names. */
 const struct ledger_line *ipw_ledger_lines(const struct ipw_ledger *l,
@@ -330,10 +421,15 @@ struct ipw_figure ipw_ledger_by_samples(const struct ipw_ledger *l,
 /* Adds a device's figure to the sum. */
 void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first);
 /* Adds a model's estimate to a domain's figure that is unknown and has no estimate. */
-struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l, enum ipw_domain domain,
-                                      int64_t t0_ns, int64_t t1_ns, struct ipw_figure f);
+struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l,
+                                      const struct ipw_ledger_question *window,
+                                      struct ipw_figure f);
 #define IPW_LEDGER_WINDOW_SLACK_NS 2000000 /* 2 ms */
-bool ipw_ledger_answerable(const struct ipw_ledger *l, int64_t t_ns);
+bool ipw_ledger_answerable(const struct ipw_ledger *l, const struct ledger_query *q,
+                           const struct ledger_line *line, int64_t t_ns);
+/* The integrals of the edges up to t; `q` may be NULL. */
+struct ledger_instant ipw_ledger_integrals(const struct ipw_ledger *l, const struct ledger_query *q,
+                                           int64_t t_ns);
 /* ipw_series_bounds(), whose bounds are widened by the error of the clock. */
 int64_t ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
                           int64_t *below_uj, int64_t *above_uj);
@@ -346,6 +442,9 @@ void ipw_ledger_scopes_break(struct ledger_scopes *s, const char *reason);
 void ipw_ledger_scopes_lose(struct ledger_scopes *s, size_t channel, const char *reason);
 void ipw_ledger_scopes_close(struct ledger_scopes *s, int64_t t_ns);
 void ipw_ledger_scopes_trim(struct ledger_scopes *s, int64_t before_ns);
+void ipw_ledger_scopes_keep_told(struct ledger_scopes *s);
+void ipw_ledger_scopes_instant(struct ledger_scopes *s, int64_t query, int64_t t_ns);
+void ipw_ledger_scopes_forget(struct ledger_scopes *s, int64_t query);
 void ipw_ledger_scopes_remember(const struct ledger_scopes *s, bool on);
 void ipw_ledger_scopes_end(struct ledger_scopes *s, int64_t query, int64_t t_ns);
 void ipw_ledger_scopes_phase(struct ledger_scopes *s, int64_t query, const struct ledger_phase *p);

@@ -155,6 +155,7 @@ static void open_group(struct ipw_ledger *l, struct group *g, const struct ipw_c
         if (own[c].kind == IPW_CHANNEL_ESTIMATE) own[c].kind = IPW_CHANNEL_METRIC;
     }
     g->ledger = ipw_ledger_new(own, l->n_channels);
+    if (l->keeps_told) ipw_ledger_keep_told(g->ledger);
     ipw_ledger_set_share(g->ledger, l->share, l->alpha);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
         ipw_ledger_set_reason(g->ledger, (enum ipw_domain)d, l->domains[d].reason);
@@ -231,6 +232,11 @@ void ipw_ledger_scopes_close(struct ledger_scopes *s, int64_t t_ns)
     for (size_t i = 0; i < s->n; i++) ipw_ledger_close(s->groups[i].ledger, t_ns);
 }
 
+void ipw_ledger_scopes_keep_told(struct ledger_scopes *s)
+{
+    for (size_t i = 0; i < s->n; i++) ipw_ledger_keep_told(s->groups[i].ledger);
+}
+
 void ipw_ledger_scopes_remember(const struct ledger_scopes *s, bool on)
 {
     for (size_t i = 0; i < s->n; i++) ipw_ledger_remember(s->groups[i].ledger, on);
@@ -289,6 +295,22 @@ void ipw_ledger_scopes_tokens(struct ledger_scopes *s, int64_t query, const stru
         if (q->ordinals[i] >= 0)
             ipw_ledger_tokens(s->groups[i].ledger, q->ordinals[i], t->t0_ns, t->t1_ns, t->prefilled,
                               t->decoded);
+}
+
+void ipw_ledger_scopes_instant(struct ledger_scopes *s, int64_t query, int64_t t_ns)
+{
+    const struct seen *q = seen_of(s, query);
+
+    for (size_t i = 0; q && i < s->n; i++)
+        if (q->ordinals[i] >= 0) ipw_ledger_instant(s->groups[i].ledger, q->ordinals[i], t_ns);
+}
+
+void ipw_ledger_scopes_forget(struct ledger_scopes *s, int64_t query)
+{
+    const struct seen *q = seen_of(s, query);
+
+    for (size_t i = 0; q && i < s->n; i++)
+        if (q->ordinals[i] >= 0) ipw_ledger_forget(s->groups[i].ledger, q->ordinals[i]);
 }
 
 static bool is_forgotten(const struct ledger_scopes *s, const struct seen *q)

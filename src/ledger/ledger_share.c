@@ -7,6 +7,7 @@
 #include "ledger/fair_share.h"
 #include "ledger/ledger_priv.h"
 
+#define KEPT_MARKS    256 /* room for instants that are told a little late */
 #define LEAST_FREE_S  0.5 /* time without a model call that is needed to know the idle power */
 #define PREFILL_PRIOR 1.5 /* power of a prefill relative to a decode where neither was seen alone */
 
@@ -96,10 +97,10 @@ struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct l
 
     if (i == SIZE_MAX) return mark_before_edges(line, t_ns);
     if (i < line->settled) {
-        mark = line->marks[i];
+        mark = *ipw_ledger_mark(line, i > line->first ? i : line->first);
     } else {
         k = line->settled;
-        mark = k ? line->marks[k - 1] : mark_before_edges(line, l->edges[0].t_ns);
+        mark = k ? *ipw_ledger_mark(line, k - 1) : mark_before_edges(line, l->edges[0].t_ns);
         for (k = k ? k : 1; k <= i; k++) {
             mark = step(line, mark, l->edges[k].t_ns, l->edges[k - 1].in_flight);
         }
@@ -146,7 +147,7 @@ static struct ledger_fair *fair_of(const struct ledger_line *line)
     f->fresh = true;
     f->idle_w = idle_w(line);
     f->known = find_fair(line, f->idle_w, &f->fair);
-    f->n_weights = 0;
+    f->round++;
     return f;
 }
 
@@ -201,10 +202,13 @@ static void find_weights(const struct ipw_fair *fair, struct ledger_weights *w)
 static const struct ledger_weights *weights_of(struct ledger_fair *f, const int32_t *count)
 {
     struct ledger_weights *w;
+    uint64_t hash = 0;
 
-    for (size_t i = 0; i < f->n_weights && i < LEDGER_WEIGHTS; i++)
-        if (!memcmp(f->weights[i].count, count, sizeof f->weights[i].count)) return &f->weights[i];
-    w = &f->weights[f->n_weights++ % LEDGER_WEIGHTS];
+    for (int p = 0; p < IPW_PHASE_COUNT; p++)
+        hash = (hash + (uint32_t)count[p]) * UINT64_C(0x9E3779B97F4A7C15);
+    w = &f->weights[(hash >> 32) % LEDGER_WEIGHTS];
+    if (w->round == f->round && !memcmp(w->count, count, sizeof w->count)) return w;
+    w->round = f->round;
     memcpy(w->count, count, sizeof w->count);
     find_weights(&f->fair, w);
     return w;
@@ -238,8 +242,8 @@ static bool share_by_phase(struct ledger_line *line, const struct cell *cell)
 /* The cell between edge k - 1 and edge k. */
 static void share_cell(const struct ipw_ledger *l, struct ledger_line *line, size_t k)
 {
-    struct cell cell = {.uj = line->marks[k].uj - line->marks[k - 1].uj,
-                        .sums = &line->sums[k * ipw_ledger_kinds(l)]};
+    struct cell cell = {.uj = ipw_ledger_mark(line, k)->uj - ipw_ledger_mark(line, k - 1)->uj,
+                        .sums = &line->sums[(k - line->first) * ipw_ledger_kinds(l)]};
 
     ipw_ledger_bring_up(l, line, k - 1);
     if (!line->n_active) return;
@@ -253,16 +257,34 @@ static void share_cell(const struct ipw_ledger *l, struct ledger_line *line, siz
 /* Copies the sums of the edge before to edge k, before its cell is shared. */
 static void carry_sums(const struct ipw_ledger *l, struct ledger_line *line, size_t k)
 {
-    size_t kinds = ipw_ledger_kinds(l);
+    size_t kinds = ipw_ledger_kinds(l), at = (k - line->first) * kinds;
     struct ledger_sum *to;
 
-    IPW_GROW(line->sums, line->cap_sums, (k + 1) * kinds);
-    to = &line->sums[k * kinds];
+    IPW_GROW(line->sums, line->cap_sums, at + kinds);
+    to = &line->sums[at];
     if (k) {
         memcpy(to, to - kinds, kinds * sizeof *to);
     } else {
         memset(to, 0, kinds * sizeof *to);
     }
+}
+
+/* Queries in flight have stamps of what lies further back.  Only a call in progress may still tell
+ * an instant since it began: when it was sent, and its last token. */
+static void drop_marks(struct ipw_ledger *l, struct ledger_line *line)
+{
+    size_t kinds = ipw_ledger_kinds(l), n = line->settled - line->first, called, drop;
+
+    if (!l->keeps_told || n < 2 * KEPT_MARKS || n % KEPT_MARKS) return;
+    called = ipw_ledger_edge_at(l, ipw_ledger_calls_ns(l));
+    if (called == SIZE_MAX || called < line->first + KEPT_MARKS) return;
+    drop = called - line->first < n ? called - line->first - 2 : n - 2;
+    if (drop > n - KEPT_MARKS) drop = n - KEPT_MARKS;
+    if (drop < n / 4) return; /* too few to move the rest */
+    line->first += drop;
+    n -= drop;
+    memmove(line->marks, line->marks + drop, n * sizeof *line->marks);
+    memmove(line->sums, line->sums + drop * kinds, n * kinds * sizeof *line->sums);
 }
 
 void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int64_t until_ns)
@@ -274,8 +296,9 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
         int64_t uj = ipw_ledger_bounds(l, line, t_ns, &below_uj, &above_uj);
         struct ledger_mark origin = {.t_ns = t_ns}, *mark;
 
-        IPW_GROW(line->marks, line->cap, k + 1);
-        mark = &line->marks[k];
+        drop_marks(l, line);
+        IPW_GROW(line->marks, line->cap, k + 1 - line->first);
+        mark = ipw_ledger_mark(line, k);
         *mark = step_to(line, k ? mark[-1] : origin, t_ns, uj, k ? l->edges[k - 1].in_flight : 0);
         mark->below = below_uj;
         mark->above = above_uj;
@@ -284,6 +307,7 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
         if (k) {
             share_cell(l, line, k);
             ipw_ledger_widen(l, line, k - 1);
+            ipw_ledger_stamp(l, line, k - 1);
         }
         ipw_ledger_let_go(l, line);
     }

@@ -90,7 +90,7 @@ void ipw_phase_line_trim(struct ipw_phase_line *line, int64_t before_ns)
 {
     size_t drop = ipw_phase_line_find(line, before_ns);
 
-    if (drop == SIZE_MAX || drop < 64) return; /* too few to move the rest */
+    if (drop == SIZE_MAX || drop < 64 || drop < line->n / 2) return; /* too few to move the rest */
     line->n -= drop;
     memmove(line->points, line->points + drop, line->n * sizeof *line->points);
 }

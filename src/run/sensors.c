@@ -186,6 +186,7 @@ int ipw_sensors_open(struct ipw_sensors *s, const char *const *servers, bool els
     add_estimate(s);
     undo_means(s);
     s->ledger = ipw_ledger_rules_open(&s->rules, s->sources.channels, s->sources.n_channels);
+    ipw_ledger_keep_told(s->ledger);
     s->feed = ipw_feed_new(s->ledger);
     ipw_feed_describe(s->feed, s->sources.channels, s->sources.n_channels, s->rules.lm_remote);
     give_reasons(s);

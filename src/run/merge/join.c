@@ -464,6 +464,7 @@ static int open_all(struct job *job, struct ipw_err *err)
     if (!j->runs) j->rules.reasons[IPW_DOMAIN_MACHINE][0] = '\0'; /* it has the meter's channel */
     job->ledger = ipw_ledger_rules_open(&j->rules, channels, n);
     if (j->divided) divide(job, channels, n);
+    ipw_ledger_keep_told(job->ledger);
     job->feed = ipw_feed_new(job->ledger);
     ipw_feed_describe(job->feed, channels, n, j->rules.lm_remote);
     j->start_ns = job->members[0].event.t_ns;
