@@ -6,10 +6,6 @@
 #define NEAR_NS       (2 * IPW_NS_PER_MS)
 #define LEAST_HOLE_NS (250 * IPW_NS_PER_MS)
 
-/* Largest half width of the bounds, relative to the figure, for this label. */
-#define MEASURED_HALF     0.02
-#define INTERPOLATED_HALF 0.10
-
 struct place {
     int64_t t_ns; /* the instant, moved to the nearest sample if it lay outside */
     int64_t uj;
@@ -300,10 +296,10 @@ static enum ipw_provenance provenance(const struct ipw_series *s, const struct p
 
     if (ipw_series_is_gauge(s, p0->chain) || p0->slept || p1->slept) return IPW_PROV_ESTIMATED;
     if (in_hole(p0) || in_hole(p1)) return IPW_PROV_DISTRIBUTED;
-    if (p0->near_ns <= near && p1->near_ns <= near && half <= MEASURED_HALF * f->j) {
+    if (p0->near_ns <= near && p1->near_ns <= near && half <= IPW_MEASURED_HALF * f->j) {
         return IPW_PROV_MEASURED;
     }
-    return half <= INTERPOLATED_HALF * f->j ? IPW_PROV_INTERPOLATED : IPW_PROV_DISTRIBUTED;
+    return half <= IPW_INTERPOLATED_HALF * f->j ? IPW_PROV_INTERPOLATED : IPW_PROV_DISTRIBUTED;
 }
 
 /* The energy, in joules, that a gauge may show on the wrong side of a window's end. */

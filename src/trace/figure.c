@@ -57,22 +57,35 @@ double ipw_figure_least_w(double w)
 
 double ipw_figure_peak_w(double w) { return 0 - ipw_figure_least_w(-w); }
 
+/* In microjoules; minus_hi, because both then move down. */
+struct bounds {
+    double lo, minus_hi;
+};
+
+static double apart(struct bounds b) { return -b.minus_hi - b.lo; }
+
 /* A bound is no more exact than the readings are, and all its digits make a line longer.  When the
  * bounds move apart, the unit may grow once more. */
-static void widen(double *lo_j, double *hi_j)
+static struct bounds widen(struct bounds b)
 {
-    double lo = whole_below(*lo_j * 1e6), minus_hi = whole_below(-*hi_j * 1e6), unit = 1,
-           apart = -minus_hi - lo;
+    double unit = 1;
 
-    while (unit * 200 <= apart && apart < NO_FRACTION) {
+    while (unit * 200 <= apart(b) && apart(b) < NO_FRACTION) {
         unit *= 10;
-        if (unit * 200 <= apart) continue;
-        lo = below(lo / unit) * unit;
-        minus_hi = below(minus_hi / unit) * unit;
-        apart = -minus_hi - lo;
+        if (unit * 200 > apart(b))
+            b = (struct bounds){below(b.lo / unit) * unit, below(b.minus_hi / unit) * unit};
     }
-    *lo_j = lo / 1e6;
-    *hi_j = (0 - minus_hi) / 1e6; /* 0, not -0 */
+    return b;
+}
+
+/* Are the bounds as near to each other as the provenance says? */
+static bool as_promised(const struct ipw_figure *f, struct bounds b)
+{
+    double most = f->provenance == IPW_PROV_MEASURED       ? IPW_MEASURED_HALF
+                  : f->provenance == IPW_PROV_INTERPOLATED ? IPW_INTERPOLATED_HALF
+                                                           : (double)INFINITY;
+
+    return most > 1 || apart(b) / 2 <= most * f->j * 1e6;
 }
 
 /* By way of a ten-thousandth, which was the last digit of earlier builds. */
@@ -93,14 +106,16 @@ static bool replace(double *old, double rounded)
 
 bool ipw_figure_round(struct ipw_figure *f)
 {
-    double lo = f->lo_j, hi = f->hi_j;
+    struct bounds whole, wide;
     bool changed;
 
     if (!f->known && !f->estimated && f->coverage == 0) return false; /* nothing is measured */
-    widen(&lo, &hi);
-    changed = replace(&f->lo_j, lo);
-    changed |= replace(&f->hi_j, hi);
-    changed |= replace(&f->j, whole_micro(f->j));
+    whole = (struct bounds){whole_below(f->lo_j * 1e6), whole_below(-f->hi_j * 1e6)};
+    wide = widen(whole);
+    changed = replace(&f->j, whole_micro(f->j));
+    if (as_promised(f, wide)) whole = wide;
+    changed |= replace(&f->lo_j, whole.lo / 1e6);
+    changed |= replace(&f->hi_j, (0 - whole.minus_hi) / 1e6); /* 0, not -0 */
     changed |= replace(&f->estimate_j, whole_micro(f->estimate_j));
     changed |= replace(&f->coverage, whole_micro(f->coverage));
     return replace(&f->split_fraction, two_digits(f->split_fraction)) || changed;

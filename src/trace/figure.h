@@ -18,6 +18,11 @@ enum ipw_provenance {
 extern const char *const ipw_provenance_words[]; /* from IPW_PROV_MEASURED on; NULL-terminated */
 const char *ipw_provenance_name(enum ipw_provenance p); /* "measured", ...; "none" */
 
+/* What "measured" and "interpolated" promise: half the distance of the bounds is at most this part
+ * of the energy. */
+#define IPW_MEASURED_HALF     0.02
+#define IPW_INTERPOLATED_HALF 0.10
+
 /* The reasons for an unknown value that decide something; all others are only shown. */
 enum ipw_reason {
     IPW_REASON_OTHER,
@@ -61,8 +66,8 @@ double ipw_figure_mean_w(double w);
 double ipw_figure_peak_w(double w);
 double ipw_figure_least_w(double w);
 /* Makes a figure as a line states it; false: it was.  The joules are whole microjoules.  The bounds
- * move outward, to as many digits as a twentieth of their distance has, but not below a microjoule.
- * Coverage is a whole millionth, and split_fraction has two digits, but none below a
+ * move outward, to as many digits as a twentieth of their distance has, but not below a microjoule,
+ * or to a microjoule if they would break the promise of the provenance.  Coverage is a whole millionth, and split_fraction has two digits, but none below a
  * ten-thousandth. */
 bool ipw_figure_round(struct ipw_figure *f);
 

@@ -58,6 +58,19 @@ static void bounds_move_outward(void **state)
     assert_true(isinf(rounded(1, INFINITY).hi_j) && rounded(1, INFINITY).lo_j == 1);
 }
 
+static void rounded_bounds_keep_the_promise_of_the_provenance(void **state)
+{
+    struct ipw_figure f = {.known = true, .j = 1, .lo_j = 0.982501, .hi_j = 1.022499}, measured = f,
+                      interpolated = f;
+    (void)state;
+    measured.provenance = IPW_PROV_MEASURED;
+    assert_false(ipw_figure_round(&measured));
+    assert_true(measured.lo_j == 0.982501 && measured.hi_j == 1.022499);
+    interpolated.provenance = IPW_PROV_INTERPOLATED;
+    assert_true(ipw_figure_round(&interpolated));
+    assert_true(interpolated.lo_j == 0.982 && interpolated.hi_j == 1.023);
+}
+
 static void random_bounds_stay_around_the_figure(void **state)
 {
     uint64_t seed = 88172645463325252;
@@ -149,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_whole_microjoules),
         cmocka_unit_test(bounds_move_outward),
+        cmocka_unit_test(rounded_bounds_keep_the_promise_of_the_provenance),
         cmocka_unit_test(random_bounds_stay_around_the_figure),
         cmocka_unit_test(shares_have_two_digits),
         cmocka_unit_test(watts_of_extremes_have_six_digits),
