@@ -7,7 +7,7 @@
 /* Pages are small, because thousands of states that wait for a model each have a page that is half
  * empty.  Pages of closed states are kept for new states, mapped and warm in the cache. */
 enum { PAGE = 2 * 1024 - 32, MAX_SPARE = 4096 };
-#define SMALL ((size_t)(IPW_ARENA_STEP * IPW_ARENA_CLASSES))
+#define SMALL ((size_t)IPW_ARENA_LARGEST)
 
 struct ipw_arena_page {
     struct ipw_arena_page *next;
@@ -42,37 +42,17 @@ static void give_page(struct ipw_arena_page *page)
     n_spare++;
 }
 
-static size_t class_of(size_t bytes) { return (bytes - 1) / IPW_ARENA_STEP; }
-
-static void give(struct ipw_arena *a, void *block, size_t bytes)
+bool ipw_arena_add_page(struct ipw_arena *a)
 {
-    size_t k = class_of(bytes);
+    struct ipw_arena_page *page = take_page();
 
-    memcpy(block, &a->free[k], sizeof a->free[k]);
-    a->free[k] = block;
-}
-
-static void *take(struct ipw_arena *a, size_t bytes)
-{
-    size_t k = class_of(bytes), need = (k + 1) * IPW_ARENA_STEP;
-    void *block = a->free[k];
-
-    if (block) {
-        memcpy(&a->free[k], block, sizeof a->free[k]);
-        return block;
-    }
-    if ((size_t)(a->end - a->at) < need) {
-        struct ipw_arena_page *page = take_page();
-        if (!page) return NULL;
-        if (a->end > a->at) give(a, a->at, (size_t)(a->end - a->at));
-        page->next = a->pages;
-        a->pages = page;
-        a->at = (char *)(page + 1);
-        a->end = (char *)page + PAGE;
-    }
-    block = a->at;
-    a->at += need;
-    return block;
+    if (!page) return false;
+    if (a->end > a->at) ipw_arena_give(a, a->at, (size_t)(a->end - a->at));
+    page->next = a->pages;
+    a->pages = page;
+    a->at = (char *)(page + 1);
+    a->end = (char *)page + PAGE;
+    return true;
 }
 
 static void *enlist(struct ipw_arena *a, struct ipw_arena_large *large)
@@ -99,7 +79,7 @@ static struct ipw_arena_large *delist(struct ipw_arena *a, void *block)
 
 static void *get(struct ipw_arena *a, size_t bytes)
 {
-    if (bytes <= SMALL) return take(a, bytes);
+    if (bytes <= SMALL) return ipw_arena_take(a, bytes);
     if (bytes > SIZE_MAX - sizeof(struct ipw_arena_large)) return NULL;
     return enlist(a, malloc(sizeof(struct ipw_arena_large) + bytes));
 }
@@ -107,7 +87,7 @@ static void *get(struct ipw_arena *a, size_t bytes)
 static void drop(struct ipw_arena *a, void *block, size_t bytes)
 {
     if (bytes <= SMALL)
-        give(a, block, bytes);
+        ipw_arena_give(a, block, bytes);
     else
         free(delist(a, block));
 }
@@ -136,7 +116,8 @@ void *ipw_arena_resize(struct ipw_arena *a, void *ptr, size_t old_bytes, size_t 
         return NULL;
     }
     if (old_bytes > SMALL && new_bytes > SMALL) return resize_large(a, ptr, new_bytes);
-    if (old_bytes <= SMALL && new_bytes <= SMALL && class_of(old_bytes) == class_of(new_bytes))
+    if (old_bytes <= SMALL && new_bytes <= SMALL &&
+        ipw_arena_class(old_bytes) == ipw_arena_class(new_bytes))
         return ptr;
     block = get(a, new_bytes);
     if (!block) return NULL;

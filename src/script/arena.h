@@ -7,7 +7,9 @@
 #ifndef IPW_SCRIPT_ARENA_H
 #define IPW_SCRIPT_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 enum { IPW_ARENA_STEP = 16, IPW_ARENA_CLASSES = 32, IPW_ARENA_LARGEST = 16 * 32 };
 
@@ -21,5 +23,34 @@ struct ipw_arena {
 /* malloc, realloc and free in one, like lua_Alloc; NULL if there is no memory. */
 void *ipw_arena_resize(struct ipw_arena *a, void *ptr, size_t old_bytes, size_t new_bytes);
 void ipw_arena_release(struct ipw_arena *a); /* with every block that is still in use */
+
+/* A new small block (1 to IPW_ARENA_LARGEST bytes), and back with it.  Inline, because Lua does it
+ * for each value. */
+bool ipw_arena_add_page(struct ipw_arena *a);
+
+static inline size_t ipw_arena_class(size_t bytes) { return (bytes - 1) / IPW_ARENA_STEP; }
+
+static inline void *ipw_arena_take(struct ipw_arena *a, size_t bytes)
+{
+    size_t k = ipw_arena_class(bytes), need = (k + 1) * IPW_ARENA_STEP;
+    void *block = a->free[k];
+
+    if (block) {
+        memcpy(&a->free[k], block, sizeof a->free[k]);
+        return block;
+    }
+    if ((size_t)(a->end - a->at) < need && !ipw_arena_add_page(a)) return NULL;
+    block = a->at;
+    a->at += need;
+    return block;
+}
+
+static inline void ipw_arena_give(struct ipw_arena *a, void *block, size_t bytes)
+{
+    size_t k = ipw_arena_class(bytes);
+
+    memcpy(block, &a->free[k], sizeof a->free[k]);
+    a->free[k] = block;
+}
 
 #endif

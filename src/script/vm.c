@@ -35,7 +35,17 @@ static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)
 
     if (nsize == 0) {
         vm->used_bytes -= old;
-        return ipw_arena_resize(&vm->arena, ptr, old, 0);
+        if (!old || old > IPW_ARENA_LARGEST) return ipw_arena_resize(&vm->arena, ptr, old, 0);
+        ipw_arena_give(&vm->arena, ptr, old);
+        return NULL;
+    }
+    /* Mostly a small new value, far below the cap. */
+    if (!old && nsize <= IPW_ARENA_LARGEST && nsize <= cap / 4 && vm->used_bytes + nsize <= cap &&
+        (block = ipw_arena_take(&vm->arena, nsize))) {
+        vm->starved = false;
+        vm->used_bytes += nsize;
+        if (vm->used_bytes > vm->peak_bytes) vm->peak_bytes = vm->used_bytes;
+        return block;
     }
     if (nsize > old) {
         bool one_object = !ptr && (osize == LUA_TSTRING || osize == LUA_TUSERDATA);

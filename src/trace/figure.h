@@ -67,8 +67,8 @@ double ipw_figure_peak_w(double w);
 double ipw_figure_least_w(double w);
 /* Makes a figure as a line states it; false: it was.  The joules are whole microjoules.  The bounds
  * move outward, to as many digits as a twentieth of their distance has, but not below a microjoule,
- * or to a microjoule if they would break the promise of the provenance.  Coverage is a whole millionth, and split_fraction has two digits, but none below a
- * ten-thousandth. */
+ * and to a microjoule where more would break the promise of the provenance.  Coverage is a whole
+ * millionth, and split_fraction has two digits, but none below a ten-thousandth. */
 bool ipw_figure_round(struct ipw_figure *f);
 
 /* Adds joules as whole microjoules, so that sums are exact; NAN if one of them is unknown. */
