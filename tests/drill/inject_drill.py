@@ -91,7 +91,7 @@ class World:
         if stage == "resume":
             if not self.half:
                 half, self.half = os.path.join(self.dir, "half"), os.path.join(self.dir, "half")
-                code, said, _ = self.run(half, "write:signal=KILL:when=16")
+                code, said, _ = self.run(half, "write:signal=KILL:when=8")
                 if code not in (-9, 137):
                     fail("the run that is to be gone on with was not killed: %d: %s" % (code, said))
                 for name in ("events.jsonl", "power.jsonl"):
