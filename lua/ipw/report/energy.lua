@@ -195,10 +195,15 @@ end
 local BRACKET = '<svg x="%.4f%%" width="%.4f%%" height="22" overflow="visible">' ..
   '<path class="bracket" d="M.5 21V15"/><line class="bracket" x1="0" x2="100%%" y1="15.5" y2="15.5"/>' ..
   '<line class="bracket" x1="100%%" x2="100%%" y1="15" y2="21"/>' ..
-  '<text x="50%%" y="10" text-anchor="middle" class="muted">%s</text></svg>'
+  '<text x="%s" y="10" text-anchor="%s" class="muted%s">%s</text></svg>'
 
 local function bracket(from, to, text)
-  return to - from < 4 and "" or BRACKET:format(from, to - from, text)
+  if to - from < 4 then return "" end
+  local length = utf8.len(text) * 6.5
+  local beside = (from + to) / 100 -- twice as much as there is to the left of its middle
+  local x, anchor = "50%", "middle"
+  if length > beside * DESK then x, anchor = "0", "start" end
+  return BRACKET:format(from, to - from, x, anchor, length > (to - from) / 100 * PHONE and " desk" or "", text)
 end
 
 local function brackets(run, list)
