@@ -214,6 +214,24 @@ assert_json odd-run/traces.jsonl 'd[0]["completed"] and d[0]["answer"] == "42"'
 assert_json odd-run/traces.jsonl 'd[0]["turns"][0]["input_tokens"] is None and d[0]["turns"][0]["tokens_estimated"]'
 assert_json odd-run/traces.jsonl 'd[0]["turns"][0]["ttfo_s"] >= d[0]["turns"][0]["ttft_s"]'
 
+step "a repeated request is recorded without the messages that its first attempt has, and is replayed"
+cat >repeats <<'C'
+status 503
+json {"error":{"message":"busy"}}
+---
+call calculator {"expression":"40+2"}
+---
+status 429
+json {"error":{"message":"busy"}}
+---
+text FINAL ANSWER: 42
+C
+start_fake --script repeats
+expect_exit 0 agent run tools --dataset one.jsonl --base-url "$BASE_URL" --model fake-model --output repeats-run
+assert_json repeats-run/events.jsonl "[(e['attempt'], e['data']['messages_kept'], len(e['data']['messages'])) for e in d if e['event'] == 'lm_inference_start'] == [(1, 0, 2), (2, 2, 0), (1, 2, 2), (2, 4, 0)]"
+assert_json repeats-run/events.jsonl "not any('messages' in e['data']['request'] for e in d if e['event'] == 'lm_inference_start')"
+expect_exit 0 agent replay repeats-run --mode hermetic -o repeats-again
+
 step "a loading server is waited for, and no repeat is spent on it"
 cat >loading <<'C'
 status 503
