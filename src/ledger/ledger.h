@@ -216,12 +216,12 @@ bool ipw_ledger_mean_power(const struct ipw_ledger *l, struct ipw_ledger_questio
  * The run's totals stay known. */
 void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns);
 
-/* For a run: call it before the first query.  All sums since the oldest query in flight started
- * would grow with the queries that come and go beside it.  From here on only the newest sums are
- * kept, and those since the oldest model phase in progress, whose end may tell instants in it.  Of
- * the time before, a query's energy is kept at the instants that were told of it: its start and
- * end, its phases, and ipw_ledger_instant().  A window between these has the same figure as
- * without.  Another instant is answered by the device's energy between those around it;
+/* For a run: call it before the first query.  Without it all sums since the oldest query in flight
+ * started are kept, and they grow with the queries that come and go beside it.  With it only the
+ * newest sums are kept, and those since the oldest model phase in progress, whose end may tell
+ * instants in it.  Of the time before, a query's energy is kept at the instants that were told of
+ * it: its start and end, its phases, and ipw_ledger_instant().  A window between these has the same
+ * figure as without.  Another instant is answered by the device's energy between those around it;
  * IPW_LEDGER_LINEAR and windows that name no query are not known there. */
 void ipw_ledger_keep_told(struct ipw_ledger *l);
 /* A window of the query may begin or end there. */
