@@ -224,6 +224,19 @@ void ipw_event_write(struct ipw_buf *out, const struct ipw_event *event)
     ipw_buf_addc(out, '\n');
 }
 
+size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTANTS])
+{
+    struct ipw_lm_times *t = &event->lm.times;
+    int64_t *const instants[IPW_EVENT_INSTANTS] = {
+        &event->t_ns,           &t->sent_ns,        &t->headers_ns,
+        &t->first_byte_ns,      &t->first_event_ns, &t->first_token_ns,
+        &t->second_token_ns,    &t->last_token_ns,  &t->first_text_ns,
+        &t->first_reasoning_ns, &t->first_call_ns,  &event->q.scheduled_ns};
+
+    memcpy(all, instants, sizeof instants);
+    return IPW_EVENT_INSTANTS;
+}
+
 void ipw_event_cut(struct ipw_event *event)
 {
     ipw_spec_cut(tables[event->kind], (void *const[]){event});

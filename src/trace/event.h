@@ -158,6 +158,9 @@ int ipw_event_parse(struct ipw_json **line, const char *text, size_t n, size_t *
 /* Reads such a line.  Strings point into `line`, which must outlive the event.  The payload is not
  * set; use ipw_json_get(line, "data").  Absent facts are unknown. */
 int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ipw_err *err);
+/* The instants that the event tells, its own first; 0: unknown.  Returns their number. */
+enum { IPW_EVENT_INSTANTS = 12 };
+size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTANTS]);
 /* Limits times and counts so that they can be added safely (trace/spec.h), as reading does. */
 void ipw_event_cut(struct ipw_event *event);
 

@@ -9,21 +9,10 @@ static void move(int64_t *t_ns, const struct ipw_join_clock *c)
 
 void ipw_join_move_event(struct ipw_event *e, const struct ipw_join_clock *c)
 {
-    struct ipw_lm_times *t = &e->lm.times;
-    int64_t *const all[] = {&e->t_ns,
-                            &t->sent_ns,
-                            &t->headers_ns,
-                            &t->first_byte_ns,
-                            &t->first_event_ns,
-                            &t->first_token_ns,
-                            &t->second_token_ns,
-                            &t->last_token_ns,
-                            &t->first_text_ns,
-                            &t->first_reasoning_ns,
-                            &t->first_call_ns,
-                            &e->q.scheduled_ns};
+    int64_t *all[IPW_EVENT_INSTANTS];
+    size_t n = ipw_event_instants(e, all);
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) move(all[i], c);
+    for (size_t i = 0; i < n; i++) move(all[i], c);
 }
 
 static void put(struct ipw_splice *changes, const struct ipw_json *doc, const char *const *keys,
