@@ -28,6 +28,8 @@ struct ipw_recompute_job {
     int64_t last_ns;
     bool *ended; /* by position in the file: does the session have a run_end? */
     size_t n_ended, cap_ended;
+    int64_t *cut_ns; /* by position: a killed session ends there; INT64_MAX: it was not killed */
+    size_t n_cut;
 };
 
 static int finish_query(struct ipw_recompute_job *j, size_t index, bool cut, struct ipw_err *err)
@@ -246,6 +248,19 @@ static int take_query_event(struct ipw_recompute_job *j, const struct ipw_event 
     return finish_covered(j, err);
 }
 
+/* A killed session ends with its newest readings: what it tells of later counts as of that end. */
+static void cut_event(const struct ipw_recompute_job *j, struct ipw_event *e)
+{
+    size_t i = j->redone->n_segments;
+    int64_t *all[IPW_EVENT_INSTANTS];
+    size_t n;
+
+    if (!i || i > j->n_cut || j->cut_ns[i - 1] == INT64_MAX) return;
+    n = ipw_event_instants(e, all);
+    for (size_t k = 0; k < n; k++)
+        if (*all[k] > j->cut_ns[i - 1]) *all[k] = j->cut_ns[i - 1];
+}
+
 int ipw_recompute_line(struct ipw_recompute_job *j, const struct ipw_json *line,
                        struct ipw_err *err)
 {
@@ -259,6 +274,7 @@ int ipw_recompute_line(struct ipw_recompute_job *j, const struct ipw_json *line,
         rc = open_segment(j, e.kind == IPW_EV_RUN_START ? line : NULL, &e, err);
         if (rc) return rc;
     }
+    cut_event(j, &e);
     if (e.t_ns > j->last_ns) j->last_ns = e.t_ns;
     rc = rows_upto(j, e.rows, err);
     if (rc) return rc;
@@ -319,9 +335,9 @@ static int find_ends(struct ipw_recompute_job *j, const char *path, struct ipw_e
     return rc < 0 ? rc : 0;
 }
 
-int ipw_recompute_open(struct ipw_recompute_job **out, struct ipw_recompute *redone,
-                       const char *run, const char *ends,
-                       const struct ipw_recompute_options *options, struct ipw_err *err)
+static int open_job(struct ipw_recompute_job **out, struct ipw_recompute *redone, const char *run,
+                    const char *ends, const struct ipw_recompute_options *options,
+                    struct ipw_err *err)
 {
     struct ipw_recompute_job *j = ipw_calloc(1, sizeof *j);
     int rc;
@@ -354,6 +370,7 @@ void ipw_recompute_close(struct ipw_recompute_job *j)
     free(j->queries);
     free(j->over);
     free(j->ended);
+    free(j->cut_ns);
     ipw_power_reader_close(&j->power);
     free(j);
 }
@@ -389,6 +406,50 @@ static int take_events(struct ipw_recompute_job *j, const char *path, struct ipw
     j->redone->torn = rc > 0 && line.torn;
     ipw_jsonl_close(reader);
     return rc < 0 ? rc : 0;
+}
+
+static int pass_over(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
+{
+    (void)ud;
+    (void)query;
+    (void)err;
+    return 0;
+}
+
+/* Where killed sessions end is known only when all of their readings and losses are: they are gone
+ * through beforehand. */
+static int find_cuts(struct ipw_recompute_job *j, const char *run, const char *events,
+                     struct ipw_err *err)
+{
+    struct ipw_recompute_options how = {.query = pass_over, .share = j->options.share};
+    struct ipw_recompute redone;
+    struct ipw_recompute_job *before = NULL;
+    bool killed = false;
+    int rc;
+
+    for (size_t i = 0; i < j->n_ended; i++) killed |= !j->ended[i];
+    if (!killed) return 0;
+    rc = open_job(&before, &redone, run, events, &how, err);
+    if (!rc) rc = take_events(before, events, err);
+    if (!rc) rc = ipw_recompute_end(before, err);
+    if (!rc) {
+        j->n_cut = redone.n_segments;
+        j->cut_ns = ipw_calloc(j->n_cut, sizeof *j->cut_ns);
+        for (size_t i = 0; i < j->n_cut; i++)
+            j->cut_ns[i] = redone.segments[i]->cut ? redone.segments[i]->end_ns : INT64_MAX;
+    }
+    ipw_recompute_close(before);
+    ipw_recompute_release(&redone);
+    return rc;
+}
+
+int ipw_recompute_open(struct ipw_recompute_job **out, struct ipw_recompute *redone,
+                       const char *run, const char *ends,
+                       const struct ipw_recompute_options *options, struct ipw_err *err)
+{
+    int rc = open_job(out, redone, run, ends, options, err);
+
+    return rc || !ends ? rc : find_cuts(*out, run, ends, err);
 }
 
 int ipw_recompute_run(struct ipw_recompute *redone, const char *run,

@@ -44,6 +44,29 @@ expect_exit 0 agent ledger first
 check_out "The run was killed: its balance ends at its last sample."
 check_out "earlier attempt"
 
+step "what it tells of later than its last sample counts as of that sample"
+cp -r first late
+damaged late
+python3 - <<'PY' || fail "the events after the last sample"
+import json
+lines = [l for l in open("late/events.jsonl") if l.endswith("\n")]
+events = list(map(json.loads, lines))
+last = lambda kind, query=None: [e for e in events if e["event"] == kind and query in (None, e["query"])][-1]
+ended = {e["query"] for e in events if e["event"] == "query_end"}
+going = min(e["query"] for e in events if e["event"] == "query_start" and e["query"] not in ended)
+t_ns = max(json.loads(l)[0] for l in list(open("late/power.jsonl"))[1:] if l.endswith("\n"))
+for e in last("query_end"), last("query_start"), last("lm_inference_start"):
+    t_ns += 7000000
+    e = dict(e, t_ns=t_ns, rows=events[-1]["rows"], query=going if e["event"] == "query_end" else 99)
+    if "id" in e: e["id"] = last("query_start", going)["id"] if e["query"] == going else "late"
+    lines.append(json.dumps(e, sort_keys=True, separators=(",", ":")) + "\n")
+open("late/events.jsonl", "w").write("".join(lines))
+PY
+expect_exit 0 agent ledger late --check --json
+cp out late.json
+assert_json late.json "$BALANCES"
+assert_json late.json "[q['energy']['gpu']['joules'] for q in d['queries'] if q['query_id'] == 'late'] == [0]"
+
 step "taken up again, the run balances as one, each board too, and comes out again from its files"
 cp -r first again
 rm -f again/lock
