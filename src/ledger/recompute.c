@@ -186,7 +186,7 @@ static int open_segment(struct ipw_recompute_job *j, const struct ipw_json *run_
     s->own_share = s->rules.share;
     if (j->options.share) s->rules.share = *j->options.share;
     j->ledger = ipw_ledger_rules_open(&s->rules, j->power.channels, j->power.n_channels);
-    if (!j->options.before) ipw_ledger_keep_told(j->ledger); /* it may ask for any window */
+    if (!j->options.before) ipw_ledger_keep_told(j->ledger); /* else any window may be asked for */
     j->feed = ipw_feed_new(j->ledger);
     ipw_ledger_scopes_read(j->ledger, j->power.channels, j->power.n_channels,
                            ipw_json_get(run_start, "data"));
@@ -283,7 +283,7 @@ int ipw_recompute_line(struct ipw_recompute_job *j, const struct ipw_json *line,
         j->segment->cut = true;
     else if (e.kind == IPW_EV_RUN_END)
         j->segment->end_ns = e.t_ns;
-    if (e.query >= 0) return take_query_event(j, &e, line, err);
+    if (e.query >= 0) return j->options.query ? take_query_event(j, &e, line, err) : 0;
     if (e.kind == IPW_EV_NOTE && e.tool.name && !strcmp(e.tool.name, IPW_NOTE_LOST))
         ipw_feed_device_lost(j->feed,
                              ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "channel"), ""));
@@ -408,20 +408,12 @@ static int take_events(struct ipw_recompute_job *j, const char *path, struct ipw
     return rc < 0 ? rc : 0;
 }
 
-static int pass_over(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
-{
-    (void)ud;
-    (void)query;
-    (void)err;
-    return 0;
-}
-
-/* Where killed sessions end is known only when all of their readings and losses are: they are gone
- * through beforehand. */
+/* Where killed sessions end is known only when all of their readings and losses are: these are gone
+ * through beforehand, without the queries. */
 static int find_cuts(struct ipw_recompute_job *j, const char *run, const char *events,
                      struct ipw_err *err)
 {
-    struct ipw_recompute_options how = {.query = pass_over, .share = j->options.share};
+    struct ipw_recompute_options how = {.query = NULL};
     struct ipw_recompute redone;
     struct ipw_recompute_job *before = NULL;
     bool killed = false;

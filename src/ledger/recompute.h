@@ -9,7 +9,8 @@
  * ledger; they are computed one after the other.  A killed session (without a run_end) ends at the
  * last instant up to which every sensor had been read.  Its unfinished queries end there too and
  * are handed over as `cut`; what it tells of later counts as of that end.  So every session
- * balances.  To know that end, a run with a killed session is gone through twice.
+ * balances.  To know that end, the readings of a run with a killed session are gone through
+ * twice.
  *
  * A power cut may keep the end of events.jsonl and lose the end of power.jsonl.  Each event states
  * the number of rows before it.  A "booked" note or a run_end does not count if the file has fewer
