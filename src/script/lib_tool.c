@@ -303,7 +303,6 @@ int ipw_lib_tool(lua_State *L)
                                          {"keep", ipw_lib_tool_keep},
                                          {"kept", ipw_lib_tool_kept},
                                          {"describe", ipw_lib_tool_describe},
-                                         {"names", ipw_lib_tool_names},
                                          {"arguments", ipw_lib_arguments},
                                          {"validate", ipw_lib_validate},
                                          {"start", tool_start},

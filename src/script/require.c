@@ -46,15 +46,18 @@ static int rest_index(lua_State *L)
     return 1;
 }
 
-/* The chunk of a module of ours that returned (module, name): what few queries need of it is in a
- * module of that name, which is loaded when it is first used. [-1, 0, m] */
+/* The chunk of a module of ours returned (module, name): what few queries need of it is in a module
+ * of that name, which is loaded when it is first used.  The metatable's `rest` tells the name.
+ * [-1, 0, m] */
 static void set_rest(lua_State *L)
 {
+    lua_createtable(L, 0, 2);
+    lua_insert(L, -2); // module meta name
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "rest");
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, -2);
-    lua_pushcclosure(L, rest_index, 2); // module function
-    lua_createtable(L, 0, 1);
-    lua_insert(L, -2);
+    lua_pushcclosure(L, rest_index, 2);
     lua_setfield(L, -2, "__index");
     lua_setmetatable(L, -2);
 }
