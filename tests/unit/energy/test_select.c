@@ -174,7 +174,7 @@ static void test_arguments(void **state)
     assert_int_equal(set.n_verdicts, 3);
     assert_string_equal(set.verdicts[0].name, "log=");
     assert_int_equal(set.verdicts[0].code, IPW_OK);
-    assert_string_equal(set.verdicts[2].text, "1 channel");
+    assert_string_equal(set.verdicts[2].text, "2 channels");
     ipw_source_set_close(&set);
     assert_int_equal(open_set(&set, WORDS("exec=echo 5 W; cat", "exec=echo 5 W; cat"), NULL, NULL),
                      0);
