@@ -10,9 +10,9 @@
 
 #define ASK_NS         (20 * IPW_NS_PER_MS)
 #define LEAST_STALE_NS IPW_NS_PER_S
-#define FIRST_STALE_NS (10 * IPW_NS_PER_S) /* while the distance of rows is unknown */
-#define HOLD_NS        (2 * IPW_NS_PER_S)
-#define TELL_NS        (500 * IPW_NS_PER_MS) /* how often a silence is told */
+#define FIRST_STALE_NS (10 * IPW_NS_PER_S)    /* while the distance of rows is unknown */
+#define HOLD_NS        (2500 * IPW_NS_PER_MS) /* a finished query waits 3 s for a reading */
+#define TELL_NS        (500 * IPW_NS_PER_MS)  /* how often a silence is told */
 #define MAX_W          30000
 #define MOST_ROWS      ((size_t)4096) /* of one pull; beyond, the oldest are left out */
 

@@ -9,7 +9,7 @@
  * the last row, and may lie anywhere in it.  A row from before the last one is left out.
  *
  * Staleness, one rule: after a silence of three usual distances (at least 1 s) readings are
- * IPW_NO_VALUE, from then on until a row comes.  A meter that writes less often than every 2 s has
+ * IPW_NO_VALUE, from then on until a row comes.  A meter that writes less often than every 2.5 s has
  * its last row held in between, because a finished query does not wait longer for its readings. */
 #ifndef IPW_ENERGY_SOURCES_METER_FEED_H
 #define IPW_ENERGY_SOURCES_METER_FEED_H

@@ -144,7 +144,7 @@ static void test_times_of_a_burst(void **state)
 }
 
 /* One rule for every source: silent for three usual distances and a second is stale.  A meter that
- * is slower than every 2 s is held in between. */
+ * is slower than every 2.5 s is held in between. */
 static void test_staleness(void **state)
 {
     struct ipw_meter_feed_pace p = {0};
@@ -174,10 +174,10 @@ static void test_staleness(void **state)
     write_log("ae", "6,6\n");
     tick_ns = S(20);
     assert_int_equal(next_row(s, v, &half_ns), S(20));
-    tick_ns = S(21.9);
+    tick_ns = S(22.4);
     assert_int_equal(next_row(s, v, &half_ns), -1);
-    tick_ns = S(22);
-    assert_int_equal(next_row(s, v, &half_ns), S(22));
+    tick_ns = S(22.5);
+    assert_int_equal(next_row(s, v, &half_ns), S(22.5));
     assert_int_equal(v[0], 6000);
     tick_ns = S(35.1); /* more than three distances of 5 s */
     assert_int_equal(next_row(s, v, &half_ns), S(35.1));
