@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "io/message_channel.h"
+#include "unit/unit.h"
 
 static struct ipw_loop *loop;
 static int other; /* the peer's end */
@@ -275,7 +276,7 @@ static void test_gone_while_flushing(void **state)
     assert_int_equal(seen.closes, 1);
 }
 
-int main(void)
+UNIT(message_channel)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
