@@ -52,7 +52,7 @@ COMMANDS = {
     "python": "tool python {\"code\":\"print(1+1)\"}" + UNCONFINED,
     "doctor": "doctor --model demo",
     "help": "run --help",
-    "run": "run tools --dataset ROWS --model demo --untrusted --tools calculator -o OUT -q",
+    "run": "run tools --dataset ROWS --model demo --tools calculator -o OUT -q",
     "resume": "resume COPY --rerun all",
     "workload": "replay RUN --mode workload --model demo -o OUT --speed 1000",
     "repl": "repl --model demo",

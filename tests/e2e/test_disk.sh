@@ -134,7 +134,7 @@ step "D-15: the soft limit, which we may raise, takes nothing from anybody"
 stop_fake
 start_fake --bench 0 --delay-ms 500
 expect_exit 0 sh -c 'ulimit -S -n 40 && exec "$0" run single --dataset rows.jsonl --base-url "$1" \
-    --model fake-model --output soft --untrusted --concurrency 40 -q' "$IPW_AGENT" "$BASE_URL"
+    --model fake-model --output soft --concurrency 40 -q' "$IPW_AGENT" "$BASE_URL"
 assert_json soft/traces.jsonl 'len(d) == 40 and all(q["outcome"] == "answered" for q in d)'
 
 end_test

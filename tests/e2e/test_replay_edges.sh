@@ -109,9 +109,6 @@ replay 4 list --mode hermetic
 change path manifest.json 'd["config"]["tools"] = ["../evil"]'
 expect_exit 2 agent replay path --mode hermetic --output never
 check_err "../evil"
-change untrusted manifest.json 'd["config"]["untrusted"] = True'
-replay 0 untrusted --mode hermetic # this program's own agent
-replay 4 untrusted --mode hermetic --agent mine.lua # and one that the user names
 change hash manifest.json 'd["config"]["agent_sha256"] = "0" * 64'
 replay 0 hash --mode hermetic
 change body manifest.json 'd["config"]["body"] = "{\"top_k\":5}"'

@@ -4,6 +4,7 @@
 #include "energy/overlap.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static struct ipw_channel channels[3];
 static struct ipw_source source;
@@ -175,7 +176,7 @@ static void test_saved(void **state)
     assert_int_equal(ipw_belief_saved("a word", false), IPW_DOUBT_NONE);
 }
 
-int main(void)
+UNIT(belief)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_believed),

@@ -2,6 +2,7 @@
 #include "energy/calibration.h"
 
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 static struct ipw_calibration measured(double noise)
 {
@@ -154,7 +155,7 @@ static void test_no_folder(void **state)
     assert_int_equal(ipw_calibration_read(&back, path, &err), IPW_EPARSE);
 }
 
-int main(void)
+UNIT(calibration)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fit),

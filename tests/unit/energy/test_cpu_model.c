@@ -7,6 +7,7 @@
 #include "energy/calibration.h"
 
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 static int64_t now_ns;
 
@@ -194,7 +195,7 @@ static void test_saved_line(void **state)
     source->close(source);
 }
 
-int main(void)
+UNIT(cpu_model)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_busy),

@@ -2,6 +2,7 @@
 #include "energy/sources/meminfo.h"
 
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 static void the_used_memory_is_a_metric(void **state)
 {
@@ -39,7 +40,7 @@ static void without_the_counts_it_is_not_there(void **state)
     assert_non_null(strstr(err.text, "meminfo: no MemTotal and MemAvailable"));
 }
 
-int main(void)
+UNIT(meminfo)
 {
     const struct CMUnitTest tests[] = {
         WITH_TREE(the_used_memory_is_a_metric),

@@ -8,6 +8,7 @@
 #include "json/json.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static struct ipw_channel channels[3];
 static struct ipw_source source;
@@ -218,7 +219,7 @@ static void test_unread_and_json(void **state)
     end(t);
 }
 
-int main(void)
+UNIT(selftest)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moves_and_period),

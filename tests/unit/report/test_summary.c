@@ -9,6 +9,7 @@
 #include "report/summary.h"
 #include "report/write_summary.h"
 #include "unit/report/fixture.h"
+#include "unit/unit.h"
 
 static struct ipw_json *written(const struct ipw_summary *s, const struct ipw_summary_run *run)
 {
@@ -466,7 +467,7 @@ static void case_38_baselines_that_drift_withhold_net(void **state)
     }
 }
 
-int main(void)
+UNIT(summary)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_queries),

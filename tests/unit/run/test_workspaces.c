@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "run/workspaces.h"
 #include "unit/base/temp_folder.h"
+#include "unit/unit.h"
 
 static int enter(void **state)
 {
@@ -176,7 +177,7 @@ static void being_made(void **state)
     assert_int_equal(gone, 0);
 }
 
-int main(void)
+UNIT(workspaces)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sweeps), cmocka_unit_test(not_of_children),
                                        cmocka_unit_test(being_made)};

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "script/quota.h"
+#include "unit/unit.h"
 
 static char folder[64];
 static struct ipw_err err;
@@ -146,7 +147,7 @@ static void test_folders(void **state)
     refused(ipw_quota_write(&q, folder, true, 0, 1, &err), "more than 64 deep");
 }
 
-int main(void)
+UNIT(quota)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_writes, set_up, tear_down),
