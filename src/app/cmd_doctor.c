@@ -197,9 +197,9 @@ static void look_at_workspaces(struct ipw_findings *f)
     if (left.n)
         ipw_findings_add(f, "program", "workspaces", IPW_HEALTH_WARN,
                          "the next run removes them, and resume does",
-                         "%zu folder%s of killed runs in %.100s, %.1f MiB", left.n,
+                         "%zu folder%s of killed runs in %.100s, %s%.1f MiB", left.n,
                          left.n == 1 ? "" : "s", ipw_workspaces_root(),
-                         (double)left.bytes / IPW_MIB);
+                         left.more ? "at least " : "", (double)left.bytes / IPW_MIB);
     else
         ipw_findings_add(f, "program", "workspaces", IPW_HEALTH_OK, NULL,
                          "no folder of a killed run in %.150s", ipw_workspaces_root());
