@@ -1,6 +1,7 @@
 # What servers and networks do wrong: each ends in a named outcome, none hangs, and the program that
 # met one of them asks the next query as if nothing had been (rows N-1 to N-10, J-5 to J-7 of
 # tests/faults.txt).
+# Sanitizer: what servers and networks do wrong.
 . "$(dirname "$0")/lib.sh"
 
 cat >two.jsonl <<'ROWS'

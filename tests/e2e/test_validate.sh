@@ -1,6 +1,6 @@
 # validate accepts what the program wrote and names what somebody changed; repair takes damaged
 # lines out and says so.
-# Beside others: it holds no joules against watts and seconds.
+# Sanitizer: runs that somebody changed.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
