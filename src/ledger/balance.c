@@ -48,6 +48,7 @@ static void add_figure(struct ipw_figure *sum, double sum_s, const struct ipw_fi
     sum->j = ipw_figure_add_j(sum->j, more->j);
     sum->lo_j += more->lo_j;
     sum->hi_j += more->hi_j;
+    sum->u_j += more->u_j;
     sum->samples += more->samples;
     if (more->provenance > sum->provenance) sum->provenance = more->provenance;
 }

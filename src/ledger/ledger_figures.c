@@ -70,6 +70,7 @@ void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more
     sum->j = ipw_figure_add_j(sum->j, more->j);
     sum->lo_j += more->lo_j;
     sum->hi_j += more->hi_j;
+    sum->u_j += more->u_j;
     sum->split_fraction = sum->j > 0 ? split / sum->j : 0;
     if (more->provenance > sum->provenance) sum->provenance = more->provenance;
 }
@@ -231,6 +232,7 @@ static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct
                        (int64_t)(ipw_ledger_mark_at(l, line, t0_ns).share >> 32)) /
               1e6;
     }
+    f.u_j = whole > 0 ? f.u_j * f.j / whole : 0;
     if (!is_crowded(l, q, t0_ns, t1_ns)) return f;
     if (f.provenance < IPW_PROV_DISTRIBUTED) f.provenance = IPW_PROV_DISTRIBUTED;
     /* Also if the gauge replaced the counter. */
@@ -420,6 +422,7 @@ static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledg
                    ipw_ledger_mark_at(l, line, t0_ns).idle) /
           1e6;
     if (f.j < whole) f.lo_j = 0; /* how much of the window's error lies in idle time is unknown */
+    f.u_j = whole > 0 ? f.u_j * f.j / whole : 0;
     return f;
 }
 
@@ -507,6 +510,7 @@ static void line_windows(const struct ipw_ledger *l, const struct ledger_query *
         out[i].j = (double)(upto - given) / 1e6;
         if (out[i].lo_j > out[i].j) out[i].lo_j = out[i].j;
         if (out[i].hi_j < out[i].j) out[i].hi_j = out[i].j;
+        out[i].u_j = (out[i].hi_j - out[i].lo_j) / sqrt(12); /* anything between the bounds */
         out[i].split_fraction = 1;
         out[i].provenance =
             whole.provenance > IPW_PROV_DISTRIBUTED ? whole.provenance : IPW_PROV_DISTRIBUTED;
