@@ -394,6 +394,21 @@ static void add_bounds(const struct ipw_series *s, const struct place *p0, const
     if (f->split_fraction > 1) f->split_fraction = 1;
 }
 
+/* The mean power around an instant, as far as the samples next to it were kept. */
+static double watts_around(const struct ipw_series *s, int64_t t_ns, int64_t around_ns)
+{
+    int64_t from = t_ns - around_ns, to = t_ns + around_ns;
+
+    if (s->head.n) {
+        int64_t live = s->samples[s->first].t_ns, kept = s->head.samples[s->head.n - 1].t_ns;
+
+        if (t_ns >= live && from < live) from = live;
+        if (t_ns < live && to > kept) to = kept;
+    }
+    if (to <= from) return 0;
+    return (double)(ipw_series_at(s, to) - ipw_series_at(s, from)) * 1e3 / (double)(to - from);
+}
+
 /* The standard uncertainty of the energy at an end.  The client's event may be later than the
  * power's edge, a sample may be off by as much as its reading says, and a gauge's value is a mean:
  * rectangular distributions.  A step is split by expected powers. */
@@ -411,8 +426,7 @@ static double end_u_j(const struct ipw_series *s, const struct place *p)
         ns += ((int64_t)a->early_ns + a->late_ns) / 2;
         split_j = SPLIT_SPREAD * (double)(p->from_uj < p->to_uj ? p->from_uj : p->to_uj) / 1e6;
     }
-    watts = (double)(ipw_series_at(s, p->t_ns + around) - ipw_series_at(s, p->t_ns - around)) /
-            (double)around / 2e-3; /* uJ / ns = kW */
+    watts = watts_around(s, p->t_ns, around);
     return hypot(watts * (double)ns / 1e9 / sqrt(3), split_j);
 }
 
