@@ -240,9 +240,8 @@ static const char *remedy(void)
     if (facts.virtual)
         return "joules are estimated: to measure them read the host's sensors (on it: ipw-agent "
                "telemetry --listen; here: --telemetry stream=URL), or a power meter's log";
-    return "joules are estimated: to measure them read a power meter (--telemetry log=FILE), or "
-           "fit "
-           "this machine once against one, or its battery (ipw-agent calibrate)";
+    return "joules are estimated: to measure them read a power meter (--telemetry log=FILE or "
+           "exec=COMMAND, or afterwards: ipw-agent meter RUN --book)";
 }
 
 /* Sensors that this machine does not have share one line. */
