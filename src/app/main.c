@@ -12,9 +12,7 @@
 #include "base/keyring.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "io/confined.h"
 #include "io/proc.h"
-#include "script/worker/worker_main.h"
 
 static const struct {
     const char *name;
@@ -100,7 +98,7 @@ static void make_room_for_lua(void)
     setrlimit(RLIMIT_STACK, &stack);
 }
 
-/* A query in flight takes a connection, two descriptors for its worker and three for each child.
+/* A query in flight takes a connection and three descriptors for each child.
  * The soft limit of 1,024 exists for programs that use select(); this program can use the hard
  * limit. Child processes have limits of their own (io/proc.h). */
 static void make_room_for_files(void)
@@ -185,10 +183,6 @@ int main(int argc, char **argv)
         return IPW_EXIT_USAGE;
     }
     if (strcmp(name, "__exec") == 0) return ipw_proc_helper_main(argc, argv);
-    if (strcmp(name, "__lua") == 0) {
-        make_room_for_lua();
-        return ipw_worker_main(IPW_CONFINED_FD);
-    }
     if (!strcmp(name, "help") && argc > 2) { /* help COMMAND */
         static char option[] = "--help";
 

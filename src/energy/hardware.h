@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "energy/selftest.h"
 #include "energy/source.h"
+#include "energy/trust.h"
 
 /* Upstream's label for a GPU's name (NULL or "": no GPU) and a processor's. */
 void ipw_hardware_label_upstream(char *out, size_t size, const char *gpu, const char *cpu);
@@ -40,6 +40,6 @@ void ipw_hardware_gather(struct ipw_hardware *f, const char *proc, const char *s
 /* Appends a JSON object: host, kernel, cpu, memory, labels, sensors and the result of their
  * self-test (NULL: no self-test was made). */
 void ipw_hardware_json(struct ipw_buf *out, const struct ipw_source_set *sources,
-                       const struct ipw_selftest *selftest);
+                       const struct ipw_trust *trust);
 
 #endif

@@ -66,7 +66,6 @@ static void set_rest(lua_State *L)
 static int base_require(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
-    const struct ipw_host_worker *worker = ipw_vm_worker(L);
     char path[PATH_BYTES];
     enum ipw_found found;
     struct ipw_err err;
@@ -82,14 +81,9 @@ static int base_require(lua_State *L)
         if (strcmp(core[i].name, name)) continue;
         lua_pushcfunction(L, core[i].open);
         lua_call(L, 0, 1); // name module
-        if (worker) worker->open(L, name + strlen("ipw.core."));
         goto store;
     }
-    found = IPW_FOUND_TEXT;
-    if (worker)
-        worker->module(L, name, path, sizeof path);
-    else
-        found = ipw_search_module(&ipw_vm_of(L)->options, name, path, sizeof path);
+    found = ipw_search_module(&ipw_vm_of(L)->options, name, path, sizeof path);
     if (!found) return ipw_search_fail(L, name);
     lua_pushboolean(L, 0); /* marks "is being loaded" */
     lua_setfield(L, lua_upvalueindex(1), name);

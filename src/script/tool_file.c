@@ -226,7 +226,7 @@ int ipw_lib_tool_open(lua_State *L)
     static struct ipw_buf key = IPW_BUF(MAX_LIST_BYTES);
     const struct kit *kit = kits;
 
-    if (ipw_vm_worker(L) || !lua_istable(L, 1)) return 0; /* a worker may not look for files */
+    if (!lua_istable(L, 1)) return 0;
     lua_settop(L, 1);
     ipw_buf_clear(&key);
     if (!make_key(L, &key)) return 0;

@@ -163,13 +163,6 @@ struct ipw_vm *ipw_vm_of(lua_State *L)
 
 struct ipw_host *ipw_vm_host(lua_State *L) { return ipw_vm_of(L)->options.host; }
 
-const struct ipw_host_worker *ipw_vm_worker(lua_State *L)
-{
-    const struct ipw_host *host = ipw_vm_host(L);
-
-    return host ? host->worker : NULL;
-}
-
 void ipw_vm_set_slice(struct ipw_vm *vm, int64_t cpu_ns)
 {
     vm->options.slice_cpu_ns = cpu_ns ? cpu_ns : 2 * IPW_NS_PER_S;

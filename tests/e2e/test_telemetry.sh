@@ -2,6 +2,7 @@
 # ipw-agent telemetry on fake sensors: nothing found, the table, JSON, a recording, the Prometheus
 # page (read by promtool where it is installed), one program scraping another, and what a run's files
 # say of the sensors.
+# Sanitizer: live figures.
 . "$(dirname "$0")/lib.sh"
 
 FAKE_POWERCAP=$IPW_BINARY_DIR/tests/fake/fake_powercap

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "app/options.h"
+#include "unit/unit.h"
 
 struct values {
     bool flag;
@@ -153,7 +154,7 @@ static void test_help_names_every_option(void **state)
     free(text);
 }
 
-int main(void)
+UNIT(options)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),

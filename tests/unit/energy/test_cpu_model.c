@@ -6,6 +6,7 @@
 #include "base/clock.h"
 
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 static int64_t now_ns;
 
@@ -138,7 +139,7 @@ static void test_limits(void **state)
     source->close(source);
 }
 
-int main(void)
+UNIT(cpu_model)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_busy),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 /* A named pipe through which the test tells the command when to go on. */
 static char folder[] = "/tmp/ipw-exec-XXXXXX";
@@ -303,7 +304,7 @@ static void test_no_descriptors(void **state)
     }
 }
 
-int main(void)
+UNIT(exec)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_units),

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static void test_upstream_table(void **state)
 {
@@ -335,7 +336,7 @@ static void test_label_edges(void **state)
     assert_string_equal(small, "8x H100");
 }
 
-int main(void)
+UNIT(hardware)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_upstream_table), cmocka_unit_test(test_ours),

@@ -3,6 +3,7 @@
 
 #include "energy/sources/cpu_model.h"
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 static const char vm[] =
     "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n"
@@ -181,7 +182,7 @@ static void test_flags(void **state)
     }
 }
 
-int main(void)
+UNIT(power_model)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_facts),

@@ -6,6 +6,7 @@
 
 #include "energy/sources/meter_feed.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static char folder[] = "/tmp/ipw-powerlog-XXXXXX";
 static char path[64];
@@ -480,7 +481,7 @@ static void test_one_column(void **state)
     assert_non_null(strstr(err.text, "c_w"));
 }
 
-int main(void)
+UNIT(powerlog)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_arrive),

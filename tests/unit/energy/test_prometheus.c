@@ -10,6 +10,7 @@
 #include "energy/sources/prometheus_series.h"
 #include "io/http_get.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 /* ---- the text format ---- */
 
@@ -577,7 +578,7 @@ static void test_50_random_pages(void **state)
     }
 }
 
-int main(void)
+UNIT(prometheus)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_format),

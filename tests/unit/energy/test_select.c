@@ -12,6 +12,7 @@
 #include "energy/sources/perf.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define STUB IPW_BINARY_DIR "/tests/fake/libnvidia-ml-stub.so"
 
@@ -555,7 +556,7 @@ static void test_cover_again(void **state)
     ipw_source_set_close(&set);
 }
 
-int main(void)
+UNIT(select)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),

@@ -3,6 +3,7 @@
 #include "unit/script/world.h"
 
 #include "base/buf.h"
+#include "unit/unit.h"
 
 static struct ipw_buf record = IPW_BUF(IPW_MIB);
 
@@ -183,7 +184,7 @@ static void energy_and_limits(void **state)
     world_close(&w);
 }
 
-int main(void)
+UNIT(lib_tool)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spans_of_tool_calls),

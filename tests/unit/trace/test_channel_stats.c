@@ -16,6 +16,7 @@
 #include "trace/schema.h"
 #include "trace/spec.h"
 #include "unit/trace/script.h"
+#include "unit/unit.h"
 
 #define GIB 1073741824.0
 
@@ -158,7 +159,7 @@ static void without_readings_each_group_is_absent(void **state)
     ipw_query_trace_release(&q);
 }
 
-int main(void)
+UNIT(channel_stats)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_statistic_has_upstreams_name),
