@@ -123,7 +123,7 @@ for row in rows:
 open("forged/power.jsonl", "w").write("\n".join(lines[:1] + [json.dumps(r) for r in rows]) + "\n")
 PY
     expect_exit 1 agent validate forged
-    check_err "but the readings of 'package-0' in power.jsonl never change: it is not known"
+    check_err "but by power.jsonl 'package-0' does not move: not believed"
 
     step "3: one package of two is dead: the other is a part, not the whole"
     start_tree two --watts-package 80 --watts-dram 5 --watts-second 0
