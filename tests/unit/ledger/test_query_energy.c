@@ -573,7 +573,6 @@ static void the_phases_of_a_reply_in_one_event_are_unknown(void **state)
     }
 }
 
-/* A program of its own: its functions are in the place of the ledger's. */
 int main(void)
 {
     const struct CMUnitTest tests[] = {
