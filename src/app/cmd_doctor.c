@@ -196,9 +196,9 @@ static void look_at_workspaces(struct ipw_findings *f)
     if (left.n)
         ipw_findings_add(f, "program", "workspaces", IPW_HEALTH_WARN,
                          "the next run removes them, and resume does",
-                         "%zu folder%s of killed runs in %.100s, %.1f MiB", left.n,
+                         "%zu folder%s of killed runs in %.100s, %s%.1f MiB", left.n,
                          left.n == 1 ? "" : "s", ipw_workspaces_root(),
-                         (double)left.bytes / IPW_MIB);
+                         left.more ? "at least " : "", (double)left.bytes / IPW_MIB);
     else
         ipw_findings_add(f, "program", "workspaces", IPW_HEALTH_OK, NULL,
                          "no folder of a killed run in %.150s", ipw_workspaces_root());
@@ -239,9 +239,8 @@ static const char *remedy(void)
     if (facts.virtual)
         return "joules are estimated: to measure them read the host's sensors (on it: ipw-agent "
                "telemetry --listen; here: --telemetry stream=URL), or a power meter's log";
-    return "joules are estimated: to measure them read a power meter (--telemetry log=FILE), or "
-           "fit "
-           "this machine once against one, or its battery (ipw-agent calibrate)";
+    return "joules are estimated: to measure them read a power meter (--telemetry log=FILE or "
+           "exec=COMMAND, or afterwards: ipw-agent meter RUN --book)";
 }
 
 /* Sensors that this machine does not have share one line. */

@@ -85,9 +85,9 @@ static void write_labels(struct ipw_jw *w, const struct ipw_hardware *f)
 
     ipw_jw_key(w, "labels");
     ipw_jw_obj(w);
-    ipw_hardware_label(label, sizeof label, f->gpu, f->gpus, f->cpu);
+    ipw_hardware_label(label, sizeof label, f);
     ipw_jw_kstr(w, "hw", label);
-    ipw_hardware_label_upstream(label, sizeof label, f->gpu, f->cpu);
+    ipw_hardware_label_upstream(label, sizeof label, f->gpu.model, f->cpu);
     ipw_jw_kstr(w, "upstream", label);
     ipw_jw_obj_end(w);
 }
@@ -132,8 +132,8 @@ void ipw_hardware_json(struct ipw_buf *out, const struct ipw_source_set *sources
     known_int(&w, "cpu_sockets", f.sockets);
     known_str(&w, "driver", f.driver);
     known_str(&w, "governor", f.governor);
-    known_str(&w, "gpu", f.gpu);
-    ipw_jw_kint(&w, "gpu_count", (int64_t)f.gpus);
+    known_str(&w, "gpu", f.gpu.model);
+    ipw_jw_kint(&w, "gpu_count", (int64_t)(f.gpu.n + f.other_gpu.n));
     known_int(&w, "gpu_memory_bytes", f.gpu_memory_bytes);
     if (trust && ipw_trust_span_ns(trust) > 0)
         ipw_jw_kint(&w, "gpus_read", (int64_t)ipw_trust_gpus(trust));

@@ -44,6 +44,7 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
                                  .done_ns = INT64_MIN,
                                  .lost_ns = INT64_MIN,
                                  .handed_over_ns = INT64_MIN,
+                                 .gaps.from_ns = INT64_MIN,
                                  .closed_ns = INT64_MIN,
                                  .until_ns = INT64_MIN};
     ipw_lag_init(&line->lag, (double)ipw_series_most_w(series));

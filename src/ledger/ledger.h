@@ -166,6 +166,11 @@ enum ipw_ledger_what {
     IPW_LEDGER_SO_FAR,
     IPW_LEDGER_TOTAL, /* the devices' whole energy, regardless of queries */
     IPW_LEDGER_IDLE,  /* the part of the total while no query was in flight */
+    /* The energy of all queries together, from the first start to the last end, which must lie in
+     * the window.  Its bounds are those of the sum: an error at an edge moves energy from one query
+     * to the next, and only that at the ends and in the gaps between queries is an error of the
+     * sum.  Unknown while a query is in flight. */
+    IPW_LEDGER_QUERIES,
 };
 /* The first entries are methods to compare. */
 #define IPW_LEDGER_METHODS (IPW_LEDGER_WINDOW + 1)

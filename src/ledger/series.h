@@ -45,6 +45,10 @@
 #include "energy/counter.h"
 #include "trace/figure.h"
 
+/* How much later than the power's edge a client's event is assumed to come, at most: it does not
+ * see the server's queue and scheduler (docs/method.md, "Edges"). */
+#define IPW_SERIES_EDGE_NS INT64_C(20000000)
+
 struct ipw_series_sample {
     int64_t t_ns;   /* when the value held: a reading, or the edge of a slow counter */
     int64_t uj;     /* cumulative since the first sample, unwrapped; a break adds nothing */

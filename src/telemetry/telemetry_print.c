@@ -213,8 +213,8 @@ void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
     size_t names = name_columns(t, style);
 
     ipw_hardware_gather(&facts, NULL, NULL, &t->set);
-    ipw_hardware_label(label, sizeof label, facts.gpu, facts.gpus, facts.cpu);
-    ipw_hardware_label_upstream(upstream, sizeof upstream, facts.gpu, facts.cpu);
+    ipw_hardware_label(label, sizeof label, &facts);
+    ipw_hardware_label_upstream(upstream, sizeof upstream, facts.gpu.model, facts.cpu);
     ipw_buf_addf(out, "%s%s%s  (%s; label %s)\n\n", ipw_style(IPW_BOLD, style->colour), label,
                  ipw_style(IPW_PLAIN, style->colour),
                  facts.cpu[0] ? facts.cpu : "unknown processor", upstream);

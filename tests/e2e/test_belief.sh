@@ -1,7 +1,6 @@
 # Sensors that never move, that stop, or that say 0 W: none of them is a measurement.  Ten cases live,
 # against stand-ins for hardware (fake_powercap, an NVML stub, a power_supply folder), and what doctor,
 # list, telemetry, the limits and validate say of them.
-# No sanitizer: unit.energy.belief, .selftest and .sampler run this C, e2e.telemetry and e2e.energy the whole.
 . "$(dirname "$0")/lib.sh"
 
 STUB="$(dirname "$IPW_FAKE")/libnvidia-ml-stub.so"

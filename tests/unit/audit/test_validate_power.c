@@ -11,6 +11,7 @@
 
 #include "audit/validate_power.h"
 #include "base/clock.h"
+#include "unit/unit.h"
 
 /* A board: its counter in the sum, and its gauge beside it. */
 static struct ipw_channel channels[2];
@@ -100,7 +101,7 @@ static void what_may_be_known(void **state)
     }
 }
 
-int main(void)
+UNIT(validate_power)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_may_be_known)};
 

@@ -8,6 +8,7 @@
 #include "json/json.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static struct ipw_channel channels[3];
 static struct ipw_source source;
@@ -378,7 +379,7 @@ static void test_words_for_reasons(void **state)
     assert_null(ipw_trust_reason_words(NULL));
 }
 
-int main(void)
+UNIT(trust)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moves_and_period),
