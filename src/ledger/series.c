@@ -311,8 +311,9 @@ static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
 }
 
 /* A meter at the wall has no limit that is known, so it may read anything.  A reading that is many
- * times the most that came before waits for the next: if that is as high, it was right; else it was
- * wrong, and nothing is known of the time between its neighbours. */
+ * times the most that came before waits for the next value: if that is as high, it was right; else
+ * it was wrong, and nothing is known of the time between its neighbours.  A value that is read again
+ * is not the next one, unless it stays. */
 static bool is_spike(const struct ipw_series *s, int64_t value)
 {
     return s->channel.max_w >= UNLIMITED_W && s->last.reads >= FEW_READS &&
@@ -324,6 +325,8 @@ static void push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value)
     struct ipw_counter *c = &s->counter;
     int64_t before_ns = s->last.t_ns;
 
+    if (c->suspect && value == c->suspect_raw && t_ns - c->suspect_ns < ipw_series_quiet_ns(s))
+        return;
     if (c->suspect && value < c->suspect_raw / 2) {
         s->rejected++;
         IPW_GROW(s->stills, s->cap_stills, s->n_stills + 1);
