@@ -220,7 +220,7 @@ static bool is_older(const struct ipw_json *node)
 }
 
 /* Older builds rounded the joules of every step, found wider bounds, and wrote all digits. */
-static const char *const bounds[] = {"lo", "hi", "parts", "split_fraction", NULL};
+static const char *const bounds[] = {"lo", "hi", "parts", "split_fraction", "u", NULL};
 static const struct ipw_json_near older = {.most = 1e-4, .but = bounds};
 /* Builds that knew no parts wrote all else as it is written now. */
 static const char *const parts[] = {"parts", NULL};
