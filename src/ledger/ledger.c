@@ -283,6 +283,12 @@ void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
     if (channel < l->n_channels && l->series[channel]) ipw_series_lose(l->series[channel], reason);
 }
 
+void ipw_ledger_doubt(struct ipw_ledger *l, size_t channel, const char *reason)
+{
+    if (l->scopes) ipw_ledger_scopes_doubt(l->scopes, channel, reason);
+    if (channel < l->n_channels && l->series[channel]) l->series[channel]->doubt = reason;
+}
+
 /* Computes the integrals up to an edge from those of the edge before it. */
 static void follow(struct ledger_edge *e, const struct ledger_edge *before)
 {

@@ -461,6 +461,7 @@ void ipw_ledger_scopes_row(struct ledger_scopes *s, size_t first, size_t n, int6
                            const int64_t *values);
 void ipw_ledger_scopes_break(struct ledger_scopes *s, const char *reason);
 void ipw_ledger_scopes_lose(struct ledger_scopes *s, size_t channel, const char *reason);
+void ipw_ledger_scopes_doubt(struct ledger_scopes *s, size_t channel, const char *reason);
 void ipw_ledger_scopes_close(struct ledger_scopes *s, int64_t t_ns);
 void ipw_ledger_scopes_trim(struct ledger_scopes *s, int64_t before_ns);
 void ipw_ledger_scopes_keep_told(struct ledger_scopes *s);

@@ -212,6 +212,7 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
     const struct ipw_series_sample *a, *b;
     struct ipw_series_known here;
 
+    if (s->doubt) return (struct place){.why = s->doubt};
     if (!s->n || !ipw_series_has_moved(s) || in_silence(s, t))
         return (struct place){.why = not_there(s)};
     if (t < first_ns(s)) {
@@ -261,9 +262,9 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
 bool ipw_series_spans(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns)
 {
     /* No break was seen, so all samples are of one chain, and of one kind. */
-    return s->n > s->first && !s->breaks && !s->gauge_chain && ipw_series_has_moved(s) &&
-           t0_ns <= t1_ns && t0_ns >= s->samples[s->first].t_ns && t1_ns <= s->last.t_ns &&
-           ipw_series_silence_ns(s) == 0;
+    return s->n > s->first && !s->doubt && !s->breaks && !s->gauge_chain &&
+           ipw_series_has_moved(s) && t0_ns <= t1_ns && t0_ns >= s->samples[s->first].t_ns &&
+           t1_ns <= s->last.t_ns && ipw_series_silence_ns(s) == 0;
 }
 
 /* The part of a window that lies inside unbroken chains. */
@@ -271,7 +272,7 @@ double ipw_series_coverage(const struct ipw_series *s, int64_t t0, int64_t t1)
 {
     int64_t from = t0, to = t1, inside;
 
-    if (!s->n || t1 <= t0 || !ipw_series_has_moved(s)) return 0;
+    if (!s->n || s->doubt || t1 <= t0 || !ipw_series_has_moved(s)) return 0;
     if (from < first_ns(s)) from = first_ns(s);
     if (to > s->last.t_ns) to = s->last.t_ns;
     if (in_silence(s, to)) to = s->samples[s->n - 1].t_ns;
@@ -491,7 +492,7 @@ bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, 
 {
     double uj = 0, ns = 0, peak = 0;
 
-    if (!s->n || t1_ns <= t0_ns || !ipw_series_has_moved(s)) return false;
+    if (!s->n || s->doubt || t1_ns <= t0_ns || !ipw_series_has_moved(s)) return false;
     for (size_t i = ipw_series_find(s, t0_ns); i < s->n && s->samples[i].t_ns < t1_ns; i++) {
         const struct ipw_series_sample *a = s->samples + i;
         const struct ipw_series_sample *b = i + 1 < s->n ? a + 1 : &s->last;

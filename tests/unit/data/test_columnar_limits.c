@@ -15,6 +15,7 @@
 
 #include "data/rows.h"
 #include "parquet_frame.h"
+#include "unit/unit.h"
 
 enum { INT32 = 1, INT64 = 2, BYTES = 6 };
 enum { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
@@ -317,7 +318,7 @@ static void million_rows(void **state)
 #endif
 }
 
-int main(void)
+UNIT(columnar_limits)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_pages),

@@ -12,6 +12,7 @@
 
 #include "data/gaia.h"
 #include "data/pytext.h"
+#include "unit/unit.h"
 
 struct score_row {
     const char *answer, *truth;
@@ -307,7 +308,7 @@ static void test_extract(void **state)
     ipw_buf_release(&out);
 }
 
-int main(void)
+UNIT(gaia)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference_rows), cmocka_unit_test(test_more_rows),

@@ -1,6 +1,7 @@
 /* Shapley's values of calls that saturate a device: ledger/fair_share.h. */
 #include "ledger/fair_share.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define PRE IPW_PHASE_PREFILL
 #define DEC IPW_PHASE_DECODE
@@ -88,7 +89,7 @@ static void test_edges(void **state)
     assert_near(w[DEC], 0, 0);
 }
 
-int main(void)
+UNIT(fair_share)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_the_definition),

@@ -3,6 +3,7 @@
 
 #include "ledger/lag.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 /* Steps of 100 ms of a device that draws 80 W and 430 W by turns of half a second and follows
  * `late` seconds after; `noise` of each step. */
@@ -71,7 +72,7 @@ static void test_old_values_are_doubt(void **state)
     assert_true(lag.doubt_ns >= S(0.035) && lag.doubt_ns < S(0.05));
 }
 
-int main(void)
+UNIT(lag)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lag_is_found),

@@ -4,6 +4,7 @@
 #include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU IPW_DOMAIN_GPU
 
@@ -62,7 +63,7 @@ static void test_40_gauge_beside_a_counter(void **state)
     }
 }
 
-int main(void)
+UNIT(ledger_gauge)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_40_gauge_beside_a_counter),

@@ -8,6 +8,7 @@
 #include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU IPW_DOMAIN_GPU
 enum { MOST_LANES = 32, MOST = 400, DEVICES = 2 };
@@ -302,7 +303,7 @@ static void test_unknown_in_flight(void **state)
     ipw_ledger_free(l);
 }
 
-int main(void)
+UNIT(ledger_together)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_back_to_back),

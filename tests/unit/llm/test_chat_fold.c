@@ -1,5 +1,6 @@
 /* Streams and whole answers as different servers send them, row by row. */
 #include "llm_support.h"
+#include "unit/unit.h"
 
 /* A chunk of choice 0 with this delta, and one with a finish reason. */
 #define D(delta)   "{\"choices\":[{\"index\":0,\"delta\":" delta "}]}"
@@ -397,7 +398,7 @@ static void other_protocols_in_between(void **state)
     ipw_chat_fold_free(fold);
 }
 
-int main(void)
+UNIT(chat_fold)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_follow_the_reference),

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "report/repeats.h"
+#include "unit/unit.h"
 
 #define assert_near(a, b, by) assert_true(fabs((double)(a) - (double)(b)) <= (by))
 
@@ -304,7 +305,7 @@ static void samples_that_share_their_draws_have_the_plain_bounds(void **state)
     }
 }
 
-int main(void)
+UNIT(repeats)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(case_51_two_values_have_no_interval_three_have_t),

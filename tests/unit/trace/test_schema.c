@@ -12,6 +12,7 @@
 #include "trace/schema.h"
 #include "trace/spec.h"
 #include "unit/trace/script.h"
+#include "unit/unit.h"
 
 static const struct ipw_anchor anchor = {.mono_ns = 0, .wall_ns = INT64_C(1795228267123000000)};
 
@@ -548,7 +549,7 @@ static void test_judge(void **state)
     ipw_buf_release(&again);
 }
 
-int main(void)
+UNIT(schema)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_judge),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "unit/trace/script.h"
+#include "unit/unit.h"
 
 #define MAX_EVENTS 14
 #define MAX_TURNS  3
@@ -554,7 +555,7 @@ static void spans_of_the_script_open_no_turn(void **state)
     ipw_query_trace_release(&q);
 }
 
-int main(void)
+UNIT(turn)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_are_built),
