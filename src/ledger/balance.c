@@ -18,6 +18,8 @@ static struct ipw_balance balance_of(const struct ipw_ledger *ledger, enum ipw_d
 
     q.what = IPW_LEDGER_IDLE;
     balance.idle = ipw_ledger_figure(ledger, q);
+    q.what = IPW_LEDGER_QUERIES;
+    balance.queries = ipw_ledger_figure(ledger, q);
     return balance;
 }
 
@@ -57,6 +59,7 @@ void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more)
 {
     add_figure(&sum->total, sum->seconds, &more->total, more->seconds);
     add_figure(&sum->idle, sum->seconds, &more->idle, more->seconds);
+    add_figure(&sum->queries, sum->seconds, &more->queries, more->seconds);
     sum->wasted_j += more->wasted_j;
     sum->warmup_j += more->warmup_j;
     sum->seconds += more->seconds;
