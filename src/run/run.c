@@ -241,6 +241,7 @@ static void start_progress(struct run *run)
 {
     run->progress = ipw_progress_new(run->loop, ipw_plan_total(&run->plan), run->durable.n_done,
                                      run->o->output.quiet, run->observer);
+    ipw_progress_earlier(run->progress, &run->results.summary);
     ipw_progress_measure(run->progress, energy_so_far, run);
     ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
     run->ground.sinks.progress = run->progress;

@@ -14,7 +14,6 @@
 #include "ledger/query_energy.h"
 #include "sim/ask.h"
 #include "unit/trace/script.h"
-#include "unit/unit.h"
 
 #define assert_near(a, b, by) assert_true(fabs((double)(a) - (double)(b)) <= (by))
 
@@ -574,7 +573,7 @@ static void the_phases_of_a_reply_in_one_event_are_unknown(void **state)
     }
 }
 
-UNIT(query_energy)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_sum_to_the_query),
