@@ -1,5 +1,6 @@
 /* How far the ledger is from the truth, over simulated sensors whose truth is exact (tests/sim):
- * errors of LM spans in percent, bias, and how often the truth lies outside [lo, hi].
+ * errors of LM spans in percent, bias, how often the truth lies outside [lo, hi], and how often
+ * more than two standard uncertainties away.
  *
  *   energy_truth [SEEDS [PARTS]]     4 seeds a row and all parts unless told
  *
@@ -18,16 +19,17 @@ static struct truth_tally t;
 
 static void print(const char *name, double length)
 {
-    printf("  %-34s %4.1f  %6.2f %6.2f  %+6.2f  %6zu/%-6zu %6.2f %%  %5zu  %6.1f\n", name, length,
-           truth_at(&t, 0.5), truth_at(&t, 0.95), truth_bias(&t), t.outside, t.figures,
-           t.figures ? 100.0 * (double)t.outside / (double)t.figures : 0, t.unknown,
+    printf("  %-34s %4.1f  %6.2f %6.2f  %+6.2f  %6zu/%-6zu %6.2f %%  %6.2f %%  %5zu  %6.1f\n", name,
+           length, truth_at(&t, 0.5), truth_at(&t, 0.95), truth_bias(&t), t.outside, t.figures,
+           t.figures ? 100.0 * (double)t.outside / (double)t.figures : 0,
+           t.figures ? 100.0 * (double)t.far / (double)t.figures : 0, t.unknown,
            (double)t.reads / t.seconds);
 }
 
 static void head(const char *title)
 {
-    printf("\n%s\n  %-34s %4s  %6s %6s  %6s  %13s %8s  %5s  %6s\n", title, "", "LM s", "median",
-           "p95", "bias", "outside/all", "", "null", "reads/s");
+    printf("\n%s\n  %-34s %4s  %6s %6s  %6s  %13s %8s  %8s  %5s  %6s\n", title, "", "LM s",
+           "median", "p95", "bias", "outside/all", "", "over 2 u", "null", "reads/s");
 }
 
 static void rows_of(const char *title, const struct truth_row *row, const double *lm_s, size_t n,

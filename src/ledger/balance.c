@@ -18,6 +18,8 @@ static struct ipw_balance balance_of(const struct ipw_ledger *ledger, enum ipw_d
 
     q.what = IPW_LEDGER_IDLE;
     balance.idle = ipw_ledger_figure(ledger, q);
+    q.what = IPW_LEDGER_QUERIES;
+    balance.queries = ipw_ledger_figure(ledger, q);
     return balance;
 }
 
@@ -48,6 +50,7 @@ static void add_figure(struct ipw_figure *sum, double sum_s, const struct ipw_fi
     sum->j = ipw_figure_add_j(sum->j, more->j);
     sum->lo_j += more->lo_j;
     sum->hi_j += more->hi_j;
+    sum->u_j += more->u_j;
     sum->samples += more->samples;
     if (more->provenance > sum->provenance) sum->provenance = more->provenance;
 }
@@ -56,6 +59,7 @@ void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more)
 {
     add_figure(&sum->total, sum->seconds, &more->total, more->seconds);
     add_figure(&sum->idle, sum->seconds, &more->idle, more->seconds);
+    add_figure(&sum->queries, sum->seconds, &more->queries, more->seconds);
     sum->wasted_j += more->wasted_j;
     sum->warmup_j += more->warmup_j;
     sum->seconds += more->seconds;

@@ -14,9 +14,12 @@
 /* total = idle + queries + wasted + warm-up + difference. */
 struct ipw_balance {
     struct ipw_figure total, idle; /* energy of the device between the run's start and end */
-    double wasted_j;               /* of earlier attempts (resumed runs) */
-    double warmup_j;               /* of warm-up queries */
-    double seconds;                /* length of the run; coverages are shares of it */
+    /* What the ledger says of all queries together, also of those that do not count: its bounds are
+     * much narrower than the queries' own added up (IPW_LEDGER_QUERIES). */
+    struct ipw_figure queries;
+    double wasted_j; /* of earlier attempts (resumed runs) */
+    double warmup_j; /* of warm-up queries */
+    double seconds;  /* length of the run; coverages are shares of it */
 };
 /* Fills balance[IPW_DOMAIN_COUNT] for the run [t0, t1]. */
 void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledger, int64_t t0_ns,

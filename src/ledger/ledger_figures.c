@@ -8,8 +8,6 @@
 #include "ledger/ledger.h"
 #include "ledger/ledger_priv.h"
 
-#define TOTAL_SLACK_NS                                                                             \
-    (50 * IPW_NS_PER_MS) /* a run starts and ends a little outside its readings */
 #define SLOW_PERIOD_NS (10 * IPW_NS_PER_MS)
 
 static struct ipw_figure unknown(const char *reason)
@@ -70,6 +68,7 @@ void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more
     sum->j = ipw_figure_add_j(sum->j, more->j);
     sum->lo_j += more->lo_j;
     sum->hi_j += more->hi_j;
+    sum->u_j += more->u_j;
     sum->split_fraction = sum->j > 0 ? split / sum->j : 0;
     if (more->provenance > sum->provenance) sum->provenance = more->provenance;
 }
@@ -231,6 +230,7 @@ static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct
                        (int64_t)(ipw_ledger_mark_at(l, line, t0_ns).share >> 32)) /
               1e6;
     }
+    f.u_j = whole > 0 ? f.u_j * f.j / whole : 0;
     if (!is_crowded(l, q, t0_ns, t1_ns)) return f;
     if (f.provenance < IPW_PROV_DISTRIBUTED) f.provenance = IPW_PROV_DISTRIBUTED;
     /* Also if the gauge replaced the counter. */
@@ -399,7 +399,7 @@ static struct ipw_figure so_far(const struct ipw_ledger *l, struct ipw_ledger_qu
     sure = query_figure(l, &q);
     q.t0_ns = told_ns;
     q.t1_ns = t1_ns;
-    rest = ipw_ledger_gather(l, &q, TOTAL_SLACK_NS);
+    rest = ipw_ledger_gather(l, &q, IPW_LEDGER_TOTAL_SLACK_NS);
     f.provenance = IPW_PROV_ESTIMATED;
     f.lo_j = sure.known ? sure.lo_j : 0;
     f.hi_j = sure.hi_j + rest.hi_j;
@@ -409,7 +409,7 @@ static struct ipw_figure so_far(const struct ipw_ledger *l, struct ipw_ledger_qu
 static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledger_line *line,
                                    int64_t t0_ns, int64_t t1_ns)
 {
-    struct ipw_figure f = ipw_series_between(line->series, t0_ns, t1_ns, TOTAL_SLACK_NS);
+    struct ipw_figure f = ipw_series_between(line->series, t0_ns, t1_ns, IPW_LEDGER_TOTAL_SLACK_NS);
     double whole = f.j;
 
     if (!f.known) return f;
@@ -419,7 +419,8 @@ static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledg
     f.j = (double)(ipw_ledger_mark_at(l, line, t1_ns).idle -
                    ipw_ledger_mark_at(l, line, t0_ns).idle) /
           1e6;
-    if (f.j < whole) f.lo_j = 0; /* how much of the window's error lies in idle time is unknown */
+    if (f.j < whole) ipw_ledger_bound_idle(l, line, t0_ns, t1_ns, &f);
+    f.u_j = whole > 0 ? f.u_j * f.j / whole : 0;
     return f;
 }
 
@@ -447,8 +448,9 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     case IPW_LEDGER_WINDOW: return ipw_ledger_by_samples(l, &q);
     case IPW_LEDGER_SPAN: return span_figure(l, &q);
     case IPW_LEDGER_SO_FAR: return so_far(l, q);
-    case IPW_LEDGER_TOTAL: return ipw_ledger_gather(l, &q, TOTAL_SLACK_NS);
+    case IPW_LEDGER_TOTAL: return ipw_ledger_gather(l, &q, IPW_LEDGER_TOTAL_SLACK_NS);
     case IPW_LEDGER_IDLE: return idle_figure(l, &q);
+    case IPW_LEDGER_QUERIES: return ipw_ledger_together(l, &q);
     }
     return query_figure(l, &q);
 }
@@ -507,6 +509,7 @@ static void line_windows(const struct ipw_ledger *l, const struct ledger_query *
         out[i].j = (double)(upto - given) / 1e6;
         if (out[i].lo_j > out[i].j) out[i].lo_j = out[i].j;
         if (out[i].hi_j < out[i].j) out[i].hi_j = out[i].j;
+        out[i].u_j = (out[i].hi_j - out[i].lo_j) / sqrt(12); /* anything between the bounds */
         out[i].split_fraction = 1;
         out[i].provenance =
             whole.provenance > IPW_PROV_DISTRIBUTED ? whole.provenance : IPW_PROV_DISTRIBUTED;

@@ -58,6 +58,7 @@ static void gather(struct activities *a, struct ipw_query_trace *q, size_t *cap)
 {
     for (size_t i = 0; i < q->n_turns; i++) {
         const struct ipw_turn *turn = &q->turns[i];
+        bool two_phases = ipw_query_energy_two_phases(turn);
         int64_t attempt_end_ns = INT64_MAX;
 
         for (size_t k = 0; k < turn->n_spans; k++) {
@@ -67,7 +68,7 @@ static void gather(struct activities *a, struct ipw_query_trace *q, size_t *cap)
 
             if (span->kind == IPW_SPAN_LM) {
                 add_attempt(a, q, turn, span, &attempt_end_ns);
-            } else if (prefill || span->kind == IPW_SPAN_DECODE) {
+            } else if (two_phases && (prefill || span->kind == IPW_SPAN_DECODE)) {
                 enum ipw_part_kind kind = prefill ? IPW_PART_PREFILL : IPW_PART_DECODE;
 
                 add(a, (struct activity){span->start_ns, span->end_ns, kind, 0, turn->malformed});

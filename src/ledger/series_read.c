@@ -1,10 +1,15 @@
 /* The reading side of ledger/series.h: the place of an instant, the energy of a window. */
 #include "ledger/series_priv.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 
 #define NEAR_NS       (2 * IPW_NS_PER_MS)
 #define LEAST_HOLE_NS (250 * IPW_NS_PER_MS)
+/* The power at an end is the mean of so long around it. */
+#define SPREAD_NS    (50 * IPW_NS_PER_MS)
+#define SPLIT_SPREAD 0.15 /* relative spread of a phase's power, as in a split step */
 
 struct place {
     int64_t t_ns; /* the instant, moved to the nearest sample if it lay outside */
@@ -207,6 +212,7 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
     const struct ipw_series_sample *a, *b;
     struct ipw_series_known here;
 
+    if (s->doubt) return (struct place){.why = s->doubt};
     if (!s->n || !ipw_series_has_moved(s) || in_silence(s, t))
         return (struct place){.why = not_there(s)};
     if (t < first_ns(s)) {
@@ -256,9 +262,9 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
 bool ipw_series_spans(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns)
 {
     /* No break was seen, so all samples are of one chain, and of one kind. */
-    return s->n > s->first && !s->breaks && !s->gauge_chain && ipw_series_has_moved(s) &&
-           t0_ns <= t1_ns && t0_ns >= s->samples[s->first].t_ns && t1_ns <= s->last.t_ns &&
-           ipw_series_silence_ns(s) == 0;
+    return s->n > s->first && !s->doubt && !s->breaks && !s->gauge_chain &&
+           ipw_series_has_moved(s) && t0_ns <= t1_ns && t0_ns >= s->samples[s->first].t_ns &&
+           t1_ns <= s->last.t_ns && ipw_series_silence_ns(s) == 0;
 }
 
 /* The part of a window that lies inside unbroken chains. */
@@ -266,7 +272,7 @@ double ipw_series_coverage(const struct ipw_series *s, int64_t t0, int64_t t1)
 {
     int64_t from = t0, to = t1, inside;
 
-    if (!s->n || t1 <= t0 || !ipw_series_has_moved(s)) return 0;
+    if (!s->n || s->doubt || t1 <= t0 || !ipw_series_has_moved(s)) return 0;
     if (from < first_ns(s)) from = first_ns(s);
     if (to > s->last.t_ns) to = s->last.t_ns;
     if (in_silence(s, to)) to = s->samples[s->n - 1].t_ns;
@@ -327,11 +333,19 @@ static double still_s(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns)
     return (double)still / 1e9;
 }
 
+/* How much time around an instant a gauge's values mix. */
+static int64_t gauge_half_ns(const struct ipw_series *s)
+{
+    int64_t step = ipw_series_gauge_step_ns(s), window = s->channel.window_ns;
+
+    return (window > 0 ? window : step) / 2 + step * 5 / 4 + s->most_clock_ns;
+}
+
 static void span_of_gauge(const struct ipw_series *s, const struct place *p0,
                           const struct place *p1, struct ipw_figure *f)
 {
     int64_t step = ipw_series_gauge_step_ns(s), window = s->channel.window_ns;
-    int64_t half = (window > 0 ? window : step) / 2 + step * 5 / 4 + s->most_clock_ns;
+    int64_t half = gauge_half_ns(s);
     double seen = window > 0 && window < step ? (double)window / (double)step : 1;
     double length = (double)(p1->t_ns - p0->t_ns) / 1e9, most_w = (double)ipw_series_most_w(s);
     double still = still_s(s, p0->t_ns, p1->t_ns), unseen, blur;
@@ -381,6 +395,60 @@ static void add_bounds(const struct ipw_series *s, const struct place *p0, const
     if (f->split_fraction > 1) f->split_fraction = 1;
 }
 
+/* The mean power around an instant, as far as the samples next to it were kept. */
+static double watts_around(const struct ipw_series *s, int64_t t_ns, int64_t around_ns)
+{
+    int64_t from = t_ns - around_ns, to = t_ns + around_ns;
+
+    if (s->head.n) {
+        int64_t live = s->samples[s->first].t_ns, kept = s->head.samples[s->head.n - 1].t_ns;
+
+        if (t_ns >= live && from < live) from = live;
+        if (t_ns < live && to > kept) to = kept;
+    }
+    if (to <= from) return 0;
+    return (double)(ipw_series_at(s, to) - ipw_series_at(s, from)) * 1e3 / (double)(to - from);
+}
+
+/* The standard uncertainty of the energy at an end.  The client's event may be later than the
+ * power's edge, a sample may be off by as much as its reading says, and a gauge's value is a mean:
+ * rectangular distributions.  A step is split by expected powers. */
+static double end_u_j(const struct ipw_series *s, const struct place *p)
+{
+    const struct ipw_series_sample *a, *b;
+    int64_t ns = IPW_SERIES_EDGE_NS, around = SPREAD_NS;
+    double watts, split_j = 0;
+
+    a = neighbours(s, p->t_ns, &b);
+    if (ipw_series_is_gauge(s, p->chain)) {
+        around = gauge_half_ns(s);
+        ns += around;
+    } else {
+        ns += ((int64_t)a->early_ns + a->late_ns) / 2;
+        split_j = SPLIT_SPREAD * (double)(p->from_uj < p->to_uj ? p->from_uj : p->to_uj) / 1e6;
+    }
+    watts = watts_around(s, p->t_ns, around);
+    return hypot(watts * (double)ns / 1e9 / sqrt(3), split_j);
+}
+
+/* The standard uncertainty: the sensor's stated error, and the two ends.  Of a gauge, the time in
+ * which it showed one value may have had twice its power or none, and its readings are samples of
+ * the power. */
+static double uncertainty_j(const struct ipw_series *s, const struct place *p0,
+                            const struct place *p1, const struct ipw_figure *f)
+{
+    double ends = hypot(end_u_j(s, p0), end_u_j(s, p1)), unseen = 0;
+    double length = (double)(p1->t_ns - p0->t_ns) / 1e9;
+
+    if (ipw_series_is_gauge(s, p0->chain) && length > 0) {
+        double still = f->j * still_s(s, p0->t_ns, p1->t_ns) / length / sqrt(3);
+        double steps = length * 1e9 / (double)ipw_series_gauge_step_ns(s);
+
+        unseen = hypot(still, steps > 0 ? SPLIT_SPREAD * f->j / sqrt(steps) : 0);
+    }
+    return hypot(hypot(ends, unseen), IPW_STATED_U * f->j);
+}
+
 struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
                                      int64_t slack_ns)
 {
@@ -415,6 +483,7 @@ struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, 
         f.coverage = (double)(p1.t_ns - p0.t_ns) / (double)(t1_ns - t0_ns);
     }
     f.samples = none.samples;
+    f.u_j = uncertainty_j(s, &p0, &p1, &f);
     return f;
 }
 
@@ -423,7 +492,7 @@ bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, 
 {
     double uj = 0, ns = 0, peak = 0;
 
-    if (!s->n || t1_ns <= t0_ns || !ipw_series_has_moved(s)) return false;
+    if (!s->n || s->doubt || t1_ns <= t0_ns || !ipw_series_has_moved(s)) return false;
     for (size_t i = ipw_series_find(s, t0_ns); i < s->n && s->samples[i].t_ns < t1_ns; i++) {
         const struct ipw_series_sample *a = s->samples + i;
         const struct ipw_series_sample *b = i + 1 < s->n ? a + 1 : &s->last;

@@ -461,16 +461,15 @@ void ipw_summary_balance_line(struct ipw_summary_balance_line *out,
                               const struct ipw_balance *balance, const struct ipw_sum *queries,
                               size_t n_queries)
 {
-    double slack_j;
+    /* Nothing took 0 J of a domain that was read; of one that never was, not even that is known. */
+    double none_j = balance->total.known || balance->total.coverage > 0 ? 0 : (double)NAN, slack_j;
 
     *out = (struct ipw_summary_balance_line){
         .total_j = balance->total.known ? balance->total.j : NAN,
         .idle_j = balance->idle.known ? balance->idle.j : NAN,
-        .queries_j = n_queries              ? queries->total
-                     : balance->total.known ? 0
-                                            : NAN,
-        .wasted_j = balance->wasted_j,
-        .warmup_j = balance->warmup_j,
+        .queries_j = n_queries ? queries->total : none_j,
+        .wasted_j = balance->wasted_j + none_j,
+        .warmup_j = balance->warmup_j + none_j,
     };
     out->difference_j = out->total_j - out->idle_j - out->queries_j - out->wasted_j - out->warmup_j;
     if (isnan(out->difference_j)) return;

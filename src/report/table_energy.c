@@ -75,10 +75,7 @@ static void put_totals(struct ipw_table_block *b)
     ipw_table_line(b, b->e.queries ? "" : "energy");
 }
 
-static bool is_of_model(const char *by)
-{
-    return !strcmp(by, "model") || !strcmp(by, "calibrated");
-}
+static bool is_of_model(const char *by) { return !strcmp(by, "model"); }
 
 /* The models that made the estimates, which are in brackets everywhere. */
 static void put_estimates(struct ipw_table_block *b)

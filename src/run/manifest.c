@@ -274,7 +274,7 @@ static void put_manifest(struct ipw_buf *out, const struct ipw_manifest *m,
     struct ipw_jw w;
     char date[40];
 
-    ipw_hardware_json(&hardware, &m->sensors->sources, m->sensors->selftest);
+    ipw_hardware_json(&hardware, &m->sensors->sources, m->sensors->trust);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     put_clock(&w, first);

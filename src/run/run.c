@@ -18,6 +18,7 @@
 #include "json/document.h"
 #include "run/energy_so_far.h"
 #include "run/finish.h"
+#include "run/rebook.h"
 #include "run/resume_hint.h"
 #include "run/run_priv.h"
 
@@ -343,6 +344,7 @@ static void take_end(struct run *run)
     struct ipw_manifest manifest = ipw_run_manifest(run);
     const struct ipw_observer *o = run->observer;
 
+    run->sensors.sealed = true;
     ipw_run_ended_take(&run->ended, &manifest, o && o->cpu_ns ? o->cpu_ns(o) : 0);
 }
 
@@ -376,6 +378,14 @@ static int count_again(struct run *run, struct ipw_err *err)
     ipw_summary_init(summary);
     summary->place.folder = folder;
     return ipw_rundir_each_query(folder, count_query, summary, NULL, err);
+}
+
+/* A sensor lost its trust: no line may state its energy. */
+static int rebook(struct run *run, struct ipw_err *err)
+{
+    int rc = ipw_rebook_session(run->dir, run->session.number, &run->results.warmup, err);
+
+    return rc ? rc : count_again(run, err);
 }
 
 /* The summary and the session's end are written first: a kill while answers are graded leaves a
@@ -439,6 +449,8 @@ static int run_all(struct run *run, struct ipw_err *err)
     /* Sync before the summary: run_end must not reach the disk before the lines it closes.  The
      * next write returns a failure again. */
     ipw_rundir_sync(run->dir, NULL);
+    if (ipw_sensors_doubted(&run->sensors) && !run->ending.err.code && rebook(run, &why))
+        run->ending.err = why;
     return finish(run, false, err);
 }
 

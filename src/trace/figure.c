@@ -96,6 +96,16 @@ static double two_digits(double share)
     return nearest(nearest(share * 1e4) / 1e4 * parts) / parts;
 }
 
+/* Two digits, rounded up; whole microjoules. */
+static double uncertainty(double u)
+{
+    double unit = 1;
+
+    if (!(u > 0) || !(u < NOT_MICRO)) return u > 0 ? u : 0;
+    while (u * 1e6 / unit > 99.5) unit *= 10;
+    return 0 - whole_below(-u * 1e6 / unit) * unit / 1e6;
+}
+
 static bool replace(double *old, double rounded)
 {
     bool changed = *old != rounded;
@@ -116,6 +126,7 @@ bool ipw_figure_round(struct ipw_figure *f)
     if (as_promised(f, wide)) whole = wide;
     changed |= replace(&f->lo_j, whole.lo / 1e6);
     changed |= replace(&f->hi_j, (0 - whole.minus_hi) / 1e6); /* 0, not -0 */
+    changed |= replace(&f->u_j, uncertainty(f->u_j));
     changed |= replace(&f->estimate_j, whole_micro(f->estimate_j));
     changed |= replace(&f->coverage, whole_micro(f->coverage));
     return replace(&f->split_fraction, two_digits(f->split_fraction)) || changed;

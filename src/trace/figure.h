@@ -23,6 +23,10 @@ const char *ipw_provenance_name(enum ipw_provenance p); /* "measured", ...; "non
 #define IPW_MEASURED_HALF     0.02
 #define IPW_INTERPOLATED_HALF 0.10
 
+/* A sensor is taken to be right within 5 %, any error within that being as likely as any other:
+ * 0.05 / sqrt(3). */
+#define IPW_STATED_U 0.0288675134594813
+
 /* The reasons for an unknown value that decide something; all others are only shown. */
 enum ipw_reason {
     IPW_REASON_OTHER,
@@ -46,6 +50,10 @@ struct ipw_figure {
     /* If the device counts correctly, the true energy lies between them (docs/method.md, "Bounds");
      * they do not include the sensor's own error.  Both 0 if no bounds are known. */
     double lo_j, hi_j;
+    /* The standard uncertainty of `j` (docs/method.md, "Bounds and standard uncertainty"): the
+     * sensor's stated error, which is the same in every window, and the ends of the window, which
+     * are independent: u^2 = (IPW_STATED_U * j)^2 + ends^2.  0 if it is not known. */
+    double u_j;
     double split_fraction; /* the share of `j` from gaps that cross the ends of the window */
     /* Unknown, but a model gives an estimate (docs/method.md, "Fallbacks"); lo_j and hi_j are its
      * bounds.  It is not part of any total. */
@@ -67,8 +75,9 @@ double ipw_figure_peak_w(double w);
 double ipw_figure_least_w(double w);
 /* Makes a figure as a line states it; false: it was.  The joules are whole microjoules.  The bounds
  * move outward, to as many digits as a twentieth of their distance has, but not below a microjoule,
- * and to a microjoule where more would break the promise of the provenance.  Coverage is a whole
- * millionth, and split_fraction has two digits, but none below a ten-thousandth. */
+ * and to a microjoule where more would break the promise of the provenance.  The standard
+ * uncertainty has two digits and is rounded up.  Coverage is a whole millionth, and split_fraction
+ * has two digits, but none below a ten-thousandth. */
 bool ipw_figure_round(struct ipw_figure *f);
 
 /* Adds joules as whole microjoules, so that sums are exact; NAN if one of them is unknown. */

@@ -32,6 +32,7 @@ static const struct ipw_spec figure[] = {
     KEY("samples", C | OPT),
     KEY("sources", A | OPT),
     KEY("split_fraction", S | OPT),
+    KEY("u", J | OPT),
     END,
 };
 
@@ -111,6 +112,7 @@ static void put_figure(struct ipw_jw *w, const struct ipw_figure *f, const struc
         ipw_jw_kraw(w, "sources", beside->sources[d], strlen(beside->sources[d]));
     if (f->split_fraction != like->split_fraction)
         ipw_jw_knum(w, "split_fraction", f->split_fraction);
+    if (f->known && f->u_j > 0) ipw_jw_kmicro(w, "u", f->u_j);
     ipw_jw_obj_end(w);
 }
 
@@ -330,6 +332,7 @@ static struct ipw_figure read_figure(const struct ipw_json *f, const struct ipw_
         .lo_j = number(f, "lo", 0),
         .hi_j = number(f, "hi", 0),
         .split_fraction = number(f, "split_fraction", like->split_fraction),
+        .u_j = number(f, "u", 0),
     };
 }
 

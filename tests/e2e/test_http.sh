@@ -1,4 +1,5 @@
 # ipw.http: web requests of scripts: what comes back, what is refused, what the record has of it.
+# Sanitizer: web requests of scripts, hostile ones too.
 . "$(dirname "$0")/lib.sh"
 
 mkfifo port

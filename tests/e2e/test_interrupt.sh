@@ -1,5 +1,6 @@
 # P-2, P-3, P-4: what signals do to a run.  What is finished stays, turns may end for a grace, the run is
 # marked; the second signal is obeyed at once; what was ignored at the start stays ignored.
+# Sanitizer: what is freed when a run is cut short.
 . "$(dirname "$0")/lib.sh"
 
 cat >three.jsonl <<'ROWS'

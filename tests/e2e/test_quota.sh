@@ -84,6 +84,14 @@ expect_exit 0 agent run ./flood.lua --dataset rows.jsonl --base-url "$BASE_URL" 
 assert_json flood/traces.jsonl 'd[0]["response_text"] == "nil the workspace is full: it may hold 5M in all (--workspace-size)"'
 ! pgrep -f 'head -c 1000000 /dev/zero' >/dev/null || fail "the child goes on"
 
+step "folders that are too deep to be counted end it as well, and nothing of them stays"
+sed 's/i=0; while/i=0; for d in $(seq 70); do mkdir y; cd y; done; while/' flood.lua >deep.lua
+mkdir tmp
+TMPDIR="$WORK/tmp" expect_exit 0 agent run ./deep.lua --dataset rows.jsonl --base-url "$BASE_URL" --model m \
+    --workspace-size 5M --output deep
+assert_json deep/traces.jsonl 'd[0]["response_text"] == "nil the workspace cannot be measured: its folders are more than 64 deep"'
+assert_eq "$(ls -A tmp)" ""
+
 step "without an option there is one, too"
 expect_exit 0 agent run ./fill.lua --lua-cpu 60s --dataset rows.jsonl --base-url "$BASE_URL" --model m --output plain
 assert_json plain/traces.jsonl 'd[0]["response_text"].startswith("256 f256: the workspace is full: it may hold 256M in all")'

@@ -2,6 +2,7 @@
 # ipw-agent telemetry on fake sensors: nothing found, the table, JSON, a recording, the Prometheus
 # page (read by promtool where it is installed), one program scraping another, and what a run's files
 # say of the sensors.
+# Sanitizer: live figures.
 . "$(dirname "$0")/lib.sh"
 
 FAKE_POWERCAP=$IPW_BINARY_DIR/tests/fake/fake_powercap
@@ -84,7 +85,7 @@ mv both.txt nvml.txt
 step "what a source has to remark is seen while it is watched"
 expect_exit 0 agent telemetry --telemetry "exec=sh -c 'echo warming up; while :; do echo 7 W; sleep 0.1; done'" \
     --watch --duration 300ms
-check_out "1 line is not readable, the first: 'warming up'"
+check_out "1 line is no reading; line 1: 'warming up' is not a reading"
 
 step "JSON: watts by arithmetic, the learned period, counter against gauge"
 expect_exit 0 agent telemetry --json --duration 3s

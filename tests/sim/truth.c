@@ -126,6 +126,7 @@ static void add(struct truth_tally *t, struct ipw_figure f, double truth, double
     t->figures++;
     if (f.hi_j > 0 && truth <= most_j && (truth < f.lo_j - 2e-6 || truth > f.hi_j + 2e-6))
         t->outside++;
+    t->far += fabs(f.j - truth) > 2 * f.u_j;
     if (!is_lm || t->n == TRUTH_MOST) return;
     t->e[t->n++] = fabs(f.j - truth) / truth * 100;
     t->sum += (f.j - truth) / truth * 100;

@@ -14,6 +14,7 @@ enum { TRUTH_TURNS = 240, TRUTH_MOST = 16 * 1024 };
 struct truth_tally {
     double e[TRUTH_MOST], sum; /* of LM spans, in percent */
     size_t n, figures, outside, unknown, reads;
+    size_t far; /* figures with the truth more than two standard uncertainties away */
     double seconds;
 };
 /* Of the LM spans' errors; NAN: there is none. */

@@ -298,6 +298,24 @@ static void test_interpolation_error_is_bounded(void **state)
     }
 }
 
+/* 300 W, in windows whose ends lie at samples: 5 % of the joules, and 20 ms and half of the
+ * samples' interval of 5 ms at each end, all rectangular. */
+static void test_standard_uncertainty(void **state)
+{
+    const struct meter m = {1000, 300, 300, 0.1, 0.0421};
+    struct ipw_series s = slow_series(S(0.1));
+
+    (void)state;
+    poll(&s, &m, 10, 22, 0.005);
+    for (double length = 0.2; length <= 10; length *= 7) {
+        struct ipw_figure f = ipw_series_between(&s, S(11.0421), S(11.0421 + length), 0);
+        double stated = 0.05 * 300 * length, ends = 300 * (0.02 + 0.0025) * sqrt(2);
+
+        assert_near(f.u_j, hypot(stated, ends) / sqrt(3), 0.02 * f.u_j);
+    }
+    ipw_series_release(&s);
+}
+
 UNIT(series_edges)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +328,7 @@ UNIT(series_edges)
         cmocka_unit_test(test_handed_over_to_its_gauge),
         cmocka_unit_test(test_settled_figures_do_not_change),
         cmocka_unit_test(test_interpolation_error_is_bounded),
+        cmocka_unit_test(test_standard_uncertainty),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,20 @@ static void shares_have_two_digits(void **state)
     }
 }
 
+static void uncertainties_have_two_digits_rounded_up(void **state)
+{
+    static const double cases[][2] = {{12.301, 13}, {0.12, 0.12}, {0.1201, 0.13},
+                                      {99.2, 100},  {4e-7, 1e-6}, {0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_figure f = {.known = true, .j = 500, .u_j = cases[i][0]};
+
+        ipw_figure_round(&f);
+        assert_true(fabs(f.u_j - cases[i][1]) < 1e-9);
+        assert_false(ipw_figure_round(&f));
+    }
+}
+
 static void watts_of_extremes_have_six_digits(void **state)
 {
     static const struct {
@@ -166,6 +180,7 @@ UNIT(figure)
         cmocka_unit_test(rounded_bounds_keep_the_promise_of_the_provenance),
         cmocka_unit_test(random_bounds_stay_around_the_figure),
         cmocka_unit_test(shares_have_two_digits),
+        cmocka_unit_test(uncertainties_have_two_digits_rounded_up),
         cmocka_unit_test(watts_of_extremes_have_six_digits),
         cmocka_unit_test(a_figure_of_nothing_is_left_alone),
         cmocka_unit_test(reasons_by_their_text),
