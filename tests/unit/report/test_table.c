@@ -2,9 +2,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "report/format.h"
 #include "report/repeats.h"
 #include "report/table.h"
@@ -444,6 +446,38 @@ static void a_ledger_that_is_off_says_so(void **state)
     ipw_summary_release(&s);
 }
 
+/* Two tools of one MCP server differ in their ends. */
+static void long_tool_names_can_be_told_apart(void **state)
+{
+    struct ipw_summary s;
+    struct ipw_summary_run run = sample_run();
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    const struct ipw_table_options options = {.width = 80};
+    struct ipw_span spans[2] = {
+        {.name = "mcp__secure-filesystem-server__list_directory"},
+        {.name = "mcp__secure-filesystem-server__list_allowed_directories"},
+    };
+    struct ipw_turn turn = {.spans = spans, .n_spans = 2};
+
+    (void)state;
+    fill(&s, true, true);
+    for (int i = 0; i < 2; i++) {
+        spans[i].kind = IPW_SPAN_TOOL;
+        spans[i].outcome = "ok";
+        spans[i].end_ns = IPW_NS_PER_S;
+        spans[i].child_cpu_s = NAN;
+        spans[i].energy = ipw_turn_figures();
+    }
+    ipw_tool_sums_add(&s.tools, &(struct ipw_query_trace){.turns = &turn, .n_turns = 1});
+    ipw_table_write(&text, &s, &run, &options);
+    no_line_is_wider(&text, 80);
+    assert_non_null(strstr(ipw_buf_str(&text), "__list_directory "));
+    assert_non_null(strstr(ipw_buf_str(&text), "wed_directories "));
+    for (int i = 0; i < 2; i++) free(spans[i].energy);
+    ipw_buf_release(&text);
+    ipw_summary_release(&s);
+}
+
 UNIT(table)
 {
     const struct CMUnitTest tests[] = {
@@ -461,6 +495,7 @@ UNIT(table)
         cmocka_unit_test(columns_have_one_unit),
         cmocka_unit_test(interrupted_and_empty),
         cmocka_unit_test(a_ledger_that_is_off_says_so),
+        cmocka_unit_test(long_tool_names_can_be_told_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
