@@ -1,5 +1,5 @@
-/* The lines of a power meter: any bytes give points or one line that says why not.  Times and values
- * that are taken are finite, a column is in order of time, and a damaged row is counted and
+/* The lines of a power meter: any bytes give points or one line that says why not.  Times and
+ * values that are taken are finite, a column is in order of time, and a damaged row is counted and
  * described.  The same bytes as they arrive, in pieces: readings in order of time, none of the
  * future and none negative. */
 #include <math.h>
