@@ -71,6 +71,11 @@ static void help_row(const struct ipw_opt *o, FILE *out, unsigned width)
     put_words(out, o->help, width);
 }
 
+static bool is_hidden(const struct ipw_opt *o)
+{
+    return o->kind == IPW_OPT_OLD || o->kind == IPW_OPT_GONE;
+}
+
 void ipw_options_help(const struct ipw_command *command, FILE *out)
 {
     unsigned width = ipw_terminal_width(fileno(out));
@@ -80,7 +85,7 @@ void ipw_options_help(const struct ipw_command *command, FILE *out)
     fprintf(out, "usage: ipw-agent %s\n\n%s\n", command->usage, command->about);
     if (t.n && t.rows[0].kind != IPW_OPT_SECTION) fputs("\nOptions\n", out);
     for (size_t i = 0; i < t.n; i++) {
-        if (t.rows[i].kind != IPW_OPT_OLD) help_row(&t.rows[i], out, width);
+        if (!is_hidden(&t.rows[i])) help_row(&t.rows[i], out, width);
     }
     fprintf(out, "%-*s%s\n", HELP_COLUMN, "  -h, --help", "print this help");
     if (command->more) fprintf(out, "\n%s\n", command->more);
@@ -124,6 +129,8 @@ static int set_value(const struct ipw_opt *o, void *values, const char *text, st
     case IPW_OPT_SECTION:
     case IPW_OPT_BLOCK:
     case IPW_OPT_OLD: break;
+    case IPW_OPT_GONE:
+        return ipw_fail(err, IPW_EINVAL, "--%s is no longer an option: %s", o->name, o->help);
     }
     return rc ? ipw_err_prefix(err, "--%s", o->name) : 0;
 }
@@ -138,7 +145,7 @@ static int fail_unknown(const struct ipw_command *command, const struct tables *
     snprintf(name, sizeof name, "%s", given + strspn(given, "-"));
     name[strcspn(name, "=")] = '\0';
     for (size_t i = 0; i < t->n; i++) {
-        if (t->rows[i].kind != IPW_OPT_SECTION && t->rows[i].kind != IPW_OPT_OLD)
+        if (t->rows[i].kind != IPW_OPT_SECTION && !is_hidden(&t->rows[i]))
             names[n++] = t->rows[i].name;
     }
     names[n++] = "help";

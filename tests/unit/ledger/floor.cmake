@@ -1,5 +1,5 @@
 # The simulated device and its sensors.
-foreach(unit sim ledger ledger_accounts ledger_bounds ledger_gauge)
+foreach(unit sim ledger ledger_accounts ledger_bounds)
   target_sources(ledger_test_${unit} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/sim/sim.c)
 endforeach()
 target_sources(ledger_test_truth PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/sim/sim.c
