@@ -13,14 +13,11 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "io/confined.h"
 #include "io/proc.h"
-#include "script/agent_priv.h"
 #include "script/host.h"
 #include "script/sandbox.h"
 #include "script/task.h"
 #include "script/vm_priv.h"
-#include "script/worker/worker_main.h"
 
 enum { ROUNDS = 7 };
 
@@ -232,24 +229,6 @@ static void waits(struct ipw_host *host)
     ipw_sandbox_close(vm);
 }
 
-static void workers(void)
-{
-    double best = INFINITY;
-
-    for (int i = 0; i < ROUNDS; i++) {
-        struct ipw_agent_info info = {.path = "builtin:agents/single.lua", .name = "single"};
-        struct ipw_err err;
-        int64_t began = ipw_now_ns();
-        if (ipw_agent_worker_inspect(&info, NULL, &err)) {
-            fprintf(stderr, "%s\n", err.text);
-            exit(1);
-        }
-        if ((double)(ipw_now_ns() - began) < best) best = (double)(ipw_now_ns() - began);
-    }
-    printf("%-58s %8.2f ms (wall)\n", "a worker process: started, an agent loaded, ended",
-           best / 1e6);
-}
-
 int main(int argc, char **argv)
 {
     struct ipw_host host = {
@@ -257,7 +236,6 @@ int main(int argc, char **argv)
     struct ipw_err err;
 
     if (argc > 1 && strcmp(argv[1], "__exec") == 0) return ipw_proc_helper_main(argc, argv);
-    if (argc > 1 && strcmp(argv[1], "__lua") == 0) return ipw_worker_main(IPW_CONFINED_FD);
     if (ipw_loop_new(&host.loop, &err)) return 1;
     host.start_ns = ipw_now_ns();
     against_stock(&host);
@@ -266,6 +244,5 @@ int main(int argc, char **argv)
     json(&host);
     ipw_host_release(&host);
     ipw_loop_free(host.loop);
-    workers();
     return 0;
 }

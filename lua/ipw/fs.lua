@@ -2,7 +2,7 @@
 ---
 --- Paths outside of the workspace are refused. A workspace can hold 256 MiB and 10,000 files and
 --- folders (--workspace-size, --workspace-files), including attachments and the files of child
---- processes.
+--- processes. A child process that makes folders more than 64 deep ends.
 local core = require "ipw.core.fs"
 
 local fs = {}

@@ -24,7 +24,7 @@ local function doubted(manifest)
   for _, test in ipairs(object(hardware.self_test)) do
     test = object(test)
     local of = test.channel and domain[test.channel]
-    if of and (test.frozen == true or test.state == "stuck" or test.state == "unread") then out[of] = true end
+    if of and test.believed == false then out[of] = true end
   end
   return out
 end

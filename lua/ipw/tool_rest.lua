@@ -78,6 +78,12 @@ function rest.open(list)
   return kit
 end
 
+function rest.names(kit)
+  local names = {}
+  for i, tool in ipairs(kit.list) do names[i] = tool.name end
+  return table.concat(names, ", ")
+end
+
 function rest.close(kit)
   for _, server in ipairs(kit.servers) do server:close() end
   kit.servers = nil

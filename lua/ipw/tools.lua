@@ -42,8 +42,7 @@ Kit.describe = core.describe
 
 --- The tools' names, for messages.
 ---@return string
--- function Kit:names()
-Kit.names = core.names
+function Kit:names() return require "ipw.tool_rest".names(self) end
 
 --- Runs the tool. Returns the outcome's word, the text, and the final answer or nil; or nil and a picture.
 local function execute(kit, tool, name, args, timed)

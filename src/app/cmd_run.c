@@ -11,6 +11,9 @@ struct values {
     struct ipw_run_options run;
     struct ipw_watch_options watch;
 };
+#define INSTEAD_OF_UNTRUSTED                                                                       \
+    "docs/tools.md, \"An agent that somebody else wrote\", has the line that runs all of it in a " \
+    "sandbox; 'ipw-agent check FILE' looks at the file first"
 #define AT(field) offsetof(struct values, run.field)
 
 /* clang-format off */
@@ -57,8 +60,8 @@ static const struct ipw_opt options[] = {
     {"Scripts and safety", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"lua-cpu", 0, IPW_OPT_DURATION, AT(agent.lua_cpu_ns), "TIME", "Lua CPU time between two waits (default: 2s)", 20 * IPW_NS_PER_MS},
     {"lua-memory", 0, IPW_OPT_BYTES, AT(agent.lua_memory_bytes), "SIZE", "Lua memory per query (default: 64M)", 1 << 20, (int64_t)64 << 30},
-    {"untrusted", 0, IPW_OPT_FLAG, AT(agent.untrusted), NULL, "run agents in confined processes, no programs"},
-    {"allow-proc", 0, IPW_OPT_FLAG, AT(agent.allow_proc), NULL, "with --untrusted: let tools start programs"},
+    {"untrusted", 0, IPW_OPT_GONE, 0, NULL, INSTEAD_OF_UNTRUSTED},
+    {"allow-proc", 0, IPW_OPT_GONE, 0, NULL, INSTEAD_OF_UNTRUSTED},
     {"", 0, IPW_OPT_BLOCK, AT(script), NULL, NULL, .rows = ipw_script_option_rows},
     {"Output", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"output", 'o', IPW_OPT_STR, AT(output.dir), "DIR", "run folder (default: a new one in runs/)"},
@@ -133,10 +136,6 @@ int ipw_cmd_run(int argc, char **argv)
     rc = ipw_options_parse(&ipw_run_command, argc, argv, &v, &args, &n_args, &err);
     if (!rc) rc = ipw_limits_check(&o->limits, &err);
     if (!rc) rc = ipw_script_options_servers(&o->script, &err);
-    if (!rc && o->script.servers && o->agent.untrusted)
-        rc = ipw_fail(&err, IPW_EINVAL,
-                      "--mcp: an --untrusted agent cannot use MCP servers, which have your rights. "
-                      "Leave out --mcp or --untrusted");
     if (!rc) rc = choose_shard(o, &folder, &err);
     if (rc) {
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);

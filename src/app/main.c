@@ -12,9 +12,7 @@
 #include "base/keyring.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "io/confined.h"
 #include "io/proc.h"
-#include "script/worker/worker_main.h"
 
 static const struct {
     const char *name;
@@ -45,7 +43,6 @@ static const struct {
     {"Machine and servers", NULL, NULL},
     {"doctor", ipw_cmd_doctor, "check server, model, sensors and tools; suggest fixes"},
     {"telemetry", ipw_cmd_telemetry, "show, record or serve energy readings"},
-    {"calibrate", ipw_cmd_calibrate, "measure this machine's power under load with a meter"},
     {"list", ipw_cmd_list, "list agents, tools, datasets, models or sensors"},
     {"fetch", ipw_cmd_fetch, "download a dataset from the Hugging Face hub"},
     {"serve", ipw_cmd_serve, "serve a Lua model or a saved run as an OpenAI-compatible server"},
@@ -101,7 +98,7 @@ static void make_room_for_lua(void)
     setrlimit(RLIMIT_STACK, &stack);
 }
 
-/* A query in flight takes a connection, two descriptors for its worker and three for each child.
+/* A query in flight takes a connection and three descriptors for each child.
  * The soft limit of 1,024 exists for programs that use select(); this program can use the hard
  * limit. Child processes have limits of their own (io/proc.h). */
 static void make_room_for_files(void)
@@ -186,10 +183,6 @@ int main(int argc, char **argv)
         return IPW_EXIT_USAGE;
     }
     if (strcmp(name, "__exec") == 0) return ipw_proc_helper_main(argc, argv);
-    if (strcmp(name, "__lua") == 0) {
-        make_room_for_lua();
-        return ipw_worker_main(IPW_CONFINED_FD);
-    }
     if (!strcmp(name, "help") && argc > 2) { /* help COMMAND */
         static char option[] = "--help";
 
@@ -216,6 +209,13 @@ int main(int argc, char **argv)
         if (strcmp(name, commands[i].name) == 0)
             return delivered(commands[i].run(argc - 1, argv + 1));
         names[n_names++] = commands[i].name;
+    }
+    if (!strcmp(name, "calibrate")) {
+        fputs("ipw-agent: there is no calibrate any more: book the meter's log into a run with "
+              "ipw-agent meter RUN --book, or take the idle power off with ipw-agent run "
+              "--baseline\n",
+              stderr);
+        return IPW_EXIT_USAGE;
     }
     near = ipw_nearest(name, names);
     fprintf(stderr, "ipw-agent: unknown command '%.60s'%s%s%s\n", name,

@@ -50,6 +50,12 @@ static void lay_out(struct tables *t, const struct ipw_opt *rows, size_t offset)
     }
 }
 
+/* Is it an option that this version has under this name? */
+static bool is_listed(const struct ipw_opt *o)
+{
+    return o->kind != IPW_OPT_SECTION && o->kind != IPW_OPT_OLD && o->kind != IPW_OPT_GONE;
+}
+
 static void help_row(const struct ipw_opt *o, FILE *out, unsigned width)
 {
     char left[80];
@@ -71,11 +77,6 @@ static void help_row(const struct ipw_opt *o, FILE *out, unsigned width)
     put_words(out, o->help, width);
 }
 
-static bool is_hidden(const struct ipw_opt *o)
-{
-    return o->kind == IPW_OPT_OLD || o->kind == IPW_OPT_GONE;
-}
-
 void ipw_options_help(const struct ipw_command *command, FILE *out)
 {
     unsigned width = ipw_terminal_width(fileno(out));
@@ -85,7 +86,8 @@ void ipw_options_help(const struct ipw_command *command, FILE *out)
     fprintf(out, "usage: ipw-agent %s\n\n%s\n", command->usage, command->about);
     if (t.n && t.rows[0].kind != IPW_OPT_SECTION) fputs("\nOptions\n", out);
     for (size_t i = 0; i < t.n; i++) {
-        if (!is_hidden(&t.rows[i])) help_row(&t.rows[i], out, width);
+        if (t.rows[i].kind == IPW_OPT_SECTION || is_listed(&t.rows[i]))
+            help_row(&t.rows[i], out, width);
     }
     fprintf(out, "%-*s%s\n", HELP_COLUMN, "  -h, --help", "print this help");
     if (command->more) fprintf(out, "\n%s\n", command->more);
@@ -128,9 +130,8 @@ static int set_value(const struct ipw_opt *o, void *values, const char *text, st
     }
     case IPW_OPT_SECTION:
     case IPW_OPT_BLOCK:
-    case IPW_OPT_OLD: break;
-    case IPW_OPT_GONE:
-        return ipw_fail(err, IPW_EINVAL, "--%s is no longer an option: %s", o->name, o->help);
+    case IPW_OPT_OLD:
+    case IPW_OPT_GONE: break;
     }
     return rc ? ipw_err_prefix(err, "--%s", o->name) : 0;
 }
@@ -145,8 +146,7 @@ static int fail_unknown(const struct ipw_command *command, const struct tables *
     snprintf(name, sizeof name, "%s", given + strspn(given, "-"));
     name[strcspn(name, "=")] = '\0';
     for (size_t i = 0; i < t->n; i++) {
-        if (t->rows[i].kind != IPW_OPT_SECTION && !is_hidden(&t->rows[i]))
-            names[n++] = t->rows[i].name;
+        if (is_listed(&t->rows[i])) names[n++] = t->rows[i].name;
     }
     names[n++] = "help";
     names[n] = NULL;
@@ -165,9 +165,9 @@ static void fill_tables(struct tables *t, const struct ipw_command *command)
         const struct ipw_opt *o = &t->rows[i];
 
         t->longs[i].name = o->kind == IPW_OPT_SECTION ? "" : o->name;
-        t->longs[i].has_arg = o->kind == IPW_OPT_URL ? optional_argument
-                              : o->arg               ? required_argument
-                                                     : no_argument;
+        t->longs[i].has_arg = o->kind == IPW_OPT_URL || o->kind == IPW_OPT_GONE ? optional_argument
+                              : o->arg                                          ? required_argument
+                                                                                : no_argument;
         t->longs[i].val = 1000;
         if (o->letter) {
             t->shorts[s++] = o->letter;
@@ -260,6 +260,9 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
             return ipw_fail(err, IPW_EINVAL, "%s: option '%s' needs a value", command->name,
                             argv[optind - 1]);
         o = option_of(&t, c, which, &value, true);
+        if (o->kind == IPW_OPT_GONE)
+            return ipw_fail(err, IPW_EINVAL, "%s: there is no --%s any more: %s", command->name,
+                            o->name, o->help);
         if (value) ipw_conceal_option(o, value);
         rc = set_value(o, values, value, err);
         if (rc) return rc;
@@ -290,7 +293,7 @@ int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
 
         if (c == '?' || c == ':' || c == 'h') continue;
         o = option_of(&t, c, which, &value, false);
-        fn(ud, o, value);
+        if (o->kind != IPW_OPT_GONE) fn(ud, o, value);
     }
     return optind;
 }

@@ -22,7 +22,7 @@ enum ipw_opt_kind {
     IPW_OPT_SECTION,  /* not an option: a title in the help for the rows below */
     IPW_OPT_BLOCK,    /* not an option: the rows of `rows`, whose struct lies at `offset` */
     IPW_OPT_OLD,      /* an old name: `help` is the new one, and `value` its value if arg is NULL */
-    IPW_OPT_GONE,     /* an option that was removed: `help` says what to do; it is an error */
+    IPW_OPT_GONE,     /* an option that there was: `help` says what to do instead */
 };
 
 /* The secret part of an option's value.  It is hidden on our command line, in our environment and

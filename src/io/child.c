@@ -251,11 +251,6 @@ int ipw_child_pipe(int ends[2], int ours, struct ipw_err *err)
     return lift_both(ends, pipe2(ends, O_CLOEXEC) != 0, ours, err);
 }
 
-int ipw_child_socket(int ends[2], struct ipw_err *err)
-{
-    return lift_both(ends, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0, 0, err);
-}
-
 int ipw_child_null(struct ipw_err *err)
 {
     int fd = lift(open("/dev/null", O_RDWR | O_CLOEXEC));

@@ -92,13 +92,25 @@ static void measure_rest(struct ipw_child_usage *to, bool all_end)
     }
 }
 
-/* The parent never returns.  All signals are blocked in it, so that only KILL ends it before its
- * program; its death kills the program. */
+static pid_t runner;
+
+/* The signal of the runner's death.  The runner itself also sends it, to end the program.
+ *
+ * The whole group ends, not only the program: bubblewrap's first process inside asks for a death
+ * signal of its own only after a handshake, and would wait for a dead partner for ever. */
+static void on_term(int signum)
+{
+    (void)signum;
+    if (getppid() != runner) kill(0, SIGKILL);
+}
+
+/* The parent never returns.  Other signals than TERM are blocked in it, so that only KILL or the
+ * runner's death ends it before its program; its death kills the program. */
 static void stay_and_measure(bool in_sandbox)
 {
     struct ipw_child_report report;
     struct rusage usage;
-    sigset_t all, old;
+    sigset_t all, old, term;
     pid_t parent = getpid(), pid;
     int status;
 
@@ -106,17 +118,24 @@ static void stay_and_measure(bool in_sandbox)
     report.mark = PROC_REPORT;
     report.usage.cpu_ns = -1;
     sigfillset(&all);
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
     sigprocmask(SIG_BLOCK, &all, &old);
+    /* Before the fork: from now on the runner's death waits as a blocked TERM. */
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_term}, NULL);
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0)) give_up(errno);
     pid = fork();
     if (pid < 0) give_up(errno);
     if (pid == 0) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != parent) _exit(126);
+        signal(SIGTERM, SIG_DFL);
         sigprocmask(SIG_SETMASK, &old, NULL);
         return;
     }
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     for (int fd = 0; fd < PROC_STATUS_FD; fd++) close(fd); /* they are the program's alone */
+    sigprocmask(SIG_UNBLOCK, &term, NULL);
     while (wait4(pid, &status, 0, &usage) != pid)
         if (errno != EINTR) _exit(126);
     ipw_child_usage_add(&report.usage, &usage);
@@ -242,7 +261,8 @@ static void apply(const char *option, struct orders *o)
     if (ipw_parse_int(&n, value, 1, INT64_MAX - 1, NULL)) give_up(EINVAL);
     if (strncmp(option, "parent=", 7) == 0) {
         /* The runner may have ended before the death signal was requested. */
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != (pid_t)n) _exit(126);
+        runner = (pid_t)n;
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != runner) _exit(126);
     } else if (strncmp(option, "measured=", 9) == 0) {
         stay_and_measure(n == 2);
     } else if (strncmp(option, "cpu=", 4) == 0) {

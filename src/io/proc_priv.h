@@ -93,8 +93,6 @@ void ipw_child_end(struct ipw_child *child, struct ipw_child_end *end);
 /* Makes a pipe; both ends are close-on-exec and above 9, so that neither collides with the child's
  * 0..3.  Our end (`ours` is 0 or 1) does not block. */
 int ipw_child_pipe(int ends[2], int ours, struct ipw_err *err);
-/* Makes a pair of connected sockets in the same way; the first is ours and does not block. */
-int ipw_child_socket(int ends[2], struct ipw_err *err);
 int ipw_child_null(struct ipw_err *err); /* /dev/null, above 9; or a negative code */
 
 /* One end of a pipe, watched. */

@@ -1,7 +1,7 @@
 #include "json/whole_output.h"
 
 #include <errno.h>
-#include <ftw.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/walk.h"
 #include "json/jsonl.h"
 
 struct ipw_whole_output {
@@ -173,18 +174,11 @@ int ipw_whole_commit(struct ipw_whole_output *out, struct ipw_err *err)
     return rc;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    remove(path);
-    return 0;
-}
-
 void ipw_whole_drop(struct ipw_whole_output *out)
 {
     if (!out) return;
     if (out->folder)
-        nftw(out->tmp, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        ipw_walk_remove(AT_FDCWD, out->tmp, NULL);
     else if (out->tmp)
         unlink(out->tmp);
     release(out);

@@ -33,6 +33,21 @@ static struct ipw_figure *cell(const struct column *c, struct ipw_figure *domain
     return c->device == IPW_LEDGER_ALL ? &domains[c->ask.domain] : &devices[c->device];
 }
 
+bool ipw_query_energy_two_phases(const struct ipw_turn *turn)
+{
+    bool at_once = turn->decode_s == 0 || 2 * turn->decode_s < turn->times.server_decode_s;
+
+    return turn->output_tokens == 1 || !at_once;
+}
+
+/* A phase whose window does not hold what it is named for has no energy of its own. */
+static bool is_no_phase(const struct ipw_turn *turn, const struct ipw_span *span)
+{
+    if (span->kind == IPW_SPAN_DECODE && span->end_ns == span->start_ns) return true;
+    return (span->kind == IPW_SPAN_PREFILL || span->kind == IPW_SPAN_DECODE) &&
+           !ipw_query_energy_two_phases(turn);
+}
+
 /* A domain only: who asks for one device's part in a span can ask the ledger. */
 static void fill_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
                        const struct ipw_ledger *ledger, const struct column *c)
@@ -51,6 +66,7 @@ static void fill_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
         ask.t0_ns = span->start_ns;
         ask.t1_ns = span->end_ns;
         *f = ipw_ledger_figure(ledger, ask);
+        if (f->known && is_no_phase(turn, span)) *f = (struct ipw_figure){.reason = "one_event"};
     }
 }
 

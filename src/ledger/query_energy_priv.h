@@ -9,6 +9,10 @@
 size_t ipw_query_energy_device(const struct ipw_ledger *ledger, const struct ipw_device *device);
 /* Does the model run on the domain's devices? */
 bool ipw_query_energy_of_model(const struct ipw_query_trace *trace, enum ipw_domain domain);
+/* Are prefill and decode two times of the turn?  Not if the reply came in one event, or in less
+ * than half of the time that the server says it decoded: then the first token was held back, and
+ * the time before it has the decoding in it.  A reply of one token is prefill alone. */
+bool ipw_query_energy_two_phases(const struct ipw_turn *turn);
 /* A piece of a query that belongs to one part.  The tiles of a query follow each other from its
  * start to its end. */
 struct ipw_query_tile {

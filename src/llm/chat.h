@@ -134,8 +134,9 @@ void ipw_chat_error_text(char *text, size_t text_size, char *type, size_t type_s
  *
  * Arguments: the text of one JSON object without lone surrogates, since servers refuse anything
  * else; "{}" if the model wrote anything else.  At most three bytes for each byte of the call, plus
- * two.  Name: a call without a name gets one, so that it is answered like an unknown tool. */
-void ipw_chat_history_arguments(struct ipw_buf *out, const struct ipw_chat_call *call);
+ * two.  False: they were replaced so.  Name: a call without a name gets one, so that it is answered
+ * like an unknown tool. */
+bool ipw_chat_history_arguments(struct ipw_buf *out, const struct ipw_chat_call *call);
 const char *ipw_chat_history_name(const struct ipw_chat_call *call);
 /* Appends the reply as JSON for events.jsonl: text, reasoning, calls, finish, usage, model, ... */
 void ipw_chat_reply_json(struct ipw_buf *out, const struct ipw_chat_reply *reply);

@@ -6,20 +6,22 @@
 #include "json/write.h"
 
 /* Servers answer 400 or 500 to arguments in any other form, in each further turn. */
-void ipw_chat_history_arguments(struct ipw_buf *out, const struct ipw_chat_call *call)
+bool ipw_chat_history_arguments(struct ipw_buf *out, const struct ipw_chat_call *call)
 {
     struct ipw_json *root = NULL;
     const char *text = ipw_buf_str(&call->arguments);
     size_t repairs = 0;
+    bool good = ipw_json_parse(&root, text, call->arguments.len, &repairs, NULL) == 0 &&
+                ipw_json_kind(root) == IPW_JSON_OBJ;
 
-    if (ipw_json_parse(&root, text, call->arguments.len, &repairs, NULL) != 0 ||
-        ipw_json_kind(root) != IPW_JSON_OBJ)
+    if (!good)
         ipw_buf_adds(out, "{}");
     else if (repairs > 0)
         ipw_json_print(out, root);
     else
         ipw_buf_add(out, text, call->arguments.len);
     ipw_json_free(root);
+    return good;
 }
 
 const char *ipw_chat_history_name(const struct ipw_chat_call *call)

@@ -58,15 +58,10 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
     bool ours = own_agent(own, sizeof own, file);
     int rc;
 
-    if (!ours && ipw_replayed_run_flag(&job->saved, "untrusted"))
-        return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "%s: was run with --untrusted, but a replay runs the script in this "
-                        "process",
-                        job->saved.path);
     if (job->o->agent) {
-        rc = ipw_agent_inspect(agent, job->o->agent, paths, false, err);
+        rc = ipw_agent_inspect(agent, job->o->agent, paths, err);
     } else if (ours) {
-        rc = ipw_agent_inspect(agent, own, paths, false, err);
+        rc = ipw_agent_inspect(agent, own, paths, err);
         /* If the saved agent was not built in, or this one is not, one of the same name must not
          * replace it silently. */
         if (!rc && (strncmp(file, "builtin:", 8) || strncmp(agent->path, "builtin:", 8)) && hash &&

@@ -71,17 +71,27 @@ static void wake(void *ud)
     own->run.wake(own->run.ud);
 }
 
-/* Each query that the plan comes to is due one gap after the one before it; a resumed run has a
- * schedule of its own over the queries that are left. */
+static void set_due(struct ipw_dataset_origin *own)
+{
+    const struct ipw_plan *plan = own->run.plan;
+
+    if (own->next == SIZE_MAX)
+        own->due_ns = own->run.session->start_ns;
+    else if (plan->next == plan->n_warmup)
+        own->due_ns = ipw_now_ns(); /* the warm-up has ended, later than planned if it was slow */
+    else
+        own->due_ns += ipw_pacing_gap_ns(&own->pacing);
+    own->next = plan->next;
+}
+
+/* Each query that the plan comes to is due one gap after the one before it, the first counted one
+ * at the end of the warm-up; a resumed run has a schedule of its own over the queries that are
+ * left. */
 static bool due(struct ipw_origin *origin)
 {
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
 
-    if (own->next != own->run.plan->next) {
-        own->due_ns = own->next == SIZE_MAX ? own->run.session->start_ns
-                                            : own->due_ns + ipw_pacing_gap_ns(&own->pacing);
-        own->next = own->run.plan->next;
-    }
+    if (own->next != own->run.plan->next) set_due(own);
     if (own->due_ns <= ipw_now_ns()) return true;
     if (!own->wait) own->wait = ipw_timer_start_at(own->run.loop, own->due_ns, wake, own);
     return false;

@@ -135,7 +135,6 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     } else {
         ipw_jw_null(w);
     }
-    ipw_jw_kbool(w, "untrusted", o->agent.untrusted);
     ipw_jw_kint(w, "warmup", o->data.warmup);
     ipw_jw_kstr(w, "where", o->data.where);
     ipw_jw_kint(w, "workspace_bytes", (int64_t)quota.max_bytes);
@@ -274,7 +273,7 @@ static void put_manifest(struct ipw_buf *out, const struct ipw_manifest *m,
     struct ipw_jw w;
     char date[40];
 
-    ipw_hardware_json(&hardware, &m->sensors->sources, m->sensors->selftest);
+    ipw_hardware_json(&hardware, &m->sensors->sources, m->sensors->trust);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     put_clock(&w, first);

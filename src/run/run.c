@@ -18,6 +18,7 @@
 #include "json/document.h"
 #include "run/energy_so_far.h"
 #include "run/finish.h"
+#include "run/rebook.h"
 #include "run/resume_hint.h"
 #include "run/run_priv.h"
 
@@ -345,6 +346,7 @@ static void take_end(struct run *run)
     struct ipw_manifest manifest = ipw_run_manifest(run);
     const struct ipw_observer *o = run->observer;
 
+    run->sensors.sealed = true;
     ipw_run_ended_take(&run->ended, &manifest, o && o->cpu_ns ? o->cpu_ns(o) : 0);
 }
 
@@ -361,23 +363,12 @@ static void read_past_end(struct run *run)
     }
 }
 
-static int count_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+/* A sensor lost its trust: no line may state its energy. */
+static int rebook(struct run *run, struct ipw_err *err)
 {
-    (void)err;
-    ipw_summary_add(ud, &q->trace, &q->details);
-    return 0;
-}
+    int rc = ipw_rebook_session(run->dir, run->session.number, &run->results.warmup, err);
 
-/* The verdicts are in the lines now. */
-static int count_again(struct run *run, struct ipw_err *err)
-{
-    struct ipw_summary *summary = &run->results.summary;
-    const char *folder = summary->place.folder;
-
-    ipw_summary_release(summary);
-    ipw_summary_init(summary);
-    summary->place.folder = folder;
-    return ipw_rundir_each_query(folder, count_query, summary, NULL, err);
+    return rc ? rc : ipw_results_recount(&run->results, err);
 }
 
 /* The summary and the session's end are written first: a kill while answers are graded leaves a
@@ -398,7 +389,7 @@ static int grade(struct run *run, struct ipw_err *err)
     g->first_number = (int32_t)ipw_plan_total(&run->plan);
     rc = ipw_grading_run(g, err);
     if (g->stop_signal) run->ending.stop_signal = g->stop_signal;
-    if (g->n_graded && !rc) rc = count_again(run, err);
+    if (g->n_graded && !rc) rc = ipw_results_recount(&run->results, err); /* with the verdicts */
     return rc;
 }
 
@@ -441,6 +432,8 @@ static int run_all(struct run *run, struct ipw_err *err)
     /* Sync before the summary: run_end must not reach the disk before the lines it closes.  The
      * next write returns a failure again. */
     ipw_rundir_sync(run->dir, NULL);
+    if (ipw_sensors_doubted(&run->sensors) && !run->ending.err.code && rebook(run, &why))
+        run->ending.err = why;
     return finish(run, false, err);
 }
 

@@ -80,7 +80,4 @@ void ipw_run_grants(struct ipw_host_grants *out, const struct ipw_run_options *o
     ipw_script_grants(out, &o->script);
     out->try_sandbox = out->sandbox;
     out->leave_out = !o->agent.tools;
-    if (!out->may_start || !o->agent.untrusted || o->agent.allow_proc) return;
-    out->may_start = false;
-    out->no_proc = "an --untrusted agent starts child processes with --allow-proc only";
 }

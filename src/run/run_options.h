@@ -23,7 +23,6 @@ struct ipw_agent_options {
     int64_t max_turns, seed, max_tokens, lua_cpu_ns;
     size_t lua_memory_bytes;
     double temperature;
-    bool untrusted, allow_proc;
 };
 
 struct ipw_data_options {

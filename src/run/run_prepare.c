@@ -61,10 +61,9 @@ static int load_agent(struct run *run, struct ipw_err *err)
                                             .tools = run->tools,
                                             .paths = paths,
                                             .memory_bytes = o->lua_memory_bytes,
-                                            .slice_cpu_ns = o->lua_cpu_ns,
-                                            .untrusted = o->untrusted};
+                                            .slice_cpu_ns = o->lua_cpu_ns};
     ipw_script_options_apply(&run->o->script);
-    rc = ipw_agent_inspect(&run->agent, run->agent_name, paths, o->untrusted, err);
+    rc = ipw_agent_inspect(&run->agent, run->agent_name, paths, err);
     if (!rc && run->agent.unknown[0])
         ipw_log(IPW_LOG_WARN, "%s: no agent has a field %s: it does nothing", run->agent.path,
                 run->agent.unknown);

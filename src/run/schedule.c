@@ -59,6 +59,13 @@ static bool is_due(const struct ipw_schedule *s)
     return !origin->due || origin->due(origin);
 }
 
+/* Counted queries wait for the end of the warm-up: what still runs of it would take a part of the
+ * server and of the joules of their time.  The newest query stands first in the list. */
+static bool is_warming_up(const struct ipw_schedule *s)
+{
+    return s->active && s->active->place.warmup && !ipw_plan_place(s->plan, s->plan->next).warmup;
+}
+
 static void begin_next(struct ipw_schedule *s)
 {
     size_t index = s->plan->next++;
@@ -85,7 +92,7 @@ static void step(void *ud)
     if (s->ground->limits->reached) cancel_all(s, IPW_STOP_RUN_LIMIT);
     ipw_finished_queries_check(s->finished);
     while (!is_ending(s) && ipw_server_watch_room(s->ground->sinks.servers) &&
-           ipw_plan_more(s->plan) && is_due(s))
+           ipw_plan_more(s->plan) && !is_warming_up(s) && is_due(s))
         begin_next(s);
     if (!s->active && !s->over && !s->finished->first && !s->durable->syncing && !s->step &&
         (is_ending(s) || !ipw_plan_more(s->plan)))

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/open.h"
+#include "base/walk.h"
 #include "data/data_url.h"
 #include "json/jsonl.h"
 #include "script/embedded.h"
@@ -82,15 +82,9 @@ int ipw_workspace_fill(const char *(*folder)(void *ud), void *ud, const struct i
     return rc;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    (void)st, (void)kind, (void)where;
-    if (remove(path)) ipw_log(IPW_LOG_WARN, "%s: cannot be removed: %s", path, strerror(errno));
-    return 0;
-}
-
 void ipw_workspace_remove(const char *path)
 {
-    if (rmdir(path) == 0 || errno == ENOENT) return;
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    int errnum = ipw_walk_remove(AT_FDCWD, path, NULL);
+
+    if (errnum) ipw_log(IPW_LOG_WARN, "%s: cannot be removed: %s", path, strerror(errnum));
 }

@@ -13,14 +13,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/walk.h"
 
 #define PREFIX "ipw-agent-"
 #define OWNER  ".owner"
-enum {
-    SUFFIX = 6,
-    OLD_S = IPW_WORKSPACES_OLD_DAYS * 24 * 3600,
-    MAX_DEPTH = 200
-}; /* a folder in a folder in ...: each takes a descriptor */
+enum { SUFFIX = 6, OLD_S = IPW_WORKSPACES_OLD_DAYS * 24 * 3600 };
 
 const char *ipw_workspaces_root(void)
 {
@@ -61,98 +58,23 @@ int ipw_workspaces_make(struct ipw_workspaces *w, struct ipw_err *err)
     return 0;
 }
 
-/* ---- taking a folder away ---- */
-
-struct sweep {
-    dev_t device;
-    int64_t bytes;
-    bool remove;
-};
-
-static void walk(struct sweep *s, int fd, int depth);
-
-/* A tool can have removed its owner's right to read a folder. */
-static int open_folder(int parent, const char *name, bool remove)
+/* The mark goes last: until then the folder is known to have no owner. */
+static void remove_owned(int root, const char *name)
 {
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), at;
-    char itself[40];
+    int errnum = ipw_walk_remove(root, name, OWNER);
 
-    if (!remove || (fd < 0 && errno != EACCES)) return fd;
-    at = fd >= 0 ? fd : openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (at < 0) return fd;
-    snprintf(itself, sizeof itself, "/proc/self/fd/%d", at);
-    if (chmod(itself, S_IRWXU) < 0) ipw_log(IPW_LOG_DEBUG, "%s: %s", name, strerror(errno));
-    if (fd >= 0) return fd;
-    fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    close(at);
-    return fd;
-}
-
-static void walk_entry(struct sweep *s, int parent, const char *name, int depth)
-{
-    struct stat st;
-    bool folder;
-
-    if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0) return;
-    folder = S_ISDIR(st.st_mode);
-    s->bytes += (int64_t)st.st_blocks * 512;
-    if (folder && st.st_dev == s->device && depth < MAX_DEPTH) {
-        int fd = open_folder(parent, name, s->remove);
-
-        if (fd >= 0) walk(s, fd, depth + 1);
-    }
-    if (s->remove && unlinkat(parent, name, folder ? AT_REMOVEDIR : 0) < 0)
-        ipw_log(IPW_LOG_DEBUG, "%s: %s", name, strerror(errno));
-}
-
-/* Removes the content of the folder and closes it; the owner's mark stays. */
-static void walk(struct sweep *s, int fd, int depth)
-{
-    DIR *dir = fdopendir(fd);
-    struct dirent *entry;
-
-    if (!dir) {
-        close(fd);
-        return;
-    }
-    while ((entry = readdir(dir))) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        if (depth == 0 && !strcmp(entry->d_name, OWNER)) continue;
-        walk_entry(s, dirfd(dir), entry->d_name, depth);
-    }
-    closedir(dir);
-}
-
-/* The mark is removed last: until then the folder is known to have no owner. */
-static int64_t empty(int root, const char *name, int folder, bool remove)
-{
-    struct stat st;
-    struct sweep s = {.remove = remove};
-    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        if (fd >= 0) close(fd);
-        return 0;
-    }
-    s.device = st.st_dev;
-    walk(&s, fd, 0);
-    if (!remove) return s.bytes;
-    unlinkat(folder, OWNER, 0);
-    if (unlinkat(root, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+    if (errnum)
         ipw_log(IPW_LOG_WARN, "%s/%s: cannot be removed: %s", ipw_workspaces_root(), name,
-                strerror(errno));
-    return s.bytes;
+                strerror(errnum));
 }
 
 void ipw_workspaces_remove(struct ipw_workspaces *w)
 {
     if (w->path) {
         int root = open(ipw_workspaces_root(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int folder = open(w->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-        if (root >= 0 && folder >= 0) empty(root, strrchr(w->path, '/') + 1, folder, true);
+        if (root >= 0) remove_owned(root, strrchr(w->path, '/') + 1);
         if (root >= 0) close(root);
-        if (folder >= 0) close(folder);
     }
     if (w->owner >= 0) close(w->owner);
     free(w->path);
@@ -208,8 +130,13 @@ void ipw_workspaces_left(struct ipw_workspaces_left *out, bool sweep)
         if (folder < 0) continue;
         mark = take_mark(folder);
         if (mark >= 0) {
+            struct ipw_walk found = {0};
+
+            ipw_walk_count(&found, folder);
             out->n++;
-            out->bytes += empty(dirfd(root), entry->d_name, folder, sweep);
+            out->bytes += (int64_t)found.disk_bytes;
+            out->more |= found.too_deep || found.unreadable;
+            if (sweep) remove_owned(dirfd(root), entry->d_name);
             close(mark);
         } else if (is_old(folder)) {
             out->n_old++;

@@ -4,8 +4,7 @@
  * its process lives.  The kernel releases the lock however the process ends, and no child inherits
  * it.  If the lock of a folder of this user is free, its process was killed, and the next run
  * removes the folder.  A folder without such a file may belong to a running older version: it is
- * never removed, and counted separately when nothing in it has changed for a week.  Removal works
- * with descriptors, follows no links and does not leave the folder's file system. */
+ * never removed, and counted separately when nothing in it has changed for a week. */
 #ifndef IPW_RUN_WORKSPACES_H
 #define IPW_RUN_WORKSPACES_H
 
@@ -30,6 +29,7 @@ enum { IPW_WORKSPACES_OLD_DAYS = 7 };
 struct ipw_workspaces_left { /* by killed processes */
     size_t n;
     int64_t bytes;
+    bool more;    /* and more bytes, in folders that were not counted */
     size_t n_old; /* without an owner's mark, unchanged for a week */
 };
 /* Counts them; with `sweep` also removes them. */

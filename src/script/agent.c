@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "data/sha256.h"
 #include "json/jsonl.h"
-#include "script/agent_priv.h"
 #include "script/chunk.h"
 #include "script/embedded.h"
 #include "script/installed.h"
@@ -22,7 +21,6 @@
 #include "script/vm.h"
 
 struct ipw_agent {
-    struct ipw_agent_worker *worker; /* it runs in a worker: the other members are not used */
     struct ipw_vm *vm;
     struct ipw_task *task;
     const struct ipw_agent_config *config;
@@ -89,14 +87,10 @@ static void hash_file(struct ipw_agent_info *info)
     ipw_buf_release(&text);
 }
 
-static const char *dir_of(const struct ipw_agent_info *info)
+/* Fills name, about, max_turns from the file at info->path. */
+static int read_file(struct ipw_agent_info *info, struct ipw_host *host, struct ipw_err *err)
 {
-    return info->dir[0] ? info->dir : NULL;
-}
-
-int ipw_agent_read(struct ipw_agent_info *info, struct ipw_host *host, struct ipw_err *err)
-{
-    struct ipw_vm_options options = {.script_dir = dir_of(info), .host = host};
+    struct ipw_vm_options options = {.script_dir = info->dir[0] ? info->dir : NULL, .host = host};
     struct ipw_vm *vm;
     int rc = ipw_sandbox_open(&vm, &options, err);
 
@@ -114,7 +108,7 @@ int ipw_agent_read(struct ipw_agent_info *info, struct ipw_host *host, struct ip
 }
 
 int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *const *paths,
-                      bool untrusted, struct ipw_err *err)
+                      struct ipw_err *err)
 {
     struct ipw_host nobody = {0};
     struct ipw_vm_options options = {.paths = paths, .host = &nobody};
@@ -139,7 +133,7 @@ int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *
     if (strncmp(out->path, "builtin:", 8))
         snprintf(out->dir, sizeof out->dir, "%.*s", slash ? (int)(slash - out->path) : 1,
                  slash ? out->path : ".");
-    rc = untrusted ? ipw_agent_worker_inspect(out, paths, err) : ipw_agent_read(out, &nobody, err);
+    rc = read_file(out, &nobody, err);
     hash_file(out);
     return rc;
 }
@@ -304,7 +298,7 @@ int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
 {
     struct ipw_vm_options options = {
         .memory_bytes = config->memory_bytes,
-        .late_libraries = !config->untrusted,
+        .late_libraries = true,
         .slice_cpu_ns = config->slice_cpu_ns,
         .paths = config->paths,
         .script_dir = info->dir[0] ? info->dir : NULL,
@@ -316,14 +310,6 @@ int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
     lua_State *L;
     int rc;
 
-    if (config->untrusted) {
-        rc = ipw_agent_worker_start(&a->worker, info, config, query, &options, done, ud, err);
-        if (rc)
-            free(a);
-        else
-            *out = a;
-        return rc;
-    }
     a->config = config;
     a->query = query;
     a->done = done;
@@ -350,19 +336,17 @@ fail:
 
 void ipw_agent_cancel(struct ipw_agent *agent, const char *reason)
 {
-    if (agent->worker) ipw_agent_worker_cancel(agent->worker, reason);
     if (agent->task) ipw_task_cancel(agent->task, reason);
 }
 
 bool ipw_agent_all_recorded(const struct ipw_agent *agent)
 {
-    return !agent->worker && ipw_task_all_recorded(agent->vm);
+    return ipw_task_all_recorded(agent->vm);
 }
 
 void ipw_agent_free(struct ipw_agent *agent)
 {
     if (!agent) return;
-    ipw_agent_worker_free(agent->worker);
     ipw_sandbox_close(agent->vm);
     free(agent);
 }

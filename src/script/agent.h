@@ -23,7 +23,6 @@ struct ipw_agent_config {     /* options of the command line that replace the ag
     const char *const *paths; /* --path folders */
     size_t memory_bytes;      /* of the Lua heap; 0: the default */
     int64_t slice_cpu_ns;     /* between two waits; 0: the default */
-    bool untrusted;           /* runs in a worker process (script/worker/worker_host.h) */
 };
 
 /* What an agent file declares. */
@@ -39,15 +38,12 @@ struct ipw_agent_info {
  * file (IPW_ENOTFOUND), a syntax error or a wrong table (IPW_ELUA) is reported before a run
  * begins. */
 int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *const *paths,
-                      bool untrusted, struct ipw_err *err);
-/* The second half of ipw_agent_inspect(), in this process: fills name, about, max_turns from the
- * file at info->path. */
-int ipw_agent_read(struct ipw_agent_info *info, struct ipw_host *host, struct ipw_err *err);
+                      struct ipw_err *err);
 
 struct ipw_agent_result {
     bool completed;        /* it returned an answer */
     const char *outcome;   /* "answered", "max_turns" or the agent's own reason, "error",
-                              "cancelled", "memory", "cpu", "worker" (its process died) */
+                              "cancelled", "memory", "cpu" */
     const char *response;  /* the text that it returned, or NULL */
     const char *source;    /* its own word for where the answer came from, or NULL */
     const char *error;     /* one line, or NULL */
@@ -64,7 +60,6 @@ int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
                     const struct ipw_agent_config *config, const struct ipw_case *query,
                     struct ipw_host *host, ipw_agent_fn done, void *ud, struct ipw_err *err);
 void ipw_agent_cancel(struct ipw_agent *agent, const char *reason); /* done is still called */
-/* ends without a callback; not from inside done */
 bool ipw_agent_all_recorded(const struct ipw_agent *agent);
 void ipw_agent_free(struct ipw_agent *agent); /* ends without a callback; not from inside done */
 

@@ -24,8 +24,8 @@ struct ipw_arena {
 void *ipw_arena_resize(struct ipw_arena *a, void *ptr, size_t old_bytes, size_t new_bytes);
 void ipw_arena_release(struct ipw_arena *a); /* with every block that is still in use */
 
-/* A new small block (1 to IPW_ARENA_LARGEST bytes), and back with it.  Inline, because Lua does it
- * for each value. */
+/* Takes a small block (1 to IPW_ARENA_LARGEST bytes), or gives it back.  Inline, because Lua does
+ * so for each value. */
 bool ipw_arena_add_page(struct ipw_arena *a);
 
 static inline size_t ipw_arena_class(size_t bytes) { return (bytes - 1) / IPW_ARENA_STEP; }

@@ -92,8 +92,7 @@ int ipw_chunk_load(lua_State *L, const char *path, struct ipw_err *err)
         bytes = f->bytes;
         n = f->n;
     } else {
-        const struct ipw_host_worker *worker = ipw_vm_worker(L);
-        rc = worker ? worker->source(L, path, &text, err) : ipw_file_read(&text, path, err);
+        rc = ipw_file_read(&text, path, err);
         if (rc) {
             ipw_buf_release(&text);
             return rc;

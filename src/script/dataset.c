@@ -25,15 +25,6 @@
 
 /* ---- reading the script's tables; these run protected and may raise ---- */
 
-void ipw_dataset_push_function(lua_State *L, const char *module, const char *name)
-{
-    lua_getglobal(L, "require");
-    lua_pushstring(L, module);
-    lua_call(L, 1, 1);
-    lua_getfield(L, -1, name);
-    lua_remove(L, -2);
-}
-
 /* A copy of the field's text (numbers and booleans as Lua writes them), or NULL. */
 static char *text_field(lua_State *L, int idx, const char *name)
 {
@@ -143,7 +134,7 @@ static int load_protected(lua_State *L)
         cases->script = luaL_ref(L, LUA_REGISTRYINDEX);
         return 0;
     }
-    ipw_dataset_push_function(L, "ipw.cases", "load");
+    ipw_value_push_function(L, "ipw.cases", "load");
     lua_pushvalue(L, 1);
     push_options(L, cases->options);
     lua_call(L, 2, 1); // script cases loaded
@@ -214,7 +205,7 @@ static bool is_of_hub(const char *name) { return strncmp(name, "hf:", 3) == 0; }
  * error. */
 static int ask_protected(lua_State *L)
 {
-    ipw_dataset_push_function(L, lua_tostring(L, 1), lua_tostring(L, 2));
+    ipw_value_push_function(L, lua_tostring(L, 1), lua_tostring(L, 2));
     lua_pushvalue(L, 3);
     lua_call(L, 1, 2);
     if (lua_isnil(L, -2)) return luaL_error(L, "%s", lua_tostring(L, -1));

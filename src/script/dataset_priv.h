@@ -21,7 +21,4 @@ struct ipw_dataset {
     int script, records;
 };
 
-/* Pushes the function of a module of the library. [0, +1, e] */
-void ipw_dataset_push_function(struct lua_State *L, const char *module, const char *name);
-
 #endif

@@ -32,7 +32,7 @@ static void set_object(lua_State *L, const char *name, const char *json) // [0, 
 /* The task that ipw.cases makes of a trace. [0, +1, e] */
 static void push_saved(lua_State *L, int script, const struct ipw_saved_case *saved)
 {
-    ipw_dataset_push_function(L, "ipw.cases", "saved");
+    ipw_value_push_function(L, "ipw.cases", "saved");
     lua_pushvalue(L, script);
     lua_createtable(L, 0, 8);
     set_text(L, "id", saved->id);
@@ -173,7 +173,7 @@ static int grade_protected(lua_State *L)
     struct ipw_buf form = IPW_BUF(IPW_DATASET_TEXT_MAX);
     struct ipw_grade_task *out = a->out;
 
-    ipw_dataset_push_function(L, "ipw.grade", "task");
+    ipw_value_push_function(L, "ipw.grade", "task");
     lua_rawgeti(L, LUA_REGISTRYINDEX, a->cases->script); // args task script
     push_saved(L, 3, a->saved);
     lua_pushstring(L, a->given->grader == IPW_GRADER_CODE ? "code" : "judge");

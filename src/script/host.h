@@ -55,19 +55,6 @@ struct ipw_host_workload {
 /* Generates the text of the current request before the query asks for it. */
 void ipw_host_workload_prompt(struct ipw_host_workload *seat);
 
-/* In a worker process (script/worker/worker_main.h): the calls that go to the core. */
-struct ipw_host_worker {
-    /* Calls the core's function with the arguments on the stack: ends a lua_CFunction. */
-    int (*call)(struct lua_State *L, const char *name);
-    /* Prepares ipw.core.MODULE in the worker: replaces functions in the table at the top, or raises
-     * if untrusted scripts cannot use the module. [0, 0, e] */
-    void (*open)(struct lua_State *L, const char *module);
-    /* The path of a module for require; raises if there is none. [0, 0, e] */
-    void (*module)(struct lua_State *L, const char *name, char *path, size_t size);
-    int (*source)(struct lua_State *L, const char *path, struct ipw_buf *out, struct ipw_err *err);
-    void (*log)(struct lua_State *L, const char *text);
-};
-
 /* The default model of llm.chat. */
 struct ipw_host_model {
     struct ipw_llm *llm;
@@ -145,7 +132,6 @@ struct ipw_host_callbacks {
 
 struct ipw_host {
     struct ipw_loop *loop;
-    const struct ipw_host_worker *worker; /* in a worker process: the calls to the core; or NULL */
     const char *name; /* of the query, for messages; must outlive the program's states; or NULL */
     int64_t start_ns; /* ipw.now() counts from here */
     struct ipw_host_trace trace;

@@ -22,7 +22,6 @@ enum { STAMP_BYTES = 200 };
 enum stamp { NOT_LOOKED, NO_STAMP, SAME_BUILD, OTHER_BUILD };
 
 static struct {
-    bool off;
     enum stamp stamp; /* of the installation */
     char folder[PATH_MAX];
     uid_t owner; /* of the program's file */
@@ -85,12 +84,9 @@ static void look_for_installation(void)
 
 const char *ipw_installed_folder(void)
 {
-    if (own.off) return NULL;
     if (own.stamp == NOT_LOOKED) look_for_installation();
     return own.stamp == SAME_BUILD ? own.folder : NULL;
 }
-
-void ipw_installed_off(void) { own.off = true; }
 
 /* ---- its files ---- */
 

@@ -30,7 +30,5 @@ const char *ipw_installed_folder(void);
 /* Is FOLDER/... `file` a copy of the program's own files, which must not replace them?  False in a
  * folder without a stamp. */
 bool ipw_installed_is_copy(const char *folder, const char *file);
-/* From now on only the files inside the binary: a confined process can open none. */
-void ipw_installed_off(void);
 
 #endif

@@ -52,7 +52,6 @@ int ipw_lib_tool_kept(lua_State *L);
 int ipw_lib_tool_unread(lua_State *L);
 int ipw_lib_tool_open(lua_State *L);
 int ipw_lib_tool_describe(lua_State *L);
-int ipw_lib_tool_names(lua_State *L);
 
 /* lib_fs.c: workspace(): the path of the query's workspace. [0, +1, e] */
 int ipw_lib_fs_workspace(lua_State *L);

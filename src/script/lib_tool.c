@@ -286,12 +286,11 @@ static int tool_leave_out(lua_State *L)
 /* __index of a tool call's context. */
 static int context_index(lua_State *L)
 {
-    const struct ipw_host_worker *worker = ipw_vm_worker(L);
     const char *key = lua_tostring(L, 2);
 
     if (!key || strcmp(key, "workdir")) return 0;
     lua_settop(L, 0);
-    return worker ? worker->call(L, "fs.workspace") : ipw_lib_fs_workspace(L);
+    return ipw_lib_fs_workspace(L);
 }
 
 int ipw_lib_tool(lua_State *L)
@@ -303,7 +302,6 @@ int ipw_lib_tool(lua_State *L)
                                          {"keep", ipw_lib_tool_keep},
                                          {"kept", ipw_lib_tool_kept},
                                          {"describe", ipw_lib_tool_describe},
-                                         {"names", ipw_lib_tool_names},
                                          {"arguments", ipw_lib_arguments},
                                          {"validate", ipw_lib_validate},
                                          {"start", tool_start},

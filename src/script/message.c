@@ -41,10 +41,7 @@ int ipw_message_user(lua_State *L)
 {
     lua_settop(L, 1);
     if (lua_istable(L, 1)) {
-        lua_getglobal(L, "require");
-        lua_pushliteral(L, "ipw.parts");
-        lua_call(L, 1, 1);
-        lua_getfield(L, -1, "list");
+        ipw_value_push_function(L, "ipw.parts", "list");
         lua_pushvalue(L, 1);
         lua_call(L, 1, 1);
     }
@@ -66,23 +63,16 @@ static void push_count(lua_State *L, const char *name, int64_t count)
     lua_setfield(L, -2, name);
 }
 
-/* Call i (from 0) of the list has arguments that are no JSON object. [0, 0, m] */
-static void mark_broken(lua_State *L, int calls, size_t i)
+/* Call i has clean arguments after this; in the list at `calls` it is marked if they are no JSON
+ * object. [0, 0, m] */
+static void clean_arguments(lua_State *L, const struct ipw_chat_reply *reply, size_t i, int calls)
 {
+    ipw_buf_clear(&clean);
+    if (ipw_chat_history_arguments(&clean, &reply->calls[i])) return;
     lua_rawgeti(L, calls, (lua_Integer)i + 1);
     lua_pushboolean(L, true);
     lua_setfield(L, -2, "broken");
     lua_pop(L, 1);
-}
-
-/* The arguments of a call in clean, in the form that a strict server accepts; false: they are
- * no JSON object, so {} replaces them. */
-static bool clean_arguments(const struct ipw_chat_call *call)
-{
-    ipw_buf_clear(&clean);
-    ipw_chat_history_arguments(&clean, call);
-    return strcmp(ipw_buf_str(&clean), "{}") != 0 ||
-           strcmp(ipw_buf_str(&call->arguments), "{}") == 0;
 }
 
 static bool has_content(const struct ipw_chat_reply *reply)
@@ -94,7 +84,6 @@ static bool has_content(const struct ipw_chat_reply *reply)
  * arguments were replaced. [0, 1, m] */
 static void push_message(lua_State *L, const struct ipw_chat_reply *reply, int calls)
 {
-
     lua_createtable(L, 0, 3);
     lua_pushliteral(L, "assistant");
     lua_setfield(L, -2, "role");
@@ -109,7 +98,7 @@ static void push_message(lua_State *L, const struct ipw_chat_reply *reply, int c
         const struct ipw_chat_call *call = &reply->calls[i];
         const char *name = ipw_chat_history_name(call);
 
-        if (!clean_arguments(call)) mark_broken(L, calls, i);
+        clean_arguments(L, reply, i, calls);
         lua_createtable(L, 0, 3); // message calls call
         push_text(L, "id", call->id, strlen(call->id));
         push_text(L, "type", "function", 8);
@@ -125,32 +114,40 @@ static void push_message(lua_State *L, const struct ipw_chat_reply *reply, int c
 /* The same as the JSON that json.seal() makes of it. [0, 1, e] */
 static void push_sealed_message(lua_State *L, const struct ipw_chat_reply *reply, int calls)
 {
-    struct ipw_buf *out = &sealed;
+    struct ipw_jw w;
 
-    ipw_buf_clear(out);
-    ipw_buf_adds(out, "{\"content\":");
+    ipw_buf_clear(&sealed);
+    ipw_jw_init(&w, &sealed);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "content");
     if (has_content(reply))
-        ipw_json_escape(out, ipw_buf_str(&reply->text), reply->text.len);
+        ipw_jw_strn(&w, ipw_buf_str(&reply->text), reply->text.len);
     else
-        ipw_buf_adds(out, "null");
-    ipw_buf_adds(out, ",\"role\":\"assistant\"");
+        ipw_jw_null(&w);
+    ipw_jw_kstr(&w, "role", "assistant");
+    if (reply->n_calls) {
+        ipw_jw_key(&w, "tool_calls");
+        ipw_jw_arr(&w);
+    }
     for (size_t i = 0; i < reply->n_calls; i++) {
         const struct ipw_chat_call *call = &reply->calls[i];
-        const char *name = ipw_chat_history_name(call);
 
-        if (!clean_arguments(call)) mark_broken(L, calls, i);
-        ipw_buf_adds(out, i ? "," : ",\"tool_calls\":[");
-        ipw_buf_adds(out, "{\"function\":{\"arguments\":");
-        ipw_json_escape(out, ipw_buf_str(&clean), clean.len);
-        ipw_buf_adds(out, ",\"name\":");
-        ipw_json_escape(out, name, strlen(name));
-        ipw_buf_adds(out, "},\"id\":");
-        ipw_json_escape(out, call->id, strlen(call->id));
-        ipw_buf_adds(out, ",\"type\":\"function\"}");
+        clean_arguments(L, reply, i, calls);
+        ipw_jw_obj(&w);
+        ipw_jw_key(&w, "function");
+        ipw_jw_obj(&w);
+        ipw_jw_key(&w, "arguments");
+        ipw_jw_strn(&w, ipw_buf_str(&clean), clean.len);
+        ipw_jw_kstr(&w, "name", ipw_chat_history_name(call));
+        ipw_jw_obj_end(&w);
+        ipw_jw_kstr(&w, "id", call->id);
+        ipw_jw_kstr(&w, "type", "function");
+        ipw_jw_obj_end(&w);
     }
-    ipw_buf_adds(out, reply->n_calls ? "]}" : "}");
-    if (out->failed) luaL_error(L, "llm.chat: the reply is larger than 64 MiB");
-    ipw_value_push_raw(L, ipw_buf_str(out), out->len, false);
+    if (reply->n_calls) ipw_jw_arr_end(&w);
+    ipw_jw_obj_end(&w);
+    if (sealed.failed) luaL_error(L, "llm.chat: the reply is larger than 64 MiB");
+    ipw_value_push_raw(L, ipw_buf_str(&sealed), sealed.len, false);
 }
 
 void ipw_message_push_reply(lua_State *L, const struct ipw_chat_reply *reply, bool seal)

@@ -4,7 +4,8 @@
  * the script are counted when they are made.  For a child process the kernel limits the length of a
  * single file.  The sum of its files is found by counting the folder, while the child runs
  * (ipw_quota_look) and before the next write or child.  Between two counts the child can exceed the
- * limit; then it is ended, and the next write and the next child are refused. */
+ * limit; then it is ended, and the next write and the next child are refused.  So is a child that
+ * makes folders which cannot be counted: too deep, or unreadable. */
 #ifndef IPW_SCRIPT_QUOTA_H
 #define IPW_SCRIPT_QUOTA_H
 
@@ -33,7 +34,8 @@ void ipw_quota_forget(struct ipw_quota *quota);
 int ipw_quota_child_begins(struct ipw_quota *quota, const char *folder, size_t *file_bytes,
                            struct ipw_err *err);
 void ipw_quota_child_ended(struct ipw_quota *quota);
-/* While a child runs: whether the workspace is over its limit.  *again_ns: the time to the next
+/* While a child runs: whether the workspace is over its limit, or hides a part from the count.
+ * *again_ns: the time to the next
  * count, so that counting takes at most a fiftieth of the time; 0: there is no limit. */
 int ipw_quota_look(const struct ipw_quota *quota, const char *folder, int64_t *again_ns,
                    struct ipw_err *err);

@@ -240,7 +240,6 @@ int ipw_recorded_effect_call(lua_State *L, const char *name, lua_CFunction fn)
     int nargs = lua_gettop(L), n;
     int64_t id;
 
-    if (ipw_vm_worker(L)) return ipw_vm_worker(L)->call(L, name); /* recorded in the core */
     id = ipw_recorded_effect_begin(L);
     if (ipw_recorded_effect_replayed(L, id)) {
         struct ipw_host *host = ipw_vm_host(L);

@@ -46,15 +46,18 @@ static int rest_index(lua_State *L)
     return 1;
 }
 
-/* The chunk of a module of ours that returned (module, name): what few queries need of it is in a
- * module of that name, which is loaded when it is first used. [-1, 0, m] */
+/* The chunk of a module of ours returned (module, name): what few queries need of it is in a module
+ * of that name, which is loaded when it is first used.  The metatable's `rest` tells the name.
+ * [-1, 0, m] */
 static void set_rest(lua_State *L)
 {
+    lua_createtable(L, 0, 2);
+    lua_insert(L, -2); // module meta name
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "rest");
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, -2);
-    lua_pushcclosure(L, rest_index, 2); // module function
-    lua_createtable(L, 0, 1);
-    lua_insert(L, -2);
+    lua_pushcclosure(L, rest_index, 2);
     lua_setfield(L, -2, "__index");
     lua_setmetatable(L, -2);
 }
@@ -63,7 +66,6 @@ static void set_rest(lua_State *L)
 static int base_require(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
-    const struct ipw_host_worker *worker = ipw_vm_worker(L);
     char path[PATH_BYTES];
     enum ipw_found found;
     struct ipw_err err;
@@ -79,14 +81,9 @@ static int base_require(lua_State *L)
         if (strcmp(core[i].name, name)) continue;
         lua_pushcfunction(L, core[i].open);
         lua_call(L, 0, 1); // name module
-        if (worker) worker->open(L, name + strlen("ipw.core."));
         goto store;
     }
-    found = IPW_FOUND_TEXT;
-    if (worker)
-        worker->module(L, name, path, sizeof path);
-    else
-        found = ipw_search_module(&ipw_vm_of(L)->options, name, path, sizeof path);
+    found = ipw_search_module(&ipw_vm_of(L)->options, name, path, sizeof path);
     if (!found) return ipw_search_fail(L, name);
     lua_pushboolean(L, 0); /* marks "is being loaded" */
     lua_setfield(L, lua_upvalueindex(1), name);

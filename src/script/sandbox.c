@@ -121,10 +121,7 @@ static int base_print(lua_State *L)
         if (i < n) luaL_addchar(&b, '\t');
     }
     luaL_pushresult(&b);
-    if (ipw_vm_worker(L))
-        ipw_vm_worker(L)->log(L, lua_tostring(L, -1));
-    else
-        ipw_log(IPW_LOG_INFO, "%s", lua_tostring(L, -1));
+    ipw_log(IPW_LOG_INFO, "%s", lua_tostring(L, -1));
     return 0;
 }
 

@@ -103,10 +103,7 @@ static int unread_index(lua_State *L)
         lua_setfield(L, 1, "input");
     }
     if (lua_getfield(L, 1, "needs") != LUA_TNIL) {
-        lua_getglobal(L, "require");
-        lua_pushliteral(L, "ipw.tool_rest");
-        lua_call(L, 1, 1);
-        lua_getfield(L, -1, "check_grants");
+        ipw_value_push_function(L, "ipw.tool_rest", "check_grants");
         lua_pushvalue(L, 1);
         lua_call(L, 1, 0);
     }
@@ -229,7 +226,7 @@ int ipw_lib_tool_open(lua_State *L)
     static struct ipw_buf key = IPW_BUF(MAX_LIST_BYTES);
     const struct kit *kit = kits;
 
-    if (ipw_vm_worker(L) || !lua_istable(L, 1)) return 0; /* a worker may not look for files */
+    if (!lua_istable(L, 1)) return 0;
     lua_settop(L, 1);
     ipw_buf_clear(&key);
     if (!make_key(L, &key)) return 0;
@@ -264,26 +261,5 @@ int ipw_lib_tool_describe(lua_State *L)
     if (lua_getfield(L, 1, "about") != LUA_TLIGHTUSERDATA) return 1;
     while (kit && kit != lua_touserdata(L, -1)) kit = kit->next;
     if (kit) lua_pushlstring(L, ipw_buf_str(&kit->about), kit->about.len);
-    return 1;
-}
-
-/* names(kit): the names of its tools. [-1, +1, e] */
-int ipw_lib_tool_names(lua_State *L)
-{
-    luaL_Buffer b;
-
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_settop(L, 1);
-    lua_getfield(L, 1, "list");
-    luaL_checktype(L, 2, LUA_TTABLE);
-    luaL_buffinit(L, &b);
-    for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, 2); i++) {
-        if (i > 1) luaL_addstring(&b, ", ");
-        lua_rawgeti(L, 2, i);
-        lua_getfield(L, -1, "name");
-        lua_remove(L, -2);
-        luaL_addvalue(&b);
-    }
-    luaL_pushresult(&b);
     return 1;
 }

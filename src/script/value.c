@@ -447,3 +447,12 @@ void *ipw_value_push_box(lua_State *L, size_t size, const char *name, lua_CFunct
     lua_setmetatable(L, -2);
     return box;
 }
+
+void ipw_value_push_function(lua_State *L, const char *module, const char *name)
+{
+    lua_getglobal(L, "require");
+    lua_pushstring(L, module);
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, name);
+    lua_remove(L, -2);
+}

@@ -30,6 +30,8 @@ void *ipw_value_push_box(lua_State *L, size_t size, const char *name, lua_CFunct
 void ipw_value_push_raw(lua_State *L, const char *json, size_t n, bool shared); /* [0,+1,m] */
 /* The text of such a value, which ends with NUL and lives as long as the value; else NULL. */
 const char *ipw_value_raw(lua_State *L, int idx, size_t *n); /* [0,0,-] */
+/* Pushes the function of a module that is a Lua file. [0, +1, e] */
+void ipw_value_push_function(lua_State *L, const char *module, const char *name);
 /* Our marks of tables. */
 enum ipw_value_mark { IPW_MARK_NONE, IPW_MARK_LIST, IPW_MARK_ERROR };
 enum ipw_value_mark ipw_value_mark(lua_State *L, int idx); /* [0,0,-] */

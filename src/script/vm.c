@@ -22,31 +22,12 @@ enum {
 };
 static size_t n_open; /* states */
 
-/* Lua's allocator.  The cap is soft, because Debian's Lua 5.4.4 corrupts its heap if an allocator
- * refuses to grow a table.  Past the cap the script is stopped at its next instruction.  Only
- * single strings and userdata of more than a quarter of the cap are refused, and anything beyond
- * four times the cap. */
-static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)
+/* NULL: Lua gets no more memory. */
+static void *resize(struct ipw_vm *vm, void *ptr, size_t osize, size_t nsize)
 {
-    struct ipw_vm *vm = ud;
-    size_t old = ptr ? osize : 0;
-    size_t cap = vm->options.memory_bytes;
+    size_t old = ptr ? osize : 0, cap = vm->options.memory_bytes;
     void *block;
 
-    if (nsize == 0) {
-        vm->used_bytes -= old;
-        if (!old || old > IPW_ARENA_LARGEST) return ipw_arena_resize(&vm->arena, ptr, old, 0);
-        ipw_arena_give(&vm->arena, ptr, old);
-        return NULL;
-    }
-    /* Mostly a small new value, far below the cap. */
-    if (!old && nsize <= IPW_ARENA_LARGEST && nsize <= cap / 4 && vm->used_bytes + nsize <= cap &&
-        (block = ipw_arena_take(&vm->arena, nsize))) {
-        vm->starved = false;
-        vm->used_bytes += nsize;
-        if (vm->used_bytes > vm->peak_bytes) vm->peak_bytes = vm->used_bytes;
-        return block;
-    }
     if (nsize > old) {
         bool one_object = !ptr && (osize == LUA_TSTRING || osize == LUA_TUSERDATA);
         size_t used = vm->used_bytes + (nsize - old);
@@ -60,13 +41,34 @@ static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)
         if (used > cap) vm->over_memory = 1;
     }
     block = ipw_arena_resize(&vm->arena, ptr, old, nsize);
-    if (!block && nsize <= old) return ptr; /* shrinking must not fail */
-    if (!block) {
-        /* Lua collects its garbage and asks again. */
+    if (!block && nsize > old) { /* Lua collects its garbage and asks again */
         if (vm->starved) vm->over_memory = 1, vm->refused = true;
         vm->starved = true;
+    }
+    return block;
+}
+
+/* Lua's allocator.  The cap is soft, because Debian's Lua 5.4.4 corrupts its heap if an allocator
+ * refuses to grow a table.  Past the cap the script is stopped at its next instruction.  Only
+ * single strings and userdata of more than a quarter of the cap are refused, and anything beyond
+ * four times the cap. */
+static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+    struct ipw_vm *vm = ud;
+    size_t old = ptr ? osize : 0, cap = vm->options.memory_bytes;
+    void *block = NULL;
+
+    if (nsize == 0) {
+        vm->used_bytes -= old;
+        if (!old || old > IPW_ARENA_LARGEST) return ipw_arena_resize(&vm->arena, ptr, old, 0);
+        ipw_arena_give(&vm->arena, ptr, old);
         return NULL;
     }
+    /* Mostly a small new value, far below the cap. */
+    if (!old && nsize <= IPW_ARENA_LARGEST && nsize <= cap / 4 && vm->used_bytes + nsize <= cap)
+        block = ipw_arena_take(&vm->arena, nsize);
+    if (!block) block = resize(vm, ptr, osize, nsize);
+    if (!block) return nsize <= old ? ptr : NULL; /* shrinking must not fail */
     if (nsize > old) vm->starved = false;
     vm->used_bytes += nsize - old;
     if (vm->used_bytes > vm->peak_bytes) vm->peak_bytes = vm->used_bytes;
@@ -160,13 +162,6 @@ struct ipw_vm *ipw_vm_of(lua_State *L)
 }
 
 struct ipw_host *ipw_vm_host(lua_State *L) { return ipw_vm_of(L)->options.host; }
-
-const struct ipw_host_worker *ipw_vm_worker(lua_State *L)
-{
-    const struct ipw_host *host = ipw_vm_host(L);
-
-    return host ? host->worker : NULL;
-}
 
 void ipw_vm_set_slice(struct ipw_vm *vm, int64_t cpu_ns)
 {

@@ -13,7 +13,6 @@
 
 struct ipw_vm;
 struct ipw_host;
-struct ipw_host_worker;
 struct lua_State; /* only script/ includes lua.h */
 
 struct ipw_vm_options {
@@ -33,8 +32,6 @@ void ipw_vm_free(struct ipw_vm *vm); /* no task of it may be left */
 struct lua_State *ipw_vm_lua(struct ipw_vm *vm);
 struct ipw_vm *ipw_vm_of(struct lua_State *L);
 struct ipw_host *ipw_vm_host(struct lua_State *L);
-/* The calls to the core from a worker process; NULL in the core. */
-const struct ipw_host_worker *ipw_vm_worker(struct lua_State *L);
 /* Sets the budget between two waits, from now on; 0: the default. */
 void ipw_vm_set_slice(struct ipw_vm *vm, int64_t cpu_ns);
 size_t ipw_vm_peak_bytes(const struct ipw_vm *vm);

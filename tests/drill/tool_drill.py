@@ -2,6 +2,7 @@
 """Calls a tool that starts a program many times in one run, and looks at what the runner holds meanwhile.
 
     tests/drill/tool_drill.py --agent build/dev/ipw-agent [--calls 10000] [--in-flight 4] [--unsafe-tools]
+        [--kills 200]
 
 Each call starts a program that leaves another behind, out of its session.  Held (P-15):
 
@@ -10,8 +11,9 @@ Each call starts a program that leaves another behind, out of its session.  Held
     first, and no zombie that stays;
   - afterwards no process of a tool is there, no file in the temporary folder, no workspace but with its own file.
 
-Prints the figures.  Exit status 0: all of it held."""
-import argparse, json, os, shutil, subprocess, sys, tempfile, time
+With --kills the runner is then killed so many times while a tool's sandbox is being made: nothing of any sandbox
+stays.  Prints the figures.  Exit status 0: all of it held."""
+import argparse, json, os, random, shutil, signal, subprocess, sys, tempfile, time
 
 AGENT = """
 local proc = require "ipw.proc"
@@ -68,16 +70,55 @@ def tools_alive(runner):
     return found
 
 
+def named(folder):
+    """Processes that have the folder in their arguments, other than the runner: bubblewrap's."""
+    found = []
+    for pid in filter(str.isdigit, listed("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as f:
+                if folder.encode() in f.read():
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def kill_drill(o, folder):
+    os.mkdir(folder)
+    for _ in range(o.kills):
+        runner = subprocess.Popen([os.path.abspath(o.agent), "tool", "shell", '{"command":"sleep 0.3"}'],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  env=dict(os.environ, TMPDIR=folder))
+        while runner.poll() is None and not named(folder):
+            pass
+        time.sleep(random.uniform(0, 0.03))
+        runner.send_signal(signal.SIGKILL)
+        runner.wait()
+    for _ in range(300):
+        left = named(folder)
+        if not left:
+            break
+        time.sleep(0.01)
+    if o.kills:
+        print("%d kills, %d processes left" % (o.kills, len(left)))
+    for pid in left:
+        os.kill(int(pid), signal.SIGKILL)
+    if left:
+        sys.exit("tool_drill: a killed runner leaves processes of its sandbox")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--agent", required=True)
     p.add_argument("--calls", type=int, default=10000)
     p.add_argument("--in-flight", type=int, default=4)
     p.add_argument("--unsafe-tools", action="store_true")
+    p.add_argument("--kills", type=int, default=0)
     o = p.parse_args()
     work = tempfile.mkdtemp(prefix="ipw tools.")
     try:
         drill(o, work)
+        kill_drill(o, work + "/killed")
     finally:
         shutil.rmtree(work, True)
 

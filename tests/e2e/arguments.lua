@@ -1,11 +1,10 @@
 -- luacheck: ignore
 --- An agent that calls every function of the library with arguments that it cannot take.  Each call has to raise,
---- or to give nil and a reason, with the words that stand beside it: they name the function and the argument.  In
---- process and in a worker's process the same.
+--- or to give nil and a reason, with the words that stand beside it: they name the function and the argument.
 local ipw, llm, json = require "ipw", require "ipw.llm", require "ipw.json"
 local http, proc, fs = require "ipw.http", require "ipw.proc", require "ipw.fs"
 local sqlite, span, text, calc = require "ipw.sqlite", require "ipw.span", require "ipw.text", require "ipw.calc"
-local has_workload, workload = pcall(require, "ipw.core.workload") -- not in a worker
+local workload = require "ipw.core.workload"
 
 local function chat(more)
   local request = { messages = { llm.user "Hello" } }
@@ -44,7 +43,6 @@ return {
       { "messages: expected a list", chat, { messages = "x" } },
       { "messages: expected a list", chat, { messages = {} } },
       { "messages%[1%]: expected a message, got number", chat, { messages = { 1 } } },
-      -- A value that cannot leave a worker's process is refused before the core sees whose it is.
       { "function", chat, { messages = { { role = print } } } },
       { "llm.chat", chat, { messages = { endless } } },
       { "function", chat, { tools = print } },
@@ -135,7 +133,7 @@ return {
       { "too long", text.find, (" "):rep(1 << 20), ("x"):rep(1000) },
       { "1000 names", text.nearest, "x", many(1001, "y") },
 
-      { "replay RUN %-%-mode workload", has_workload and workload.request or function() error "replay RUN --mode workload" end },
+      { "replay RUN %-%-mode workload", workload.request },
       { "", calc.eval, "1 +" },
       { "", calc.eval, "" },
       { "", calc.eval, ("("):rep(2000) .. "1" },

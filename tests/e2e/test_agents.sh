@@ -1,5 +1,4 @@
 # The bundled agents against a model that misbehaves on purpose: `serve` runs it, from Lua.
-# No sanitizer: agents are Lua; e2e.run_fake and e2e.lua_attacks run the C below them.
 . "$(dirname "$0")/lib.sh"
 
 cat >model.lua <<'LUA'
@@ -162,9 +161,6 @@ for returned in '42' '{ answer = 42 }' '{ answer = 42, source = "tool" }'; do
     expect_exit 0 agent run number.lua --dataset sum.jsonl --base-url "$BASE_URL" --model m --output number -q
     assert_json number/traces.jsonl 'd[0]["outcome"] == "answered" and d[0]["response_text"] == "42" and d[0]["is_resolved"]'
 done
-rm -rf number
-expect_exit 0 agent run number.lua --untrusted --dataset sum.jsonl --base-url "$BASE_URL" --model m --output number -q
-assert_json number/traces.jsonl 'd[0]["outcome"] == "answered" and d[0]["response_text"] == "42"'
 
 step "a tool of the agent's own choice that the run does not grant is left out, and that is said once"
 expect_exit 0 agent run react --dataset gaia-sample --limit 3 --model demo --no-proc --output without

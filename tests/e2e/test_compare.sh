@@ -1,5 +1,4 @@
 # Two runs beside each other: a run and its workload replay on a slower server, paired turn by turn.
-# No sanitizer: it is about Lua; e2e.workload and e2e.analyze run the C below it.
 . "$(dirname "$0")/lib.sh"
 
 step "the machine draws 80 W"

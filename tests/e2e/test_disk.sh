@@ -1,5 +1,6 @@
 # A disk that fails us: full, too small a limit, read-only, gone.  One clear message, exit 1, and what was
 # written before can be read and gone on with (D-1, D-2, D-3, D-9, D-15, D-16).
+# Sanitizer: what is freed after a write that failed.
 . "$(dirname "$0")/lib.sh"
 
 awk 'BEGIN { for (i = 1; i <= 40; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl
@@ -134,7 +135,7 @@ step "D-15: the soft limit, which we may raise, takes nothing from anybody"
 stop_fake
 start_fake --bench 0 --delay-ms 500
 expect_exit 0 sh -c 'ulimit -S -n 40 && exec "$0" run single --dataset rows.jsonl --base-url "$1" \
-    --model fake-model --output soft --untrusted --concurrency 40 -q' "$IPW_AGENT" "$BASE_URL"
+    --model fake-model --output soft --concurrency 40 -q' "$IPW_AGENT" "$BASE_URL"
 assert_json soft/traces.jsonl 'len(d) == 40 and all(q["outcome"] == "answered" for q in d)'
 
 end_test

@@ -65,4 +65,33 @@ assert_json wild/traces.jsonl "all(len(q['turns']) == 1 and q['turns'][0]['outpu
 step "the heap stayed near its cap"
 assert_json wild/traces.jsonl "all(q['lua_peak_bytes'] < 4 * 64 * 1024 * 1024 for q in d)"
 
+step "the documented line puts a stranger's agent into a sandbox, where nothing reads the key or another file"
+stop_fake
+expect_exit 2 agent run wild.lua --untrusted --dataset rows.jsonl
+check_err "there is no --untrusted any more"
+if can_confine; then
+    mkdir runs bin
+    ln -s "${IPW_CONFINED-$IPW_AGENT}" bin/ipw-agent
+    echo '{"question":"Look around.","answer":"42"}' >tasks.jsonl
+    cat >their_agent.lua <<'EOF'
+local proc = require "ipw.proc"
+return { name = "theirs", run = function()
+  local seen = assert(proc.run { "sh", "-c", [[
+    echo "$OPENAI_API_KEY"; cat /proc/*/environ | tr '\0' '\n'; ls ]] .. HOME .. [[; echo mark >/work/mark; echo mark >/usr/mark
+    kill -0 ]] .. OUTSIDE .. [[ && echo alive; cp tasks.jsonl ..; echo mark >/work/runs/mark]] })
+  return seen.stdout
+end }
+EOF
+    sed -i "1i local HOME, OUTSIDE = '$IPW_SOURCE_DIR', $$" their_agent.lua
+    sed -n '/^<!-- sandbox -->/,/^```$/p' "$IPW_SOURCE_DIR/docs/tools.md" | sed '1,2d;$d' >line
+    grep -q '^bwrap ' line || fail "docs/tools.md has no line that begins with bwrap"
+    sed 's/--dataset/--model demo --no-estimate --unsafe-tools --dataset/' line >marked
+    expect_exit 0 env OPENAI_API_KEY=sk-not-for-strangers PATH="$WORK/bin:$PATH" sh marked
+    assert_json runs/theirs*/traces.jsonl 'd[0]["error"] is None and "PWD=" in d[0]["response_text"]' # it saw itself
+    assert_json runs/theirs*/traces.jsonl \
+        'not any(x in d[0]["response_text"] for x in ("sk-not", "alive", "README.md"))'
+    [ -f runs/mark ] || fail "the run's folder cannot be written"
+    [ ! -e mark ] && [ ! -e /usr/mark ] || fail "a file outside runs was written"
+fi
+
 end_test

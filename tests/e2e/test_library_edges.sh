@@ -1,4 +1,5 @@
 # What scripts get of files, databases and web pages that are odd but possible.
+# Sanitizer: files, databases and pages that are odd.
 . "$(dirname "$0")/lib.sh"
 
 mkdir -p space corpus elsewhere
@@ -219,16 +220,10 @@ end }
 EOF
 printf '{"question":"Q?","answer":"42"}\n' >rows.jsonl
 start_fake --bench 0
-for tier in inside apart; do
-    flag=
-    [ $tier = apart ] && flag=--untrusted
-    expect_exit 0 agent run web.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output $tier \
-        --web-allow "127.0.0.1:$PORT" --web-allow 127.0.0.1:1 $flag
-    assert_json $tier/traces.jsonl "[q['error'] for q in d] == [None]"
-done
+expect_exit 0 agent run web.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --output inside \
+    --web-allow "127.0.0.1:$PORT" --web-allow 127.0.0.1:1
+assert_json inside/traces.jsonl "[q['error'] for q in d] == [None]"
 expect_exit 0 agent replay inside --mode hermetic --agent web.lua --output again
 check_out "identical to the saved run"
-expect_exit 3 agent replay apart --mode hermetic --output never
-check_err "was run with --untrusted"
 
 end_test

@@ -106,8 +106,6 @@ expect_exit 2 agent run tools --mcp 'x y' --no-proc --dataset two.jsonl
 check_err "--no-proc forbids this server"
 expect_exit 2 agent run tools --mcp https://example.org/mcp --no-web --dataset two.jsonl
 check_err "--no-web forbids this server"
-expect_exit 2 agent run tools --mcp x --untrusted --dataset two.jsonl
-check_err "an --untrusted agent cannot use MCP servers"
 expect_exit 2 agent run tools --mcp http://user:secret@localhost/mcp --dataset two.jsonl
 check_err "write no password into the address"
 for wrong in '{"mcpServers":{"a":{}}}|mcpServers.a.command: expected either a command or a url' \

@@ -62,33 +62,35 @@ return {
 LUA
 start_fake --bench 0
 
-for tier in "" "--untrusted --allow-proc"; do
-    name=run$(echo "$tier" | tr -cd a-z)
-    step "bytes $tier"
-    # shellcheck disable=SC2086
-    expect_exit 0 agent run ./fill.lua $tier --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-size 5M \
-        --output "$name-fill"
-    assert_json "$name-fill/traces.jsonl" \
-        'd[0]["response_text"] == "5 f5: the workspace is full: it may hold 5M in all (--workspace-size) true true"'
-    assert_json "$name-fill/manifest.json" 'd["config"]["workspace_bytes"] == 5 << 20 and d["config"]["workspace_files"] == 10000'
-    step "files $tier"
-    # shellcheck disable=SC2086
-    expect_exit 0 agent run ./many.lua $tier --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-files 7 \
-        --output "$name-many"
-    assert_json "$name-many/traces.jsonl" \
-        'd[0]["response_text"] == "7 f7: the workspace is full: it may hold 7 files in all (--workspace-files)"'
-    step "child processes $tier"
-    # shellcheck disable=SC2086
-    expect_exit 0 agent run ./child.lua $tier --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-size 5M \
-        --output "$name-child"
-    assert_json "$name-child/traces.jsonl" 'd[0]["response_text"] == "ok | 5242879 | second: the workspace is full: it may \
+step "bytes"
+expect_exit 0 agent run ./fill.lua --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-size 5M \
+    --output run-fill
+assert_json "run-fill/traces.jsonl" \
+    'd[0]["response_text"] == "5 f5: the workspace is full: it may hold 5M in all (--workspace-size) true true"'
+assert_json "run-fill/manifest.json" 'd["config"]["workspace_bytes"] == 5 << 20 and d["config"]["workspace_files"] == 10000'
+step "files"
+expect_exit 0 agent run ./many.lua --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-files 7 \
+    --output run-many
+assert_json "run-many/traces.jsonl" \
+    'd[0]["response_text"] == "7 f7: the workspace is full: it may hold 7 files in all (--workspace-files)"'
+step "child processes"
+expect_exit 0 agent run ./child.lua --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-size 5M \
+    --output run-child
+assert_json "run-child/traces.jsonl" 'd[0]["response_text"] == "ok | 5242879 | second: the workspace is full: it may \
 hold 5M in all (--workspace-size) | the workspace is full: it may hold 5M in all (--workspace-size)"'
-done
 
 step "a child that goes on to fill the workspace ends, with what it started"
 expect_exit 0 agent run ./flood.lua --dataset rows.jsonl --base-url "$BASE_URL" --model m --workspace-size 5M --output flood
 assert_json flood/traces.jsonl 'd[0]["response_text"] == "nil the workspace is full: it may hold 5M in all (--workspace-size)"'
 ! pgrep -f 'head -c 1000000 /dev/zero' >/dev/null || fail "the child goes on"
+
+step "folders that are too deep to be counted end it as well, and nothing of them stays"
+sed 's/i=0; while/i=0; for d in $(seq 70); do mkdir y; cd y; done; while/' flood.lua >deep.lua
+mkdir tmp
+TMPDIR="$WORK/tmp" expect_exit 0 agent run ./deep.lua --dataset rows.jsonl --base-url "$BASE_URL" --model m \
+    --workspace-size 5M --output deep
+assert_json deep/traces.jsonl 'd[0]["response_text"] == "nil the workspace cannot be measured: its folders are more than 64 deep"'
+assert_eq "$(ls -A tmp)" ""
 
 step "without an option there is one, too"
 expect_exit 0 agent run ./fill.lua --lua-cpu 60s --dataset rows.jsonl --base-url "$BASE_URL" --model m --output plain

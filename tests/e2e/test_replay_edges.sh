@@ -1,4 +1,5 @@
 # Replays of records that somebody changed: what the difference is called, and what a replay refuses.
+# Sanitizer: records that somebody changed.
 . "$(dirname "$0")/lib.sh"
 
 printf '{"question":"One?","answer":"42"}\n{"question":"Two?","answer":"42"}\n' >rows.jsonl
@@ -109,9 +110,6 @@ replay 4 list --mode hermetic
 change path manifest.json 'd["config"]["tools"] = ["../evil"]'
 expect_exit 2 agent replay path --mode hermetic --output never
 check_err "../evil"
-change untrusted manifest.json 'd["config"]["untrusted"] = True'
-replay 0 untrusted --mode hermetic # this program's own agent
-replay 4 untrusted --mode hermetic --agent mine.lua # and one that the user names
 change hash manifest.json 'd["config"]["agent_sha256"] = "0" * 64'
 replay 0 hash --mode hermetic
 change body manifest.json 'd["config"]["body"] = "{\"top_k\":5}"'

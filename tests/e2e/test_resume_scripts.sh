@@ -104,13 +104,4 @@ expect_exit 0 agent resume run --rerun all --base-url "$BASE_URL"
 no_err "force"
 stop_fake
 
-step "an agent in a process of its own: the same"
-cp away.lua helper.lua
-killed apart --untrusted
-sed -i '1s/^/-- edited\n/' helper.lua
-refused apart ./helper.lua "was "
-cp away.lua helper.lua
-start_fake --bench 0
-expect_exit 0 agent resume apart --base-url "$BASE_URL"
-
 end_test

@@ -72,9 +72,9 @@ kill -0 "$OUTSIDE" || fail "the process outside has gone"
 ! pgrep -f 'escapes.py' >/dev/null || fail "a program lives: $(pgrep -af escapes.py)"
 assert_eq "$(cat "$WORK/home/.ssh/id")" canary
 
-step "many calls leave no zombie, no file and no descriptor (IPW_CALLS=10000: so many)"
-python3 "$IPW_SOURCE_DIR/tests/drill/tool_drill.py" --agent "$IPW_AGENT" --calls "${IPW_CALLS:-100}" >out 2>err ||
-    fail "the drill of tools"
+step "many calls leave no zombie, no file and no descriptor, and a killed runner no process (IPW_CALLS=10000: so many)"
+python3 "$IPW_SOURCE_DIR/tests/drill/tool_drill.py" --agent "$IPW_AGENT" --calls "${IPW_CALLS:-100}" \
+    --kills "${IPW_KILLS:-20}" >out 2>err || fail "the drill of tools"
 
 step "--read shows a folder, and --unsafe-tools takes the wall away"
 cat >look.lua <<EOF2

@@ -29,15 +29,11 @@ return { name = "streams", run = function(query)
 end }
 EOF
 printf 'itl 30\ntext one two three four\n---\nendless\n' >stream.llm
-for way in streams apart; do # in process, and in a worker
-    start_fake --script stream.llm
-    flag=
-    [ $way = apart ] && flag=--untrusted
-    expect_exit 0 agent run streams.lua --dataset rows.jsonl --model fake-model --base-url "$BASE_URL" --output $way $flag
-    assert_json $way/traces.jsonl "d[0]['completed'] is True and d[0]['error'] is None"
-    assert_json $way/traces.jsonl "[s['outcome'] for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'lm'] == ['ok', 'cancelled']"
-    stop_fake
-done
+start_fake --script stream.llm
+expect_exit 0 agent run streams.lua --dataset rows.jsonl --model fake-model --base-url "$BASE_URL" --output streams
+assert_json streams/traces.jsonl "d[0]['completed'] is True and d[0]['error'] is None"
+assert_json streams/traces.jsonl "[s['outcome'] for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'lm'] == ['ok', 'cancelled']"
+stop_fake
 
 step "read-only queries"
 mkdir -p space corpus/deep outside
@@ -141,23 +137,6 @@ return { { "changes are seen", function()
 end } }
 EOF
 expect_exit 0 agent test search.lua
-
-step "texts and indexes from inside a worker, which reads no file itself"
-cat >library.lua <<'EOF'
-local fs, sqlite, text = require "ipw.fs", require "ipw.sqlite", require "ipw.text"
-return { name = "library", run = function()
-  assert(text.from_html("<p>one <b>two</b></p>"):find "one two")
-  fs.write("a.txt", "about zebras")
-  local hits = assert(sqlite.search(fs.workspace(), "zebra"))
-  assert(#hits == 1 and hits[1].path == "a.txt")
-  local rows, why = sqlite.query("/etc/passwd", "SELECT 1")
-  assert(rows == nil and why:find "not in the workspace", why)
-  return "42"
-end }
-EOF
-start_fake --bench 0
-expect_exit 0 agent run library.lua --dataset rows.jsonl --model fake-model --base-url "$BASE_URL" --output library --untrusted
-assert_json library/traces.jsonl "d[0]['response_text'] == '42' and d[0]['error'] is None"
 
 step "the luacheckrc for users takes what new writes"
 if command -v luacheck >/dev/null; then

@@ -242,6 +242,11 @@ return {
       "prefill 0-1, decode 1-3, b 3-4, a+b 4-5, a 5-6")
     test.equal(told(query(2)), "agent 0-2")
     test.equal(partition.windows { start_ns = 5, end_ns = 5 }, {})
+    local together = query(4, { { "lm", 1, 3 }, { "prefill", 1, 2 }, { "decode", 2, 2 } })
+    together.turns[1].decode_s, together.turns[1].output_tokens = 0, 5
+    test.equal(told(together), "agent 0-1, lm 1-3, agent 3-4")
+    together.turns[1].output_tokens = 1
+    test.equal(told(together), "agent 0-1, prefill 1-2, lm 2-3, agent 3-4")
   end },
   { "a failed attempt and an unusable reply are wasted; the pause between attempts is waiting", function()
     local q = query(9, { { "lm", 0, 2, "m", "http_error", 1 }, { "lm", 4, 7, "m", "ok", 2 }, { "prefill", 4, 5, "m",

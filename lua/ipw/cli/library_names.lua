@@ -170,14 +170,11 @@ local function uses_of(tokens, means)
   return uses, own
 end
 
--- Modules whose rest is loaded when it is first used.
-local RESTS = { ["ipw.json"] = "ipw.json_rest", ["ipw.llm"] = "ipw.llm_rest", ["ipw.turns"] = "ipw.turn_rest" }
-
---- The names of a module, and of its rest.
-local function names_of(module)
-  local names = {}
-  for _, part in ipairs { module, RESTS[module] } do
-    for name in pairs(require(part)) do
+--- The names of a module, and of its rest, which is loaded when it is first used.
+local function names_of(library)
+  local names, meta = {}, getmetatable(library)
+  for _, part in ipairs { library, meta and meta.rest and require(meta.rest) } do
+    for name in pairs(part) do
       if type(name) == "string" then names[#names + 1] = name end
     end
   end
@@ -197,7 +194,7 @@ return function(source)
       said[place] = true
       local found, library = pcall(require, use.module)
       if found and type(library) == "table" and library[use.name] == nil then
-        local near = nearest(use.name, names_of(use.module))
+        local near = nearest(use.name, names_of(library))
         local meant = near and ("; did you mean \"%s\"?"):format(near) or ""
         problems[#problems + 1] = {
           line = use.line, why = ("%s has no \"%s\"%s"):format(use.module, use.name, meant),

@@ -1,10 +1,12 @@
 --- ipw.cli.profile: the table of `ipw-agent profile`: latencies, throughput and joules of each step of a sweep.
 local core     = require "ipw.core.export"
 local compare  = require "ipw.compare"
+local export   = require "ipw.export"
 local json     = require "ipw.json"
 local quantity = require "ipw.quantity"
 local runs     = require "ipw.runs"
 local stats    = require "ipw.stats"
+local watts    = require "ipw.report.watts"
 
 --- Latencies of the model calls: key of a turn, label, definition. `since`: it counts from the request's start; with
 --- --rate from the moment at which the request was due, so that a request which waited is not counted as a fast one.
@@ -24,14 +26,13 @@ local rates = {
 
 --- What the machine did meanwhile: key, label, unit, how to find it in a query, the channel that it needs.
 local machine = {
-  { "utilisation_pct", "GPU busy", "%.0f %%", "*/util",
+  { "utilisation_pct", "GPU load", "%.0f %%", "*/util",
     function(q)
       local pct = runs.number(runs.object(runs.object(q.hardware_utilization).gpu).compute_utilization_pct)
       return pct, pct
     end },
-  { "temperature_c", "GPU", "%.0f °C", "*/temp", function(q) return q.temperature_metrics end },
+  { "temperature_c", "GPU temperature", "%.0f °C", "*/temp", function(q) return q.temperature_metrics end },
   { "gpu_mb", "GPU memory", "%.0f MB", "*/mem_used", function(q) return runs.object(q.memory_metrics).gpu_mb end },
-  { "cpu_mb", "memory", "%.0f MB", "ram/used", function(q) return runs.object(q.memory_metrics).cpu_mb end },
 }
 
 --- Seconds from the moment that latencies count from to the request's start: 0 without a schedule.
@@ -116,9 +117,102 @@ end
 
 local function quotient(a, b) return a and b and b > 0 and a / b or nil end
 
+--- The window of throughput and watts: the longest time that begins and ends with the stated number of requests in
+--- flight. Before it the load builds up, after it the last requests run out. Gives also that number: the most that
+--- were in flight where the requests are fewer. `requests` have from and to, in nanoseconds.
+local function window_of(requests, stated)
+  local edges, now, most, first, last = {}, 0, 0, nil, nil
+  for _, request in ipairs(requests) do
+    edges[#edges + 1], edges[#edges + 2] = { request.from, 1 }, { request.to, -1 }
+  end
+  table.sort(edges, function(a, b)
+    if a[1] ~= b[1] then return a[1] < b[1] end
+    return a[2] < b[2]
+  end)
+  for _, edge in ipairs(edges) do
+    if now == most and edge[2] < 0 then last = edge[1] end
+    now = now + edge[2]
+    if now > most and now <= stated then most, first, last = now, edge[1], nil end
+  end
+  return first, last, most
+end
+
+--- Answered requests, and their sum of one value, per second: by Little's law the number in flight in the window
+--- divided by their mean duration. (To count those that end in the window would count none of eight that begin
+--- together.) nil: a value is not known.
+local function per_second(requests, from, to)
+  local overlap, whole, n, output = 0, 0, 0, 0
+  for _, request in ipairs(requests) do
+    local inside = math.min(request.to, to) - math.max(request.from, from)
+    if request.row.outcome == "answered" and inside > 0 then
+      overlap, whole, n = overlap + inside, whole + request.to - request.from, n + 1
+      output = output and request.row.output and output + request.row.output
+    end
+  end
+  if n == 0 then return nil end
+  local rate = overlap / (to - from) * n / (whole / 1e9)
+  return rate, output and rate * output / n
+end
+
+--- The mean watts of the devices of a basis in a window: from the readings, each step cut at the window's edges. nil:
+--- a device was not read for most of it.
+local function mean_watts(run, basis, from_ns, to_ns)
+  local wanted, channels, sum = {}, {}, nil
+  for _, domain in ipairs(basis) do wanted[domain] = true end
+  for t_ns, channel, value, w, segment, since_ns in export.readings(run) do
+    if channel.in_sum and wanted[channel.domain] then
+      local key = channel.domain .. "\0" .. (channel.name or "")
+      local one = channels[key] or { state = {}, joules = 0.0, seconds = 0.0 }
+      channels[key] = one
+      local since
+      since, w = watts.step(one.state, channel, t_ns, value, w, segment, since_ns)
+      local seconds = since and w and (math.min(t_ns, to_ns) - math.max(since, from_ns)) / 1e9 or 0
+      if seconds > 0 then one.joules, one.seconds = one.joules + w * seconds, one.seconds + seconds end
+    end
+  end
+  for _, one in pairs(channels) do
+    if one.seconds < 0.9 * (to_ns - from_ns) / 1e9 then return nil end
+    sum = (sum or 0) + one.joules / one.seconds
+  end
+  return sum
+end
+
+--- What the answered requests of a step took in all: rows, input, output, j (nil: not known of each).
+local function answered_of(run, basis)
+  local all = { rows = {}, input = 0, output = 0, j = #basis > 0 and 0.0 or nil }
+  for _, row in ipairs(run.rows) do
+    if row.outcome == "answered" then
+      all.rows[#all.rows + 1] = row
+      all.input, all.output = all.input and row.input and all.input + row.input,
+        all.output and row.output and all.output + row.output
+      local one = runs.joules(row.energy, basis)
+      all.j = all.j and one and all.j + one
+    end
+  end
+  return all
+end
+
+--- Fills in what holds for the time in which the load was as stated.
+local function add_rates(out, run, requests, basis, good)
+  local first, last, most
+  if out.concurrency then
+    first, last, most = window_of(requests, out.concurrency)
+    out.in_flight = most
+  else
+    for _, request in ipairs(requests) do
+      first, last = math.min(first or math.huge, request.due), math.max(last or 0, request.to)
+    end
+  end
+  if not last or last <= first then return end
+  out.window_s = (last - first) / 1e9
+  out.requests_per_s, out.output_tokens_per_s = per_second(requests, first, last)
+  if good then out.goodput_requests_per_s = out.requests_per_s and out.requests_per_s * good / out.answered end
+  out.watts = #basis > 0 and mean_watts(run, basis, first, last) or nil
+end
+
 --- One step of the sweep.
 local function step_of(io, i, slo)
-  local values, good, first, last, lag, whole = {}, 0, math.huge, -math.huge, {}, {}
+  local values, good, requests, lag, whole = {}, 0, {}, {}, {}
   local around = new_machine()
   for _, list in ipairs { latencies, rates } do
     for _, metric in ipairs(list) do values[metric[1]] = {} end
@@ -130,36 +224,29 @@ local function step_of(io, i, slo)
     end
     good = good + (is_good(row, calls, slo) and 1 or 0)
     local from, to, due = runs.number(query.start_ns), runs.number(query.end_ns), runs.number(query.scheduled_ns)
-    if from and to then
-      first, last = math.min(first, due or from), math.max(last, to)
+    if from and to and to > from then
+      requests[#requests + 1] = { row = row, from = from, to = to, due = due or from }
       whole[#whole + 1] = (to - (due or from)) / 1e9
       lag[#lag + 1] = due and (from - due) / 1e9 or nil
     end
     around.add(query, row.seconds)
     of.rows[#of.rows + 1] = row
   end)
-  core.close(run.reader)
   local basis = runs.basis { run }
-  local seconds = last > first and (last - first) / 1e9 or nil
-  local answered, input, output, j = 0, 0, 0, 0.0
-  for _, row in ipairs(run.rows) do
-    answered = answered + (row.outcome == "answered" and 1 or 0)
-    input, output = input and row.input and input + row.input, output and row.output and output + row.output
-    local one = runs.joules(row.energy, basis)
-    j = j and one and j + one
+  local out, all, first, last = load_of(run), answered_of(run, basis), math.huge, -math.huge
+  for _, request in ipairs(requests) do
+    first, last = math.min(first, request.due), math.max(last, request.to)
   end
-  j = #basis > 0 and j or nil
-  local out = load_of(run)
-  out.path, out.requests, out.answered, out.duration_s = run.path, #run.rows, answered, seconds
-  out.requests_per_s, out.output_tokens_per_s = quotient(answered, seconds), quotient(output, seconds)
-  if next(slo) then
-    out.goodput_requests_per_s, out.goodput_fraction = quotient(good, seconds), quotient(good, #run.rows)
-  end
-  out.basis, out.watts = #basis > 0 and table.concat(basis, "+") or nil, quotient(j, seconds)
-  out.joules_per_request = quotient(j, #run.rows)
-  out.joules_per_output_token, out.joules_per_prompt_token = quotient(j, output), quotient(j, input)
-  out.output_tokens_per_joule = quotient(output, j)
-  out.energy = compare.alone(run, basis).joules
+  out.path, out.requests, out.answered, out.failed = run.path, #run.rows, #all.rows, #run.rows - #all.rows
+  out.duration_s = last > first and (last - first) / 1e9 or nil
+  add_rates(out, run, requests, basis, next(slo) and good)
+  core.close(run.reader)
+  if next(slo) then out.goodput_fraction = quotient(good, #run.rows) end
+  out.basis = #basis > 0 and table.concat(basis, "+") or nil
+  out.joules_per_request = quotient(all.j, #all.rows)
+  out.joules_per_output_token, out.joules_per_prompt_token = quotient(all.j, all.output), quotient(all.j, all.input)
+  out.output_tokens_per_joule = quotient(all.output, all.j)
+  out.energy = compare.alone(all, basis).joules
   out.machine, out.unknown = around.result()
   out.latency_from = out.rate and "schedule" or "request"
   out.latency = { request_s = stats.summary(whole), start_lag_s = out.rate and stats.summary(lag) or nil }
@@ -168,7 +255,8 @@ local function step_of(io, i, slo)
 end
 
 --- The step at which throughput / duration of a request is greatest (Kleinrock's power): below it a server has
---- room, above it requests wait. Nil for fewer than three steps.
+--- room, above it requests wait. Nil for fewer than three steps, and where it is the last: then the sweep ended
+--- before requests waited, and no knee was reached.
 local function knee_of(steps)
   local best, most
   for _, step in ipairs(steps) do
@@ -176,7 +264,7 @@ local function knee_of(steps)
     local power = step.requests_per_s and latency and latency > 0 and step.requests_per_s / latency
     if power and (not most or power > most) then best, most = step, power end
   end
-  return #steps >= 3 and best or nil
+  return #steps >= 3 and best ~= steps[#steps] and best or nil
 end
 
 local function cell(text, columns)
@@ -220,7 +308,7 @@ local function print_machine(io, step)
     if got ~= json.null then
       known[#known + 1] = metric[2] .. " " .. metric[3]:format(got.mean)
     else
-      missing[#missing + 1] = metric[4]
+      missing[#missing + 1] = metric[2]
     end
   end
   if #known > 0 then io.say("  machine     " .. table.concat(known, ", ")) end
@@ -228,8 +316,11 @@ local function print_machine(io, step)
 end
 
 local function print_step(io, step)
-  io.say(("\n%s: %d of %d requests answered in %s"):format(level_of(step), step.answered, step.requests,
-    quantity.seconds(step.duration_s)))
+  io.say(("\n%s: %d of %d requests answered in %s%s"):format(level_of(step), step.answered, step.requests,
+    quantity.seconds(step.duration_s), step.failed > 0 and (", %d failed"):format(step.failed) or ""))
+  if step.in_flight and step.in_flight < step.concurrency then
+    io.say(("  never more than %d in flight: throughput and watts are of these"):format(step.in_flight))
+  end
   local head = ("  %-12s"):format ""
   for _, key in ipairs(shares) do head = head .. cell(key, 10) end
   io.say(head)
@@ -259,6 +350,9 @@ local function print_curve(io, steps, knee)
   end
   if knee then
     io.say(("\n  knee: %s, where throughput / duration is greatest"):format(level_of(knee)))
+  elseif #steps >= 3 then
+    io.say(("\n  no knee was reached: throughput / duration is greatest at the last step, %s"):format(
+      level_of(steps[#steps])))
   end
 end
 

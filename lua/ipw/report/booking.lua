@@ -17,7 +17,8 @@ function booking.keep(run, q, query)
       spans[k] = { kind = span.kind, name = span.name, start_s = span.start_s, end_s = span.end_s,
                    outcome = span.outcome, attempt = span.attempt }
     end
-    turns[i] = { turn_index = turn.turn_index, spans = spans }
+    turns[i] = { turn_index = turn.turn_index, spans = spans, decode_s = turn.decode_s,
+                 server_decode_s = turn.server_decode_s, output_tokens = turn.output_tokens }
   end
   q.raw = { start_ns = query.start_ns, end_ns = query.end_ns, turns = turns }
   run.pending = run.pending or {}

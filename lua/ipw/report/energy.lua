@@ -203,7 +203,8 @@ local function bracket(from, to, text)
   local beside = (from + to) / 100 -- twice as much as there is to the left of its middle
   local x, anchor = "50%", "middle"
   if length > beside * DESK then x, anchor = "0", "start" end
-  return BRACKET:format(from, to - from, x, anchor, length > (to - from) / 100 * PHONE and " desk" or "", text)
+  local where = length > (to - from) / 100 * PHONE and " desk" or ""
+  return BRACKET:format(from, to - from, x, anchor, where, text)
 end
 
 local function brackets(run, list)

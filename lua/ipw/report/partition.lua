@@ -1,8 +1,9 @@
 --- ipw.report.partition: what a query did at each instant.
 ---
---- Every instant of a query is exactly one of prefill, decode, the model's other time (a failed attempt, the
---- end of a reply after its last token), a tool, waiting to retry, or the agent's own code: the parts of a
---- line of traces.jsonl. Where they overlap, the model comes first, then tools, then waiting, then the agent.
+--- Every instant of a query is exactly one of prefill, decode, the model's other time (a failed attempt, a reply
+--- that came in one event, the end of a reply after its last token), a tool, waiting to retry, or the agent's own
+--- code: the parts of a line of traces.jsonl. Where they overlap, the model comes first, then tools, then waiting,
+--- then the agent.
 --- Pure: a query of traces.jsonl in, a list of windows out.
 local partition = {}
 
@@ -15,9 +16,16 @@ local function add(list, from, to, interval)
   list[#list + 1] = interval
 end
 
+--- Are prefill and decode two times of the turn? As ledger/query_energy.c has it.
+local function has_two_phases(turn)
+  local decode_s = turn.decode_s
+  return turn.output_tokens == 1 or not decode_s or
+    not (decode_s == 0 or 2 * decode_s < (turn.server_decode_s or 0))
+end
+
 --- The intervals of one turn.
 local function read_turn(out, query, turn, malformed)
-  local attempt_end
+  local two_phases, attempt_end = has_two_phases(turn), nil
   for _, span in ipairs(turn.spans or {}) do
     local from, to = ns(query, span.start_s), ns(query, span.end_s)
     if span.kind == "tool" then
@@ -26,7 +34,7 @@ local function read_turn(out, query, turn, malformed)
       if attempt_end then add(out.waits, attempt_end, from, {}) end
       add(out.model, from, to, { wasted = span.outcome ~= "ok" or malformed })
       attempt_end = to
-    elseif span.kind == "prefill" or span.kind == "decode" then
+    elseif two_phases and (span.kind == "prefill" or span.kind == "decode") then
       add(out.phases, from, to, { kind = span.kind })
     end
   end

@@ -28,7 +28,6 @@ static const struct {
     {"configuration", "seed", NULL, false},
     {"configuration", "share", NULL, false},
     {"configuration", "temperature", NULL, false},
-    {"configuration", "untrusted", NULL, false},
     {"configuration", "warmup", NULL, false}, /* it shifts the numbers of all other queries */
     {"dataset", "dataset_sha256", NULL, false},
     {"dataset", "epochs", NULL, false},

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "app/options.h"
+#include "unit/unit.h"
 
 struct values {
     bool flag;
@@ -28,6 +29,7 @@ static const struct ipw_opt options[] = {
     {"factor", 0, IPW_OPT_NUM, offsetof(struct values, x), "X", "a factor", 0, 0},
     {"pace", 0, IPW_OPT_NUM, offsetof(struct values, x), "X", "a pace above 0", 1, 0},
     {"item", 'i', IPW_OPT_LIST, offsetof(struct values, list), "ITEM", "an item", 0, 0},
+    {"left", 0, IPW_OPT_GONE, 0, NULL, "use --item"},
     {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL, 0, 0},
 };
 static const struct ipw_command command = {.name = "try",
@@ -110,6 +112,9 @@ static void test_slips(void **state)
         {{"x", "--pace", "-2"}, "--pace: '-2' is not a number above 0"},
         {{"x", "--pace", "nan"}, "--pace: 'nan' is not"},
         {{"x", "--pace", "0.5"}, NULL},
+        {{"x", "--left"}, "there is no --left any more: use --item"},
+        {{"x", "--left=2"}, "there is no --left any more: use --item"},
+        {{"x", "--lef"}, "there is no --left any more: use --item"},
         {{NULL}, "an argument is missing"},
         {{"x", "y", "z"}, "unexpected argument 'z'"},
     };
@@ -141,15 +146,15 @@ static void test_help_names_every_option(void **state)
     fclose(out);
     assert_true(size > 0);
     for (const struct ipw_opt *o = options; o->name; o++) {
-        assert_non_null(strstr(text, o->name));
-        assert_non_null(strstr(text, o->help));
+        assert_true(!strstr(text, o->name) == (o->kind == IPW_OPT_GONE));
+        assert_true(!strstr(text, o->help) == (o->kind == IPW_OPT_GONE));
     }
     assert_non_null(strstr(text, "usage: ipw-agent try THING"));
     assert_non_null(strstr(text, "--help"));
     free(text);
 }
 
-int main(void)
+UNIT(options)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),

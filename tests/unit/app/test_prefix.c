@@ -18,6 +18,7 @@
 #include "trace/schema.h"
 #include "unit/base/temp_folder.h"
 #include "unit/trace/script.h"
+#include "unit/unit.h"
 
 static void no_read(struct ipw_source *self, int64_t *values)
 {
@@ -200,7 +201,7 @@ static void every_prefix_loads(void **state)
     cut_down("power.jsonl", check_redo);
 }
 
-int main(void)
+UNIT(prefix)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_prefix_loads)};
 

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"
+#include "unit/unit.h"
 
 static void test_appends(void **state)
 {
@@ -150,7 +151,7 @@ static void test_expected(void **state)
     ipw_buf_release(&b);
 }
 
-int main(void)
+UNIT(buf)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_appends),

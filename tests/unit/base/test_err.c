@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "check.h"
+#include "unit/unit.h"
 
 static void test_fail(void **state)
 {
@@ -147,7 +148,7 @@ static void test_memory(void **state)
     free(numbers);
 }
 
-int main(void)
+UNIT(err)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fail),

@@ -12,6 +12,7 @@
 #include "base/keyring.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "unit/unit.h"
 
 static int release(void **state)
 {
@@ -153,7 +154,7 @@ static void test_command_line(void **state)
     check("pass-word-1 abcdefgh1234", "*** ***");
 }
 
-int main(void)
+UNIT(keyring)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_headers, release),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "unit/unit.h"
 
 static int ends[2], was;
 static char said[3 * PIPE_BUF];
@@ -109,7 +110,7 @@ static void a_full_pipe_is_not_waited_for(void **state)
     end_capture();
 }
 
-int main(void)
+UNIT(log)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_is_harmless),

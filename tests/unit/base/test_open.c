@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/open.h"
+#include "unit/unit.h"
 
 static char folder[] = "/tmp/ipw_open_XXXXXX";
 static char path[64], second[64];
@@ -166,7 +167,7 @@ static void test_what_is_no_file_by_another_name(void **state)
     close(fd);
 }
 
-int main(void)
+UNIT(open)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_files, fresh),

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "unit/unit.h"
 
 static const char key[] = "sk-Canary/7f+3Q==\"x\\9Zz";
 
@@ -210,7 +211,7 @@ static void test_passes_over_plain_text(void **state)
     ipw_buf_release(&b);
 }
 
-int main(void)
+UNIT(secret)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_plain, forget),

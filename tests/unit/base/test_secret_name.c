@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/secret_name.h"
+#include "unit/unit.h"
 
 static void test_names(void **state)
 {
@@ -97,7 +98,7 @@ static void test_urls(void **state)
     check("http://@host", "<>");
 }
 
-int main(void)
+UNIT(secret_name)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),

@@ -17,6 +17,7 @@
 
 #include "base/mem.h"
 #include "base/spill.h"
+#include "unit/unit.h"
 
 enum { PIECE = IPW_SPILL_BYTES / sizeof(double) };
 
@@ -229,7 +230,7 @@ static void the_file_has_no_name(void **state)
     ipw_spill_release(&s); /* again: nothing */
 }
 
-int main(void)
+UNIT(spill)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorts_as_in_memory),        cmocka_unit_test(gives_any_record),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
+#include "unit/unit.h"
 
 static void known_sets(void **state)
 {
@@ -168,7 +169,7 @@ static void quantiles_of_t(void **state)
     assert_true(isnan(ipw_stats_t975(0)));
 }
 
-int main(void)
+UNIT(stats)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_sets), cmocka_unit_test(quantiles_lie_between_two_values),

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "check.h"
+#include "unit/unit.h"
 
 static void test_durations(void **state)
 {
@@ -428,7 +429,7 @@ static void test_wrapped(void **state)
     }
 }
 
-int main(void)
+UNIT(text)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_joules),

@@ -1,6 +1,7 @@
 #include "unit/base/check.h"
 
 #include "base/texts.h"
+#include "unit/unit.h"
 
 static void equal_texts_are_shared(void **state)
 {
@@ -47,7 +48,7 @@ static void texts_of_any_length_stay(void **state)
     ipw_texts_release(&texts);
 }
 
-int main(void)
+UNIT(texts)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_texts_are_shared),

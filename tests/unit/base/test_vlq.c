@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/vlq.h"
+#include "unit/unit.h"
 
 static void known_letters(void **state)
 {
@@ -64,7 +65,7 @@ static void not_numbers(void **state)
     }
 }
 
-int main(void)
+UNIT(vlq)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_letters),

@@ -15,6 +15,7 @@
 #include "data/rows.h"
 #include "json/json.h"
 #include "json/jsonl.h"
+#include "unit/unit.h"
 
 #define FOLDER IPW_TEST_DATA "/columnar/"
 
@@ -265,7 +266,7 @@ static void shards(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-int main(void)
+UNIT(columnar_files)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_of_every_writer),

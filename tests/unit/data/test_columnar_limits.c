@@ -15,6 +15,7 @@
 
 #include "data/rows.h"
 #include "parquet_frame.h"
+#include "unit/unit.h"
 
 enum { INT32 = 1, INT64 = 2, BYTES = 6 };
 enum { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
@@ -67,6 +68,18 @@ static void damaged_pages(void **state)
     expect_page(optional, 4, PLAIN, "\5\0\0\0", 4, "its levels are longer than the page");
     expect_page(optional, 6, PLAIN, "\2\0\0\0\4\2", 6,
                 "definition levels end too soon or are too high");
+}
+
+static void names(void **state)
+{
+    struct frame_column b = {.name = "b", .physical = INT32, .values = 1, .at = 4}, a = b;
+    struct ipw_buf file = IPW_BUF(IPW_MIB);
+
+    (void)state;
+    a.name = "a";
+    ipw_buf_adds(&file, "PAR1");
+    put_footer(&file, (struct frame_column[]){b, a, b}, 3, 1);
+    expect(&file, "column 'b': two columns have this name");
 }
 
 static void claims(void **state)
@@ -317,12 +330,11 @@ static void million_rows(void **state)
 #endif
 }
 
-int main(void)
+UNIT(columnar_limits)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(damaged_pages),
-        cmocka_unit_test(claims),
-        cmocka_unit_test(lists_of_older_writers),
+        cmocka_unit_test(damaged_pages), cmocka_unit_test(names),
+        cmocka_unit_test(claims),        cmocka_unit_test(lists_of_older_writers),
         cmocka_unit_test(million_rows),
     };
 

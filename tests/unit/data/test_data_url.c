@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "data/data_url.h"
+#include "unit/unit.h"
 
 static void bytes_come_back(void **state)
 {
@@ -61,7 +62,7 @@ static void what_is_none_says_so(void **state)
     }
 }
 
-int main(void)
+UNIT(data_url)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_come_back),

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "data/db.h"
 #include "unit/base/temp_folder.h"
+#include "unit/unit.h"
 
 static atomic_bool stop;
 static struct ipw_db_limits limits;
@@ -195,7 +196,7 @@ static void many_folders_are_searched(void **state)
     assert_non_null(strstr(ipw_buf_str(&out), "\"f\""));
 }
 
-int main(void)
+UNIT(db)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {

@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "data/html.h"
+#include "unit/unit.h"
 
 static void expect(const char *html, const char *want)
 {
@@ -98,7 +99,7 @@ static void test_what_a_reader_sees(void **state)
     expect("a</", "a</");
 }
 
-int main(void)
+UNIT(html)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_reference_beyond_the_last_character),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "data/inflate.h"
+#include "unit/unit.h"
 
 /* "hello hello hello hello\n", raw deflate. */
 static const char packed[] = "\xcb\x48\xcd\xc9\xc9\x57\xc8\x40\x27\xb9\x00";
@@ -53,7 +54,7 @@ static void refuses_what_is_cut_or_damaged(void **state)
     }
 }
 
-int main(void)
+UNIT(inflate)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_what_was_packed),

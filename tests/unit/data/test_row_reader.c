@@ -12,6 +12,7 @@
 
 #include "data/rows.h"
 #include "data/sha256.h"
+#include "unit/unit.h"
 
 static void text_one_row_at_a_time(void **state)
 {
@@ -65,7 +66,7 @@ static void sha256_in_pieces(void **state)
         }
 }
 
-int main(void)
+UNIT(row_reader)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_one_row_at_a_time),

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "data/rows.h"
+#include "unit/unit.h"
 
 /* Parses text from the heap without a NUL after it, so that a sanitizer sees a byte too far. */
 static int parse(struct ipw_rows *rows, const char *name, const char *text, size_t n,
@@ -288,7 +289,7 @@ static void test_repository_files(void **state)
     }
 }
 
-int main(void)
+UNIT(rows)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jsonl),        cmocka_unit_test(test_json),

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "data/rows.h"
+#include "unit/unit.h"
 
 static const struct {
     const char *name, *text;
@@ -62,7 +63,7 @@ static void every_beginning(void **state)
     }
 }
 
-int main(void)
+UNIT(rows_cut)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_beginning)};
 

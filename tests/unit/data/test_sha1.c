@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "data/sha1.h"
+#include "unit/unit.h"
 
 static void expect(const char *text, size_t repeat, size_t piece, const char *want)
 {
@@ -39,7 +40,7 @@ static void pieces(void **state)
         expect(text, 1, piece, "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
 }
 
-int main(void)
+UNIT(sha1)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(vectors), cmocka_unit_test(pieces)};
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "data/sha256.h"
+#include "unit/unit.h"
 
 /* FIPS 180-4's examples and the lengths around the padding's edges (those digests were computed
  * with Python's hashlib). */
@@ -72,7 +73,7 @@ static void test_padding_edges(void **state)
     }
 }
 
-int main(void)
+UNIT(sha256)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),

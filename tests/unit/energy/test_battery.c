@@ -2,6 +2,7 @@
 #include "energy/sources/battery.h"
 
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 static struct ipw_source *open_battery(void)
 {
@@ -229,7 +230,7 @@ static void test_unreadable_cells(void **state)
     s->close(s);
 }
 
-int main(void)
+UNIT(battery)
 {
     const struct CMUnitTest tests[] = {
         WITH_TREE(test_power_now),      WITH_TREE(test_current_times_voltage),

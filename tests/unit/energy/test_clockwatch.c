@@ -2,6 +2,7 @@
 #include "energy/clockwatch.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static struct ipw_anchor at(double mono, double wall, double boot)
 {
@@ -49,7 +50,7 @@ static void test_take(void **state)
     assert_true(now.mono_ns > 0 && now.wall_ns > now.mono_ns && now.boot_ns > 0);
 }
 
-int main(void)
+UNIT(clockwatch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_29_30),

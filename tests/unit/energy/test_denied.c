@@ -3,6 +3,7 @@
 #include "energy/sources/rapl.h"
 
 #include "unit/energy/hwmon_tree.h"
+#include "unit/unit.h"
 
 /* Root may read everything: the call goes as a user who may not. */
 static int as_nobody(int (*open_it)(struct ipw_source **out, struct ipw_err *err),
@@ -173,7 +174,7 @@ static void test_boards_denied(void **state)
     assert_null(s);
 }
 
-int main(void)
+UNIT(denied)
 {
     const struct CMUnitTest tests[] = {
         WITH_TREE(test_rapl_in_part),  WITH_TREE(test_rapl_broken), WITH_TREE(test_rapl_denied),

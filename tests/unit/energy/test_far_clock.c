@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static void unknown_without_a_round_trip(void **state)
 {
@@ -57,7 +58,7 @@ static void contradiction(void **state)
     assert_near((double)half / 1e9, 0.05, 1e-6);
 }
 
-int main(void)
+UNIT(far_clock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_without_a_round_trip),

@@ -1,5 +1,6 @@
 /* The hwmon sources over folders of the test's own. */
 #include "unit/energy/hwmon_tree.h"
+#include "unit/unit.h"
 
 static void refused(open_fn *open_it, const char *gpus, enum ipw_code code, const char *why)
 {
@@ -470,7 +471,7 @@ static void test_14_nothing_there(void **state)
     tree_root[strlen(tree_root) - 3] = '\0';
 }
 
-int main(void)
+UNIT(hwmon)
 {
     const struct CMUnitTest tests[] = {
         WITH_TREE(test_amdgpu),

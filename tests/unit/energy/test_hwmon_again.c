@@ -1,6 +1,7 @@
 /* Devices of the hwmon sources that go and come back, perhaps behind another number. */
 #include "base/clock.h"
 #include "unit/energy/hwmon_tree.h"
+#include "unit/unit.h"
 
 /* Case 16: the file goes and comes back: it is opened anew. */
 static int64_t tick_ns;
@@ -116,7 +117,7 @@ static void test_16_plugged_in_again(void **state)
     s->close(s);
 }
 
-int main(void)
+UNIT(hwmon_again)
 {
     const struct CMUnitTest tests[] = {
         WITH_TREE(test_16_reopened),

@@ -4,6 +4,7 @@
 
 #include "energy/meter_align.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 /* ---- quantities ---- */
 
@@ -512,7 +513,7 @@ static void test_31_refusals(void **state)
     free(p.at);
 }
 
-int main(void)
+UNIT(meter)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quantities),

@@ -2,6 +2,7 @@
 #include "energy/meter.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static struct ipw_meter_log meter;
 
@@ -144,7 +145,7 @@ static void test_wide(void **state)
     ipw_meter_log_release(&meter);
 }
 
-int main(void)
+UNIT(meter_rows)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cells),    cmocka_unit_test(test_watts_in_a_counter),

@@ -2,6 +2,7 @@
 #include "energy/meter_priv.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define DAY_14H 1795269600 /* 2026-11-21 14:00:00 UTC */
 
@@ -178,7 +179,7 @@ static void test_units(void **state)
     }
 }
 
-int main(void)
+UNIT(meter_time)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spellings), cmocka_unit_test(test_refused),

@@ -7,6 +7,7 @@
 #include "energy/sources/nvml.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define STUB       IPW_BINARY_DIR "/tests/fake/libnvidia-ml-stub.so"
 #define INCOMPLETE IPW_BINARY_DIR "/tests/fake/libnvidia-ml-incomplete.so"
@@ -559,7 +560,7 @@ static void test_50_every_code(void **state)
     }
 }
 
-int main(void)
+UNIT(nvml)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_energy_with_power_beside),

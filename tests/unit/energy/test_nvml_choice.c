@@ -5,6 +5,7 @@
 #include "energy/sources/nvml.h"
 
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 #define STUB IPW_BINARY_DIR "/tests/fake/libnvidia-ml-stub.so"
 
@@ -415,7 +416,7 @@ static void test_46_falls_asleep(void **state)
     s->close(s);
 }
 
-int main(void)
+UNIT(nvml_choice)
 {
 #undef WITH_TREE
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -2,6 +2,7 @@
 #include "energy/sources/nvml_priv.h"
 
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 static void device(const char *id, const char *vendor, const char *class_, const char *status)
 {
@@ -63,7 +64,7 @@ static void test_status(void **state)
     assert_int_equal(ipw_nvml_status_open(root, "0000:01:00.0"), -1);
 }
 
-int main(void)
+UNIT(nvml_pci)
 {
     const struct CMUnitTest tests[] = {WITH_TREE(test_scan), WITH_TREE(test_status)};
 

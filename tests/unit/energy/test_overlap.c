@@ -8,6 +8,7 @@
 
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 /* One line a channel; `in` is what its source thinks, `out` what must come of it. */
 struct line {
@@ -318,7 +319,7 @@ static void test_nothing(void **state)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) assert_string_equal(basis[d], "");
 }
 
-int main(void)
+UNIT(overlap)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_17_psys_package_core_dram_mmio),

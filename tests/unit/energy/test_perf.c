@@ -2,6 +2,7 @@
 #include "energy/sources/perf_priv.h"
 
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 /* What the source asked to be opened. */
 static struct {
@@ -439,7 +440,7 @@ static void test_odd_events(void **state)
     refused(IPW_EPARSE, "power/type: not a number");
 }
 
-int main(void)
+UNIT(perf)
 {
 #undef WITH_TREE
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 struct world {
     struct ipw_source source;
@@ -415,7 +416,7 @@ static void test_schedule_is_a_grid(void **state)
     assert_int_equal(ipw_poll_rate_next(&w.pace, w.t + S(0.33)), w.t + S(0.35));
 }
 
-int main(void)
+UNIT(poll_rate)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_42_learns_100_ms),

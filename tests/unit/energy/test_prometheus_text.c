@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 struct got {
     size_t n, n_labels;
@@ -143,7 +144,7 @@ static void test_ceilings(void **state)
     assert_string_equal(g.label, "");
 }
 
-int main(void)
+UNIT(prometheus_text)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),

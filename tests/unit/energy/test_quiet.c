@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static char root[] = "/tmp/ipw-quiet-XXXXXX";
 
@@ -219,7 +220,7 @@ static int teardown(void **state)
     return system(command);
 }
 
-int main(void)
+UNIT(quiet)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_load),

@@ -9,6 +9,7 @@
 #include "energy/sources/sysfs.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 /* A powercap tree in a folder of its own. */
 struct tree {
@@ -564,7 +565,7 @@ static int check_fds(void **state)
     return count_fds() != fds_before;
 }
 
-int main(void)
+UNIT(rapl)
 {
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {

@@ -1,6 +1,7 @@
 /* What powercap shows is not quite what the register counted: energy/sources/rapl.h. */
 #include "energy/sources/rapl.h"
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 /* The kernel cuts the unit to whole nanojoules; its range tells which it was, and the truth comes
  * back: 15258 for 15258.789, 61035 for 61035.156.  Dram's 15.3 uJ is by its book, the last was not
@@ -36,7 +37,7 @@ static void test_cut_unit_is_multiplied_back(void **state)
     }
 }
 
-int main(void)
+UNIT(rapl_scan)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_cut_unit_is_multiplied_back, tree_setup,

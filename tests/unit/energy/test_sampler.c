@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define EVERY(ns) (&(struct ipw_sampler_options){.interval_ns = (ns)})
 
@@ -554,7 +555,7 @@ static void test_no_sources_and_bad_interval(void **state)
     assert_null(s);
 }
 
-int main(void)
+UNIT(sampler)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_sources),

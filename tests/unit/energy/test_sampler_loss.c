@@ -4,6 +4,7 @@
 #include "energy/sampler.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 /* A clock that jumps to where somebody waits for. */
 static int64_t clock_now(void *clock) { return atomic_fetch_add((atomic_llong *)clock, 1); }
@@ -87,7 +88,7 @@ static void test_13_losses_are_told(void **state)
     ipw_sampler_free(s);
 }
 
-int main(void)
+UNIT(sampler_loss)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_13_losses_are_told),

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 /* A clock that jumps to where somebody waits for. */
 struct jump {
@@ -100,7 +101,7 @@ static void test_interrupted_readings_are_taken_again(void **state)
     assert_int_equal(seen.skipped, 0);
 }
 
-int main(void)
+UNIT(sampler_retake)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_interrupted_readings_are_taken_again),

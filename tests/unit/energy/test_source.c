@@ -13,6 +13,7 @@
 
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define STUB     IPW_BINARY_DIR "/tests/fake/libnvidia-ml-stub.so"
 #define POWERCAP IPW_BINARY_DIR "/tests/fake/fake_powercap"
@@ -195,7 +196,7 @@ static void test_joules_by_arithmetic(void **state)
     assert_int_equal(system(command), 0);
 }
 
-int main(void)
+UNIT(source)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),

@@ -1,6 +1,7 @@
 /* The sensors of another machine over a link that is slow and breaks: joules stay within bounds,
  * and none is counted twice. */
 #include "unit/energy/far_world.h"
+#include "unit/unit.h"
 
 /* 200 ms on either way, a clock that drifts by 100 ppm, a short and a long break. */
 static void slow_drifting_and_cut(void **state)
@@ -147,7 +148,7 @@ static void addresses(void **state)
     }
 }
 
-int main(void)
+UNIT(stream)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slow_drifting_and_cut),

@@ -1,5 +1,6 @@
 /* What the far side of a stream may send: each lie is told, and costs no honest reading. */
 #include "unit/energy/far_world.h"
+#include "unit/unit.h"
 
 static void lies_at_the_start(void **state)
 {
@@ -114,7 +115,7 @@ static void reading_from_the_future(void **state)
     end();
 }
 
-int main(void)
+UNIT(stream_lies)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lies_at_the_start),

@@ -2,6 +2,7 @@
 #include "energy/sources/sysfs.h"
 
 #include "unit/energy/tree.h"
+#include "unit/unit.h"
 
 static void test_09_signed(void **state)
 {
@@ -182,7 +183,7 @@ static void test_notes_and_names(void **state)
     assert_string_equal(c[3].name, "a#2#2");
 }
 
-int main(void)
+UNIT(sysfs)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_09_signed),

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "io/confined.h"
 #include "io/proc.h"
 #include "io/proc_priv.h"
 
@@ -61,14 +60,6 @@ static void on_exit_(void *ud, int code, int term_signal)
     (void)ud, (void)code, (void)term_signal, ended++;
 }
 
-static void on_worker_exit(void *ud, int code, int term_signal, int64_t cpu_ns)
-{
-    (void)ud, (void)code, (void)term_signal, (void)cpu_ns;
-    ended++;
-}
-
-static void on_message(void *ud, const char *bytes, size_t n) { (void)ud, (void)bytes, (void)n; }
-
 static int start_plain(struct ipw_err *err)
 {
     const char *argv[] = {"true", NULL};
@@ -96,26 +87,13 @@ static int start_service(struct ipw_err *err)
     return ipw_service_start(&service, loop, argv, NULL, on_exit_, NULL, err);
 }
 
-static int start_worker(struct ipw_err *err)
-{
-    struct ipw_confined *worker;
-
-    return ipw_confined_start(&worker, loop,
-                              &(struct ipw_confined_options){.cpu_s = 5,
-                                                             .message_max_bytes = 1000,
-                                                             .on_message = on_message,
-                                                             .on_exit = on_worker_exit},
-                              err);
-}
-
 static void settle(void *ud) { ipw_loop_stop(ud); }
 
 /* Each of the descriptors that a start needs is the one too many in turn: it fails with a word,
  * leaves nothing open and nothing running, and goes as soon as there is room. */
 static void test_no_descriptors(void **state)
 {
-    static int (*const starts[])(struct ipw_err *) = {start_plain, start_with_input, start_service,
-                                                      start_worker};
+    static int (*const starts[])(struct ipw_err *) = {start_plain, start_with_input, start_service};
 
     (void)state;
     for (size_t k = 0; k < sizeof starts / sizeof *starts; k++) {
@@ -220,6 +198,5 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {CASE(test_no_descriptors), CASE(test_helper)};
 
     if (argc > 1 && strcmp(argv[1], "__exec") == 0) return ipw_proc_helper_main(argc, argv);
-    if (argc > 1 && strcmp(argv[1], "__lua") == 0) return 0;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

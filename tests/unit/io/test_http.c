@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "exchange.h"
 #include "io/http_priv.h"
+#include "unit/unit.h"
 
 /* --- whole answers --------------------------------------------------------------------------- */
 
@@ -445,4 +446,4 @@ static int run(void)
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-int main(void) { return run_http_tests(run); }
+UNIT(http) { return run_http_tests(run); }

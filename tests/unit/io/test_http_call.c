@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "exchange.h"
+#include "unit/unit.h"
 
 /* --- things that go wrong -------------------------------------------------------------------- */
 
@@ -307,4 +308,4 @@ static int run(void)
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-int main(void) { return run_http_tests(run); }
+UNIT(http_call) { return run_http_tests(run); }

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "unit/unit.h"
 
 #define S(x)     ((x)*IPW_NS_PER_S)
 #define BODY_MAX (4 * IPW_MIB)
@@ -291,7 +292,7 @@ static void test_v6(void **state)
     ipw_buf_release(&body);
 }
 
-int main(void)
+UNIT(http_get)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces), cmocka_unit_test(test_no_detours),

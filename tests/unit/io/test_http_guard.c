@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "io/http_guard.h"
+#include "unit/unit.h"
 
 static bool is_public(const char *text)
 {
@@ -88,7 +89,7 @@ static void addresses_that_lead_inside(void **state)
     assert_false(ipw_address_is_public(&other));
 }
 
-int main(void)
+UNIT(http_guard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(public_addresses),

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "io/loop_priv.h"
+#include "unit/unit.h"
 
 #define MS IPW_NS_PER_MS
 
@@ -360,7 +361,7 @@ static void test_wakeup(void **state)
     ipw_wakeup_cancel(NULL);
 }
 
-int main(void)
+UNIT(loop)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {

@@ -323,6 +323,45 @@ static void test_walls(void **state)
 
 /* --- ending ---------------------------------------------------------------------------------- */
 
+/* A process that starts a program and is killed. */
+static pid_t doomed_runner(void)
+{
+    static const char *const argv[] = {"sh", "-c", "sleep 600 & echo $! >begun; wait", NULL};
+    struct ipw_proc_request request = {.argv = argv, .cwd = dir};
+    pid_t pid = fork();
+
+    if (pid) return pid;
+    if (ipw_loop_new(&loop, NULL)) _exit(1);
+    start(&(struct run){0}, &request);
+    ipw_loop_run(loop);
+    _exit(1);
+}
+
+/* The program's own children end as well, which have no death signal: bubblewrap's first process
+ * inside has none until its handshake is over. */
+static void test_runner_killed(void **state)
+{
+    char path[80], line[20] = "";
+    pid_t pid;
+    FILE *f;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/begun", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    pid = doomed_runner();
+    f = fopen(path, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(line, sizeof line, f));
+    fclose(f);
+    kill(pid, SIGKILL);
+    for (int i = 0; kill((pid_t)atol(line), 0) == 0; i++) { /* orphans become our children */
+        if (i == 5000) fail_msg("the program's child lives on");
+        waitpid(-1, NULL, WNOHANG);
+        usleep(1000);
+    }
+    while (waitpid(-1, NULL, 0) > 0) continue;
+}
+
 static void test_timeout(void **state)
 {
     struct run run =
@@ -585,7 +624,7 @@ int main(int argc, char **argv)
         CASE(test_escapees),        CASE(test_escapee_of_another),
         CASE(test_cancel),          CASE(test_much_output),
         CASE(test_two_hundred),     CASE(test_foreign_child),
-        CASE(test_service),
+        CASE(test_service),         CASE(test_runner_killed),
     };
     int failed;
     char command[100];

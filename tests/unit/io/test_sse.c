@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "io/sse.h"
+#include "unit/unit.h"
 
 /* What a parser delivered, as one line of text: "name=data|name=data|". */
 struct seen {
@@ -218,7 +219,7 @@ static void test_long_name(void **state)
     ipw_buf_release(&seen.text);
 }
 
-int main(void)
+UNIT(sse)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),         cmocka_unit_test(j5_every_cut),

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "io/syncer.h"
+#include "unit/unit.h"
 
 static struct ipw_loop *loop;
 static struct ipw_syncer *syncer;
@@ -163,7 +164,7 @@ static void d8_the_loop_goes_on(void **state)
     unlink(path);
 }
 
-int main(void)
+UNIT(syncer)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {

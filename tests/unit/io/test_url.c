@@ -9,6 +9,7 @@
 
 #include "io/http_priv.h"
 #include "io/url.h"
+#include "unit/unit.h"
 
 static void n12_which_proxy(void **state)
 {
@@ -129,7 +130,7 @@ static void plain_urls(void **state)
     }
 }
 
-int main(void)
+UNIT(url)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(n12_which_proxy),
                                        cmocka_unit_test(which_machine),

@@ -12,6 +12,7 @@
 
 #include "check.h"
 #include "json/jsonl.h"
+#include "unit/unit.h"
 
 static char folder[] = "/tmp/ipw_append_XXXXXX";
 static char path[64], other[64];
@@ -361,7 +362,7 @@ static void test_d7_short_writes_and_interrupts(void **state)
     free(all);
 }
 
-int main(void)
+UNIT(append)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_appends, fresh),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "json/diff.h"
+#include "unit/unit.h"
 
 /* `where` NULL: they are equal. */
 static void differ(const char *x, const char *y, const char *where)
@@ -75,7 +76,7 @@ static void much(void **state)
     assert_true(is_much("[1]", "{}"));
 }
 
-int main(void)
+UNIT(diff)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(equal), cmocka_unit_test(places),
                                        cmocka_unit_test(much)};

@@ -3,6 +3,7 @@
  * invalid UTF-8, lone surrogates, \u0000, a BOM, integers beyond int64 and doubles beyond range,
  * which we repair or read.  jansson's depth is 2048, ours 128; the generator stays below both. */
 #include "oracle.h"
+#include "unit/unit.h"
 
 enum { TEXTS = 6000, DAMAGED = 4 };
 
@@ -142,7 +143,7 @@ static void test_against_jansson(void **state)
     assert_true(both > TEXTS && neither > TEXTS && ours_only > 10);
 }
 
-int main(void)
+UNIT(differential)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_jansson)};
     return cmocka_run_group_tests(tests, NULL, NULL);

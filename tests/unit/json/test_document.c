@@ -4,6 +4,7 @@
 #include "check.h"
 #include "json/document.h"
 #include "json/jsonl.h"
+#include "unit/unit.h"
 
 static char folder[] = "/tmp/ipw_document_XXXXXX";
 static char path[64];
@@ -113,7 +114,7 @@ static void test_each_line(void **state)
     assert_int_equal(ipw_jsonl_each("/nonexistent", 100, take, &sum, &err), IPW_ENOTFOUND);
 }
 
-int main(void)
+UNIT(document)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read),

@@ -3,6 +3,7 @@
  * refused, i_ is ours to decide. */
 #include "check.h"
 #include "json/guard.h"
+#include "unit/unit.h"
 
 #define BYTES(literal) literal, sizeof(literal) - 1
 
@@ -342,7 +343,7 @@ static void test_alignment(void **state)
     }
 }
 
-int main(void)
+UNIT(guard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(j2_accepted_or_repaired), cmocka_unit_test(j2_refused_by_name),

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "check.h"
+#include "unit/unit.h"
 
 static void test_kinds(void **state)
 {
@@ -401,7 +402,7 @@ static void test_leftovers(void **state)
     assert_int_equal(after.uordblks, before.uordblks);
 }
 
-int main(void)
+UNIT(json)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds),

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "json/jsonl.h"
+#include "unit/unit.h"
 
 static char folder[] = "/tmp/ipw_jsonl_XXXXXX";
 static char path[64];
@@ -231,7 +232,7 @@ static void test_not_a_file(void **state)
     unlink(path);
 }
 
-int main(void)
+UNIT(jsonl)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),      cmocka_unit_test(test_ceiling),

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "json/number.h"
+#include "unit/unit.h"
 
 static const char *text_of(double x)
 {
@@ -203,7 +204,7 @@ static void j3_integers_are_exact(void **state)
     }
 }
 
-int main(void)
+UNIT(number)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(j3_shortest_texts),     cmocka_unit_test(j3_round_trip),

@@ -8,6 +8,7 @@
 
 #include "json/document.h"
 #include "json/splice.h"
+#include "unit/unit.h"
 
 static const struct {
     const char *text;
@@ -72,7 +73,7 @@ static void test_as_a_document(void **state)
     ipw_buf_release(&patched);
 }
 
-int main(void)
+UNIT(splice)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
                                        cmocka_unit_test(test_as_a_document)};

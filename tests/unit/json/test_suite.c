@@ -4,6 +4,7 @@
  * surrogate pair is repaired and counted, UTF-16 and more than 128 levels are refused.  The names
  * are the suite's; the texts are our own.  jansson gives its opinion beside ours on every text. */
 #include "oracle.h"
+#include "unit/unit.h"
 
 #define BYTES(literal) literal, sizeof(literal) - 1
 
@@ -425,7 +426,7 @@ static void j2_public_suite(void **state)
     assert_int_equal(i, I_CASES);
 }
 
-int main(void)
+UNIT(suite)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(j2_public_suite)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "json/jsonl.h"
+#include "unit/unit.h"
 
 static char path[64], torn[80];
 
@@ -159,7 +160,7 @@ static void nothing_there_is_fine_and_links_are_not(void **state)
     unlink(link);
 }
 
-int main(void)
+UNIT(tail)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {

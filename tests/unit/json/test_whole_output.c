@@ -13,6 +13,7 @@
 
 #include "json/whole_output.h"
 #include "unit/base/temp_folder.h"
+#include "unit/unit.h"
 
 static bool there(const char *path) { return access(path, F_OK) == 0; }
 
@@ -90,7 +91,7 @@ static void a_full_disk_is_told_and_told_again(void **state)
     assert_int_equal(ipw_whole_file(&out, "nowhere/file", NULL, &err), IPW_EIO);
 }
 
-int main(void)
+UNIT(whole_output)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_appears_when_it_is_complete),

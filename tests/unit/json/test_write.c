@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "check.h"
+#include "unit/unit.h"
 
 static void test_writer(void **state)
 {
@@ -265,7 +266,7 @@ static void j2_short_texts(void **state)
     }
 }
 
-int main(void)
+UNIT(write)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_writer),

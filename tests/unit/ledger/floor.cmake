@@ -1,6 +1,3 @@
 # The simulated device and its sensors.
-foreach(unit sim ledger ledger_accounts ledger_bounds)
-  target_sources(ledger_test_${unit} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/sim/sim.c)
-endforeach()
-target_sources(ledger_test_truth PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/sim/sim.c
-               ${CMAKE_CURRENT_SOURCE_DIR}/sim/crowd.c ${CMAKE_CURRENT_SOURCE_DIR}/sim/truth.c)
+file(GLOB simulated CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/sim/*.c)
+target_sources(test_ledger PRIVATE ${simulated})

@@ -6,6 +6,7 @@
 
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define RUNS    20
 #define QUERIES 12
@@ -224,7 +225,7 @@ static void test_at_the_same_time(void **state)
     check(4, S(0.03));
 }
 
-int main(void)
+UNIT(arrival)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_after_the_other),

@@ -9,6 +9,7 @@
 
 #include "ledger/balance.h"
 #include "unit/report/fixture.h"
+#include "unit/unit.h"
 
 static struct ipw_balance book(double total_j, double idle_j, double seconds)
 {
@@ -164,7 +165,7 @@ static void books_of_each_device(void **state)
     ipw_device_balances_release(&sum);
 }
 
-int main(void)
+UNIT(balance)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sessions_add_up),

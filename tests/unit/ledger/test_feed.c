@@ -6,6 +6,7 @@
 
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define QUERIES 300
 
@@ -86,7 +87,7 @@ static void test_back_in_time_and_cut(void **state)
     ipw_ledger_free(l);
 }
 
-int main(void)
+UNIT(feed)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_order),

@@ -7,6 +7,7 @@
 #include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU IPW_DOMAIN_GPU
 #define CPU IPW_DOMAIN_CPU
@@ -457,7 +458,7 @@ static void test_25_long_run_with_phases(void **state)
     sim_curve_release(&curve);
 }
 
-int main(void)
+UNIT(ledger)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_49_bunched_rows),

@@ -6,6 +6,7 @@
 #include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU IPW_DOMAIN_GPU
 
@@ -123,7 +124,7 @@ static void test_power_statistics(void **state)
     sim_curve_release(&steady);
 }
 
-int main(void)
+UNIT(ledger_accounts)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_39_net_is_never_clamped),

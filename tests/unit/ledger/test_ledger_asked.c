@@ -3,6 +3,7 @@
 
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define CPU IPW_DOMAIN_CPU
 #define GPU IPW_DOMAIN_GPU
@@ -272,7 +273,7 @@ static void test_below_resolution(void **state)
     ipw_ledger_free(l);
 }
 
-int main(void)
+UNIT(ledger_asked)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),

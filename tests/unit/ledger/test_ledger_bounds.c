@@ -6,6 +6,7 @@
 #include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU IPW_DOMAIN_GPU
 enum { MOST = 5, RUNS = 1500 };
@@ -119,7 +120,7 @@ static void test_52_shares_are_within_their_bounds(void **state)
     assert_true(wide < figures); /* and they say something */
 }
 
-int main(void)
+UNIT(ledger_bounds)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_52_shares_are_within_their_bounds),

@@ -3,6 +3,7 @@
 #include "ledger/ledger.h"
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU IPW_DOMAIN_GPU
 
@@ -342,7 +343,7 @@ static void test_null_with_a_reason(void **state)
     ipw_ledger_free(w.l);
 }
 
-int main(void)
+UNIT(ledger_chain)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_measured),

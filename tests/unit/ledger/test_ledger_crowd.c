@@ -6,6 +6,7 @@
 
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU IPW_DOMAIN_GPU
 enum { LANES = 400, QUERIES = 3000, DEVICES = 2, ROWS = 4000, CUTS = 8 };
@@ -215,7 +216,7 @@ static void test_phase(void **state)
     check(IPW_SHARE_PHASE);
 }
 
-int main(void)
+UNIT(ledger_crowd)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal),

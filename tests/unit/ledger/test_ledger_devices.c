@@ -4,6 +4,7 @@
 #include "ledger/ledger_priv.h"
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU     IPW_DOMAIN_GPU
 #define BOARDS  3
@@ -221,7 +222,7 @@ static void test_cut_down_run_balances(void **state)
     }
 }
 
-int main(void)
+UNIT(ledger_devices)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_33_each_device_conserves),

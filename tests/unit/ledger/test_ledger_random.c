@@ -5,6 +5,7 @@
 
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define RUNS         2000
 #define MOST_QUERIES 40
@@ -284,7 +285,7 @@ static void test_25_long_run_trimmed(void **state)
     ipw_ledger_free(l);
 }
 
-int main(void)
+UNIT(ledger_random)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_books_balance),

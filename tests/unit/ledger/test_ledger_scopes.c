@@ -5,6 +5,7 @@
 #include "ledger/ledger.h"
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define CPU IPW_DOMAIN_CPU
 #define GPU IPW_DOMAIN_GPU
@@ -255,7 +256,7 @@ static void test_clock_error_widens_bounds(void **state)
     assert_near(f[1].hi_j, f[0].hi_j + 10, 1e-6);
 }
 
-int main(void)
+UNIT(ledger_scopes)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_device_by_itself),
                                        cmocka_unit_test(test_clock_error_widens_bounds)};

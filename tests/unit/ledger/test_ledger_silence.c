@@ -2,6 +2,7 @@
 #include "ledger/ledger.h"
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU IPW_DOMAIN_GPU
 #define CPU IPW_DOMAIN_CPU
@@ -313,7 +314,7 @@ static void test_unfitted(void **state)
     ipw_ledger_free(l);
 }
 
-int main(void)
+UNIT(ledger_silence)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_never_moved),

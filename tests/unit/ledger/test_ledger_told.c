@@ -7,6 +7,7 @@
 
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU     IPW_DOMAIN_GPU
 #define MS      INT64_C(1000000)
@@ -221,7 +222,7 @@ static void test_25_queries_that_passed_take_no_bytes(void **state)
     }
 }
 
-int main(void)
+UNIT(ledger_told)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_25_told_books_are_the_same),

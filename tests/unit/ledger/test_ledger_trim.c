@@ -5,6 +5,7 @@
 
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU IPW_DOMAIN_GPU
 enum { LANES = 4, STEPS = 6000, BATCH = 37 };
@@ -112,7 +113,7 @@ static void test_25_trimmed_books_are_the_same(void **state)
     }
 }
 
-int main(void)
+UNIT(ledger_trim)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_25_trimmed_books_are_the_same),

@@ -2,6 +2,7 @@
 
 #include "sim/ask.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define CPU IPW_DOMAIN_CPU
 #define GPU IPW_DOMAIN_GPU
@@ -513,7 +514,7 @@ static void test_rows_of_two_sources(void **state)
     ipw_ledger_free(l);
 }
 
-int main(void)
+UNIT(ledger_window)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_query),

@@ -9,6 +9,7 @@
 
 #include "ledger/metrics.h"
 #include "trace/channel_stats.h"
+#include "unit/unit.h"
 
 static const struct ipw_channel channels[] = {
     {.name = "gpu0", .kind = IPW_CHANNEL_COUNTER},
@@ -87,7 +88,7 @@ static void only_what_was_read_within_the_query_counts(void **state)
     ipw_metrics_free(m);
 }
 
-int main(void)
+UNIT(metrics)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(case_12_negatives_are_dropped_and_zero_is_a_value),

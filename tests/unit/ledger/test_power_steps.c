@@ -2,6 +2,7 @@
 #include "ledger/power_steps.h"
 
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static double median(const struct ipw_power_step *steps, size_t n)
 {
@@ -28,7 +29,7 @@ static void test_median(void **state)
     assert_near(median((struct ipw_power_step[]){{10, 0}}, 1), 10, 0);
 }
 
-int main(void)
+UNIT(power_steps)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_median)};
 

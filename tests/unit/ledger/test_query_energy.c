@@ -516,6 +516,63 @@ static void case_36_a_whole_reply_has_the_model_figure_alone(void **state)
     ipw_query_trace_release(&q);
 }
 
+static struct ipw_figure phase_figure(const struct ipw_query_trace *q, enum ipw_span_kind kind)
+{
+    const struct ipw_turn *turn = &q->turns[0];
+
+    for (size_t k = 0; k < turn->n_spans; k++)
+        if (turn->spans[k].kind == kind) return turn->spans[k].energy[IPW_DOMAIN_CPU];
+    fail();
+    return (struct ipw_figure){0};
+}
+
+static double part_seconds(const struct ipw_query_trace *q, enum ipw_part_kind kind)
+{
+    for (size_t i = 0; i < q->n_parts; i++)
+        if (q->parts[i].kind == kind) return q->parts[i].seconds;
+    return 0;
+}
+
+/* The decoding of a reply whose tokens came together is in the time before them: neither phase has
+ * joules of its own.  A one-token reply is prefill alone. */
+static void the_phases_of_a_reply_in_one_event_are_unknown(void **state)
+{
+    static const struct {
+        int64_t last_token_ns, server_decode_ns, output_tokens;
+        bool prefill, decode;
+    } cases[] = {
+        {S(4), 0, 5, true, true},           {S(2), 0, 5, false, false},
+        {S(2), 0, 1, true, false},          {S(2) + 1000, S(1), 5, false, false},
+        {S(2) + 1000, 1000, 5, true, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_event events[] = {QS(0), LS(1, 1, 1), LE(5, 1, 10, 5), QE(6, "answered")};
+        struct ipw_lm_facts *lm = &events[2].lm;
+        struct ipw_figure prefill, decode;
+        struct ipw_query_trace q;
+
+        lm->output_tokens = cases[i].output_tokens;
+        lm->times.sent_ns = S(1);
+        lm->times.first_token_ns = S(2);
+        lm->times.last_token_ns = cases[i].last_token_ns;
+        lm->times.server_decode_ns = cases[i].server_decode_ns;
+        build_trace(&q, events, 4);
+        ipw_query_energy_fill(&q, NULL, 0);
+        prefill = phase_figure(&q, IPW_SPAN_PREFILL);
+        decode = phase_figure(&q, IPW_SPAN_DECODE);
+        assert_int_equal(prefill.known, cases[i].prefill);
+        assert_int_equal(decode.known, cases[i].decode);
+        if (!decode.known) assert_string_equal(decode.reason, "one_event");
+        assert_near(part_seconds(&q, IPW_PART_PREFILL), cases[i].prefill ? 1 : 0, 1e-9);
+        assert_near(part_seconds(&q, IPW_PART_PREFILL) + part_seconds(&q, IPW_PART_DECODE) +
+                        part_seconds(&q, IPW_PART_LM),
+                    4, 1e-9);
+        ipw_query_trace_release(&q);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -531,6 +588,7 @@ int main(void)
         cmocka_unit_test(case_35_a_remote_model_has_no_figure),
         cmocka_unit_test(a_remote_model_whose_machine_is_read),
         cmocka_unit_test(case_36_a_whole_reply_has_the_model_figure_alone),
+        cmocka_unit_test(the_phases_of_a_reply_in_one_event_are_unknown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

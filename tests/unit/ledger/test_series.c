@@ -1,4 +1,5 @@
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static struct ipw_series start(struct ipw_channel channel)
 {
@@ -421,7 +422,7 @@ static void test_49_same_twice(void **state)
     assert_int_equal(f[0].samples, f[1].samples);
 }
 
-int main(void)
+UNIT(series)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_01_03_wrap),

@@ -1,5 +1,6 @@
 /* Counters that publish more slowly than they are polled: the edges of series.h. */
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 struct meter {                    /* a device of steps in power, seen through a counter */
     double step_s, low_w, high_w; /* it alternates */
@@ -315,7 +316,7 @@ static void test_standard_uncertainty(void **state)
     ipw_series_release(&s);
 }
 
-int main(void)
+UNIT(series_edges)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_42_repeats_are_not_idle),

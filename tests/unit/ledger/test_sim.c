@@ -6,6 +6,7 @@
 #include "sim/ask.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 #define GPU        IPW_DOMAIN_GPU
 #define MOST_TURNS 2400
@@ -427,7 +428,7 @@ static void test_five_turns_of_tools(void **state)
     sim_curve_release(&curve);
 }
 
-int main(void)
+UNIT(sim)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_targets_gpu_counter),

@@ -3,6 +3,7 @@
 #include "sim/ask.h"
 #include "sim/truth.h"
 #include "unit/energy/energy_test.h"
+#include "unit/unit.h"
 
 static struct truth_tally t;
 
@@ -157,7 +158,7 @@ static void test_books_are_the_counter(void **state)
     }
 }
 
-int main(void)
+UNIT(truth)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lm_spans),

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "llm/adaptive.h"
+#include "unit/unit.h"
 
 /* A server that answers 429 above `room` requests and whose time to first token grows with what is
  * in flight above `fast`.  Closed loop: rounds of `limit` requests. */
@@ -136,7 +137,7 @@ static void an_unused_limit_does_not_grow(void **state)
     }
 }
 
-int main(void)
+UNIT(adaptive)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grows_to_the_most),

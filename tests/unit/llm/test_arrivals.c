@@ -10,6 +10,7 @@
 
 #include "json/json.h"
 #include "llm/arrivals.h"
+#include "unit/unit.h"
 
 #define US INT64_C(1000)
 
@@ -111,7 +112,7 @@ static void not_entries(void **state)
     }
 }
 
-int main(void)
+UNIT(arrivals)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_a_stream),

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "llm/client_priv.h"
+#include "unit/unit.h"
 
 #define S IPW_NS_PER_S
 
@@ -122,7 +123,7 @@ static void our_own_waits_have_ends(void **state)
                             cases[i].most_ns);
 }
 
-int main(void)
+UNIT(backoff)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dates_and_seconds),

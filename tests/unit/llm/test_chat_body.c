@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "llm/chat_priv.h"
+#include "unit/unit.h"
 
 static const struct ipw_chat_text MESSAGES[] = {{"{\"content\":\"Hi\",\"role\":\"user\"}", 30},
                                                 {"{\"role\":\"x\"}", 12}};
@@ -164,7 +165,7 @@ static void the_usage_option_can_be_cut_out(void **state)
     ipw_buf_release(&out);
 }
 
-int main(void)
+UNIT(chat_body)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unset_fields_are_not_sent),

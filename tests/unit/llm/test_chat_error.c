@@ -1,5 +1,6 @@
 /* Error bodies of all shapes that src/llm/chat_error.c lists. */
 #include "llm_support.h"
+#include "unit/unit.h"
 
 static const struct {
     const char *what, *body, *text, *type;
@@ -110,7 +111,7 @@ static void terminals_are_safe(void **state)
     assert_non_null(strchr(text, 'y'));
 }
 
-int main(void)
+UNIT(chat_error)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_shapes),

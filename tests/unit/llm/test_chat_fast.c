@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "unit/unit.h"
+
 #define CHUNK(delta)                                                                               \
     "data: {\"id\":\"c-1\",\"object\":\"chat.completion.chunk\",\"created\":1,"                    \
     "\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":" delta ",\"logprobs\":null,"             \
@@ -329,7 +331,7 @@ static void same_for_every_split(void **state)
     }
 }
 
-int main(void)
+UNIT(chat_fast)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_over_captures_and_dialects),

@@ -1,5 +1,6 @@
 /* Streams and whole answers as different servers send them, row by row. */
 #include "llm_support.h"
+#include "unit/unit.h"
 
 /* A chunk of choice 0 with this delta, and one with a finish reason. */
 #define D(delta)   "{\"choices\":[{\"index\":0,\"delta\":" delta "}]}"
@@ -124,6 +125,12 @@ static const struct row ROWS[] = {
      {TEXT("a"), "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],"
                  "\"timings\":{\"cache_n\":12,\"prompt_n\":1,\"predicted_n\":3}}"},
      "ok text=[a] finish=stop/1 prompt=13 completion=3 cached=12 chunks=1 "
+     "timings={\"cache_n\":12,\"predicted_n\":3,\"prompt_n\":1}"},
+    {"6 usage that says 0 cached tokens, and timings that say more",
+     {TEXT("a"), "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],"
+                 "\"usage\":{\"prompt_tokens_details\":{\"cached_tokens\":0}},"
+                 "\"timings\":{\"cache_n\":12,\"prompt_n\":1,\"predicted_n\":3}}"},
+     "ok text=[a] finish=stop/1 prompt=13 completion=3 cached=0 chunks=1 "
      "timings={\"cache_n\":12,\"predicted_n\":3,\"prompt_n\":1}"},
     {"9 vLLM's metrics are kept",
      {F("stop"), "{\"choices\":[],\"metrics\":{\"mean_itl_ms\":1.25}}"},
@@ -397,7 +404,7 @@ static void other_protocols_in_between(void **state)
     ipw_chat_fold_free(fold);
 }
 
-int main(void)
+UNIT(chat_fold)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_follow_the_reference),

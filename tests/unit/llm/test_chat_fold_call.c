@@ -1,5 +1,6 @@
 /* Tool calls out of deltas, by the rules at the head of src/llm/chat_fold_call.c. */
 #include "llm_support.h"
+#include "unit/unit.h"
 
 #define T(calls) "{\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[" calls "]}}]}"
 #define END      "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}"
@@ -167,7 +168,7 @@ static void captured_calls(void **state)
     ipw_buf_release(&stream);
 }
 
-int main(void)
+UNIT(chat_fold_call)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(j6_calls_follow_the_reference),

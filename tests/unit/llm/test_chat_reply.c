@@ -2,6 +2,7 @@
 #include "llm_support.h"
 
 #include "json/json.h"
+#include "unit/unit.h"
 
 #define CALL(members)                                                                              \
     "{\"choices\":[{\"message\":{\"tool_calls\":[{" members "}]},\"finish_reason\":\"stop\"}]}"
@@ -126,7 +127,7 @@ static void choices_and_logprobs_are_recorded(void **state)
     }
 }
 
-int main(void)
+UNIT(chat_reply)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(history_is_clean),

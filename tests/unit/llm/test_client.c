@@ -1,5 +1,6 @@
 /* Calls against a server that answers by script: attempts, repeats, messages, stamps. */
 #include "client_world.h"
+#include "unit/unit.h"
 
 static void a_stream(void **state)
 {
@@ -534,7 +535,7 @@ static void the_total_limit_is_the_calls(void **state)
     world_close(&w);
 }
 
-int main(void)
+UNIT(client)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream),

@@ -1,5 +1,6 @@
 /* Cancelling a call: in flight, between attempts, before the first, inside its callbacks. */
 #include "client_world.h"
+#include "unit/unit.h"
 
 static void wake(void *ud) { ipw_wakeup_send(ud); }
 
@@ -84,7 +85,7 @@ static void cancelled_before_and_between(void **state)
     world_close(&w);
 }
 
-int main(void)
+UNIT(client_cancel)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cancelled_in_the_stream),

@@ -1,5 +1,6 @@
 /* The limit of requests in flight: who waits, in which order, and what a cancelled one leaves. */
 #include "client_world.h"
+#include "unit/unit.h"
 
 enum { CALLS = 7 };
 
@@ -138,7 +139,7 @@ static void who_waits_can_leave(void **state)
     party_end(&p);
 }
 
-int main(void)
+UNIT(client_in_flight)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_as_may_be),

@@ -5,6 +5,7 @@
 #include "io/http_priv.h"
 #include "llm/client_priv.h"
 #include "scripted_server.h"
+#include "unit/unit.h"
 
 #define JSON200 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 
@@ -326,7 +327,7 @@ static int global_release(void **state)
     return 0;
 }
 
-int main(void)
+UNIT(discover)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_of_models),           cmocka_unit_test(openai_cannot_force),

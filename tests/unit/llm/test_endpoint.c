@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "llm/client_priv.h"
+#include "unit/unit.h"
 
 static void urls_are_normalised(void **state)
 {
@@ -280,7 +281,7 @@ static void headers_and_more_urls(void **state)
     assert_string_equal(err.text, "more than 256 base URLs");
 }
 
-int main(void)
+UNIT(endpoint)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(urls_are_normalised),

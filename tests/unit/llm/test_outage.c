@@ -1,6 +1,7 @@
 /* Servers that are away: who waits, who is sent again, and when it is over. */
 #include "client_world.h"
 #include "llm/client_priv.h"
+#include "unit/unit.h"
 
 #define BROKEN HEAD("200 OK", "text/event-stream") "Content-Length: 1000\r\n\r\n" C("Hel")
 #define MODELS JSON200 "{\"data\":[{\"id\":\"m\"}]}"
@@ -250,7 +251,7 @@ static void cancelled_while_it_is_asked(void **state)
     world_close(&w);
 }
 
-int main(void)
+UNIT(outage)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_that_comes_back), cmocka_unit_test(a_server_that_lives),

@@ -16,6 +16,7 @@
 #include "llm/playback.h"
 
 #include "unit/trace/folder.h"
+#include "unit/unit.h"
 
 struct world {
     struct ipw_loop *loop;
@@ -365,7 +366,7 @@ static void messages_in_words(void **state)
     ipw_buf_release(&out);
 }
 
-int main(void)
+UNIT(playback)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_recorded),

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "json/jsonl.h"
 #include "llm/pricing.h"
+#include "unit/unit.h"
 
 static const char table[] =
     "{\"as_of\":\"2026-09\",\"source\":\"test\",\"models\":{"
@@ -171,7 +172,7 @@ static void test_own_table(void **state)
     ipw_buf_release(&text);
 }
 
-int main(void)
+UNIT(pricing)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_find),

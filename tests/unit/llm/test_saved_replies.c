@@ -16,6 +16,7 @@
 #include "llm/saved_replies.h"
 
 #include "unit/trace/folder.h"
+#include "unit/unit.h"
 
 static int open_with(struct ipw_saved_replies **out, const char *text, bool with_failures,
                      struct ipw_err *err)
@@ -329,7 +330,7 @@ static void a_file_that_changes(void **state)
     ipw_saved_replies_close(r);
 }
 
-int main(void)
+UNIT(saved_replies)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_request),

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "llm/client_priv.h"
 #include "llm/times.h"
+#include "unit/unit.h"
 
 static void near_ns(int64_t got, int64_t want)
 {
@@ -167,7 +168,7 @@ static void n5_waits_that_are_told(void **state)
     }
 }
 
-int main(void)
+UNIT(times)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_are_near),     cmocka_unit_test(every_size_has_a_bucket),

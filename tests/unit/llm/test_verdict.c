@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "llm/client_priv.h"
+#include "unit/unit.h"
 
 #define URL "http://h/v1"
 
@@ -399,7 +400,7 @@ static void a_model_that_loads(void **state)
     }
 }
 
-int main(void)
+UNIT(verdict)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdicts),

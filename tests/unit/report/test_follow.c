@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "report/follow.h"
+#include "unit/unit.h"
 
 #define AT(event, span, rest)                                                                      \
     "{\"event\":\"" event "\",\"query\":0,\"span\":" span ",\"t_ns\":2000000000" rest "}"
@@ -162,7 +163,7 @@ static void test_over(void **state)
     ipw_buf_release(&out);
 }
 
-int main(void)
+UNIT(follow)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_query),         cmocka_unit_test(test_ends),

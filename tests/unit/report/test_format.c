@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "report/format.h"
+#include "unit/unit.h"
 
 static void numbers(void **state)
 {
@@ -96,7 +97,7 @@ static void wrapping(void **state)
     ipw_buf_release(&out);
 }
 
-int main(void)
+UNIT(format)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),

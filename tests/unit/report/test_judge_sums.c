@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "report/judge_sums.h"
+#include "unit/unit.h"
 
 static void add(struct ipw_judge_sums *s, const char *verdict, const char *reason, double gpu_j)
 {
@@ -78,7 +79,7 @@ static void no_judge_is_nothing(void **state)
     ipw_buf_release(&out);
 }
 
-int main(void)
+UNIT(judge_sums)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdicts_are_counted),

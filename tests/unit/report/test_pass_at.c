@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "report/pass_at.h"
+#include "unit/unit.h"
 
 static bool near(double a, double b) { return fabs(a - b) < 1e-12; }
 
@@ -68,7 +69,7 @@ static void one_answer_each_is_no_repeat(void **state)
     ipw_summary_release(&s);
 }
 
-int main(void)
+UNIT(pass_at)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_task),

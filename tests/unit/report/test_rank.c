@@ -14,6 +14,7 @@
 #include "report/rank.h"
 #include "trace/schema.h"
 #include "unit/report/fixture.h"
+#include "unit/unit.h"
 
 static char run[] = "/tmp/ipw-rank.XXXXXX";
 
@@ -163,7 +164,7 @@ static int remove_run(void **state)
     return rmdir(run);
 }
 
-int main(void)
+UNIT(rank)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words),

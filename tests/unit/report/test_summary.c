@@ -9,6 +9,7 @@
 #include "report/summary.h"
 #include "report/write_summary.h"
 #include "unit/report/fixture.h"
+#include "unit/unit.h"
 
 static struct ipw_json *written(const struct ipw_summary *s, const struct ipw_summary_run *run)
 {
@@ -305,6 +306,9 @@ static void failures_and_the_unknown(void **state)
     number(doc, "ledger/cpu/queries_j", 60);
     number(doc, "ledger/cpu/difference_j", 0);
     assert_true(ipw_json_bool(at(doc, "ledger/cpu/balanced"), false));
+    number(doc, "ledger/cpu/warmup_j", 0);
+    number(doc, "ledger/machine/warmup_j", NAN); /* never read, so not known to be nothing */
+    number(doc, "ledger/machine/wasted_j", NAN);
     number(doc, "ledger/gpu/queries_j", NAN);
     number(doc, "ledger/gpu/difference_j", NAN);
     assert_int_equal(ipw_json_kind(at(doc, "ledger/gpu/balanced")), IPW_JSON_NULL);
@@ -463,7 +467,7 @@ static void case_38_baselines_that_drift_withhold_net(void **state)
     }
 }
 
-int main(void)
+UNIT(summary)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_queries),

@@ -11,6 +11,7 @@
 #include "report/summary.h"
 #include "report/write_summary.h"
 #include "unit/report/fixture.h"
+#include "unit/unit.h"
 
 static void add_one(struct ipw_summary *s, const char *id, int index, const char *text)
 {
@@ -169,7 +170,7 @@ static void unreadable_rows_are_an_error(void **state)
     ipw_summary_release(&s);
 }
 
-int main(void)
+UNIT(summary_rows)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_nothing_of_a_query),

@@ -8,6 +8,7 @@
 #include "report/format.h"
 #include "report/table.h"
 #include "unit/report/fixture.h"
+#include "unit/unit.h"
 
 static const struct made gaia[] = {
     {"q0000", "Paris", "answered", NULL, "{\"level\":\"1\"}", 1, 3, 2, 1204, 310, 4.21, 812.4,
@@ -414,7 +415,7 @@ static void a_ledger_that_is_off_says_so(void **state)
     ipw_summary_release(&s);
 }
 
-int main(void)
+UNIT(table)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(narrow_wide_and_coloured),

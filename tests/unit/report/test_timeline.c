@@ -14,6 +14,7 @@
 #include "unit/base/temp_folder.h"
 #include "unit/report/fixture.h"
 #include "unit/trace/script.h"
+#include "unit/unit.h"
 
 static const char question[] =
     "How many more blocks does the Polish edition's list have than the English one's, as of the "
@@ -238,7 +239,7 @@ static void unknown_queries_and_runs(void **state)
     ipw_buf_release(&text);
 }
 
-int main(void)
+UNIT(timeline)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_as_timelines),       cmocka_unit_test(without_events),

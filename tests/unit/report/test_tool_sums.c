@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "report/tool_sums.h"
 #include "trace/schema.h"
+#include "unit/unit.h"
 
 /* A call of one second with 2 J of the GPU. */
 static struct ipw_span call(const char *name, const char *outcome)
@@ -91,7 +92,7 @@ static void unknown_stays_unknown(void **state)
     ipw_tool_sums_release(&s);
 }
 
-int main(void)
+UNIT(tool_sums)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_name),

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "run/grade_book.h"
+#include "unit/unit.h"
 
 static char root[64];
 
@@ -136,7 +137,7 @@ static void a_damaged_book_is_named(void **state)
     assert_int_equal(ipw_rundir_close(dir, NULL), 0);
 }
 
-int main(void)
+UNIT(grade_book)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(verdicts_replace_keys_of_their_own_lines, enter, leave),

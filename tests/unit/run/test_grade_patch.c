@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "run/grade_patch.h"
+#include "unit/unit.h"
 
 static struct ipw_query_trace trace;
 
@@ -102,7 +103,7 @@ static void tests_of_code_set_the_score_alone(void **state)
                      "\"code\"},\"unscorable_reason\":\"tests: no bubblewrap\"}");
 }
 
-int main(void)
+UNIT(grade_patch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_opinion_has_keys_of_its_own),

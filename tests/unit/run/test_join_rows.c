@@ -12,6 +12,7 @@
 
 #include "json/jsonl.h"
 #include "run/merge/join_rows.h"
+#include "unit/unit.h"
 
 static char folder[64];
 
@@ -206,7 +207,7 @@ static void a_damaged_file_is_named(void **state)
     ipw_join_rows_close(rows);
 }
 
-int main(void)
+UNIT(join_rows)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readings_are_joined),

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "run/limits.h"
+#include "unit/unit.h"
 
 #define S(s) ((int64_t)((s)*1e9))
 
@@ -214,7 +215,7 @@ static void test_names(void **state)
     }
 }
 
-int main(void)
+UNIT(limits)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokens_and_turns),

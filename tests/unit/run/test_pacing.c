@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "run/pacing.h"
+#include "unit/unit.h"
 
 static struct ipw_pacing pacing(double rate, const char *pattern)
 {
@@ -80,7 +81,7 @@ static void refused(void **state)
     assert_true(p.rate == 0);
 }
 
-int main(void)
+UNIT(pacing)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_gaps),

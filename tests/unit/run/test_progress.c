@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "run/progress.h"
+#include "unit/unit.h"
 
 static const struct ipw_progress_state some = {.n_queries = 4,
                                                .n_done = 2,
@@ -88,7 +89,7 @@ static void the_figures_as_json(void **state)
     ipw_buf_release(&out);
 }
 
-int main(void)
+UNIT(progress)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joules_and_watts_stand_before_the_time),

@@ -17,6 +17,7 @@
 #include "energy/quiet.h"
 #include "energy/sources/nvml.h"
 #include "run/quiet_check.h"
+#include "unit/unit.h"
 
 enum { SERVER = 4242, TOOL = 4243, MINER = 666, HIDDEN = 7 };
 
@@ -350,7 +351,7 @@ static void a_dead_package_stays_in_the_sum(void **state)
     ipw_source_set_close(&machine.sources);
 }
 
-int main(void)
+UNIT(quiet_check)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_server_is_ours),

@@ -1,6 +1,7 @@
 /* The edge rows of what is put in order: a query without a line, a line without a query, a lost
  * manifest, sessions that left little, and files that somebody changed. */
 #include "unit/run/damaged_run.h"
+#include "unit/unit.h"
 
 static void an_ended_run_is_whole_again(void **state)
 {
@@ -274,7 +275,7 @@ static void a_folder_without_a_run_is_named(void **state)
                         "run/manifest.json: cannot be read as a run: No such file or directory");
 }
 
-int main(void)
+UNIT(rebuild)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ended_run_is_whole_again),

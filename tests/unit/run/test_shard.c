@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "run/shard.h"
+#include "unit/unit.h"
 
 /* The variables of a test, as "NAME=value" words. */
 static const char *const *variables;
@@ -151,7 +152,7 @@ static void folders_are_named(void **state)
     }
 }
 
-int main(void)
+UNIT(shard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_are_read),

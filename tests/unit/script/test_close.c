@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "script/task.h"
+#include "unit/unit.h"
 
 static int n_finalized;
 
@@ -143,7 +144,7 @@ static void closed_while_it_waits(void **state)
     }
 }
 
-int main(void)
+UNIT(close)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finalizers_run_once_each),

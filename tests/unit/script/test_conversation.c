@@ -4,6 +4,7 @@
 
 #include "script/conversation.h"
 #include "script/value.h"
+#include "unit/unit.h"
 
 /* A thread, and a step that changes it in one of many ways by the number that it gets. */
 static const char script[] =
@@ -267,7 +268,7 @@ static void test_the_message_at_fault_is_named(void **state)
     world_close(&w);
 }
 
-int main(void)
+UNIT(conversation)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_edit_is_noticed),

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unit/unit.h"
+
 enum { TRIES = 20000, A_TASK = 500 };
 
 static char root[] = "/tmp/ipw-fs-race.XXXXXX";
@@ -118,7 +120,7 @@ static int clear(void **state)
     return chdir("/") || system(command) ? -1 : 0;
 }
 
-int main(void)
+UNIT(fs_race)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_link_that_is_swapped)};
 

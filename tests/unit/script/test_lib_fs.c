@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unit/unit.h"
+
 static char root[] = "/tmp/ipw-lib-fs.XXXXXX";
 static char workspace[200], outside[200];
 
@@ -300,7 +302,7 @@ static int remove_root(void **state)
     return chdir("/") || system(command) ? -1 : 0;
 }
 
-int main(void)
+UNIT(lib_fs)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(files_of_the_workspace, fill),

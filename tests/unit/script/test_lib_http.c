@@ -9,6 +9,7 @@
 #include "io/http_web.h"
 #include "script/task.h"
 #include "unit/io/server.h"
+#include "unit/unit.h"
 
 static struct server server;
 static struct ipw_buf record =
@@ -335,7 +336,7 @@ static int close_server(void **state)
     return 0;
 }
 
-int main(void)
+UNIT(lib_http)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers),

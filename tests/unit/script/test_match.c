@@ -15,6 +15,7 @@
 
 #include "script/sandbox.h"
 #include "script/vm.h"
+#include "unit/unit.h"
 
 static const char script[] =
     "local stock, ours = stock, string\n"
@@ -118,7 +119,7 @@ static void rule_10_same_as_the_stock_matcher(void **state)
     ipw_sandbox_close(vm);
 }
 
-int main(void)
+UNIT(match)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rule_10_same_as_the_stock_matcher)};
 

@@ -4,6 +4,7 @@
 
 #include "script/message.h"
 #include "script/value.h"
+#include "unit/unit.h"
 
 enum { ROUNDS = 5000, MOST = 40 };
 
@@ -142,7 +143,7 @@ static void arguments_that_are_no_object_are_marked(void **state)
     world_close(&w);
 }
 
-int main(void)
+UNIT(message)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sealed_is_the_json_of_the_table),

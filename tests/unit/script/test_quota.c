@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "script/quota.h"
+#include "unit/unit.h"
 
 static char folder[64];
 static struct ipw_err err;
@@ -123,6 +124,7 @@ static void test_folders(void **state)
 {
     struct ipw_quota q = {.max_bytes = 1 << 20, .max_files = 100};
     char path[600];
+    int64_t again_ns;
     size_t n;
 
     (void)state;
@@ -144,9 +146,11 @@ static void test_folders(void **state)
     }
     q.max_files = 1000;
     refused(ipw_quota_write(&q, folder, true, 0, 1, &err), "more than 64 deep");
+    /* A child that makes them ends at once: what it hides there is not counted. */
+    refused(ipw_quota_look(&q, folder, &again_ns, &err), "more than 64 deep");
 }
 
-int main(void)
+UNIT(quota)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_writes, set_up, tear_down),

@@ -11,6 +11,7 @@
 #include "unit/script/world.h"
 
 #include "unit/trace/folder.h"
+#include "unit/unit.h"
 
 static struct { /* of the last run */
     struct ipw_buf notes;
@@ -277,7 +278,7 @@ static void odd_saved_runs(void **state)
     }
 }
 
-int main(void)
+UNIT(recorded_effect)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_value), cmocka_unit_test(numbered_and_limited),

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "script/search.h"
+#include "unit/unit.h"
 
 static char root[] = "/tmp/ipw-search.XXXXXX";
 
@@ -295,7 +296,7 @@ static int remove_root(void **state)
     return system(command) ? -1 : 0;
 }
 
-int main(void)
+UNIT(search)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_users_folder),

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "script/source_check.h"
+#include "unit/unit.h"
 
 static bool is_too_long(const char *before, const char *link, size_t times, const char *after)
 {
@@ -84,7 +85,7 @@ static void texts_that_break_off(void **state)
     assert_false(is_too_long("", "x", 10, ""));
 }
 
-int main(void)
+UNIT(source_check)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chains),

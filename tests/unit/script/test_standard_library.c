@@ -1,6 +1,7 @@
 /* A state that opens libraries late has, for every text that it loads, what a full state has. */
 #include "script/stock.h"
 #include "unit/script/world.h"
+#include "unit/unit.h"
 
 static unsigned named(const char *text) { return ipw_stock_named(text, strlen(text)); }
 
@@ -112,7 +113,7 @@ static void only_the_named_one_opens(void **state)
     ipw_sandbox_close(vm);
 }
 
-int main(void)
+UNIT(standard_library)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_name_libraries),

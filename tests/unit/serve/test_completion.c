@@ -11,6 +11,7 @@
 
 #include "llm/chat.h"
 #include "serve/completion.h"
+#include "unit/unit.h"
 
 static int read_ask(struct ipw_serve_ask *ask, struct ipw_json **root, const char *text,
                     struct ipw_err *err)
@@ -242,7 +243,7 @@ static void errors(void **state)
     ipw_serve_answer_release(&answer);
 }
 
-int main(void)
+UNIT(completion)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_requests),           cmocka_unit_test(good_requests),

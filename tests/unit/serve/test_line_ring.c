@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "unit/unit.h"
+
 static void put(struct ipw_line_ring *ring, int n)
 {
     char line[64];
@@ -99,7 +101,7 @@ static void going_on(void **state)
     ipw_line_ring_free(NULL);
 }
 
-int main(void)
+UNIT(line_ring)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readers_have_their_own_places),

@@ -15,6 +15,7 @@
 #include "llm/arrivals.h"
 #include "llm/chat.h"
 #include "serve/saved_answer_write.h"
+#include "unit/unit.h"
 
 #define MS IPW_NS_PER_MS
 
@@ -276,7 +277,7 @@ static void an_error_inside_a_reply(void **state)
     ipw_serve_answer_release(&a);
 }
 
-int main(void)
+UNIT(saved_answer_write)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(what_is_not_known_is_left_out, tear_down),

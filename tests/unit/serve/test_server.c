@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "serve/server.h"
+#include "unit/unit.h"
 
 /* A process of its own, as in real use: Lua's CPU timer belongs to the thread that first ran Lua.
  */
@@ -443,7 +444,7 @@ static int compare_fds(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, remember_fds, compare_fds)
 
-int main(void)
+UNIT(server)
 {
     const struct CMUnitTest tests[] = {
         TEST(routes),   TEST(delays),    TEST(many_at_once),    TEST(clients_that_leave),

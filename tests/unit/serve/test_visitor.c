@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "serve/visitor.h"
+#include "unit/unit.h"
 
 static const char *const added[] = {"box.lan", "[fd00::1]", NULL};
 
@@ -113,7 +114,7 @@ static void words(void **state)
     assert_non_null(strstr(text, "--allow-host"));
 }
 
-int main(void)
+UNIT(visitor)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "telemetry/metrics_text.h"
+#include "unit/unit.h"
 
 static void samples(void **state)
 {
@@ -46,7 +47,7 @@ static void histogram(void **state)
     ipw_buf_release(&want);
 }
 
-int main(void)
+UNIT(metrics_text)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples),

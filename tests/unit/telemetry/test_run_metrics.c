@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "telemetry/run_metrics.h"
+#include "unit/unit.h"
 
 static void has(struct ipw_run_metrics *m, const char *line, bool there)
 {
@@ -188,7 +189,7 @@ static void two_threads(void **state)
     ipw_run_metrics_free(m);
 }
 
-int main(void)
+UNIT(run_metrics)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(endings), cmocka_unit_test(calls),       cmocka_unit_test(energy),

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "trace/event.h"
+#include "unit/unit.h"
 
 #define DATA "{\"text\":\"caf\xC3\xA9\"}"
 
@@ -274,7 +275,7 @@ static void cost_of_an_event(void **state)
     ipw_buf_release(&text);
 }
 
-int main(void)
+UNIT(event)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_reads_back),

@@ -14,6 +14,7 @@
 #include "trace/event_reader.h"
 
 #include "unit/trace/folder.h"
+#include "unit/unit.h"
 
 static struct ipw_event_reader *open_with(const char *text)
 {
@@ -175,7 +176,7 @@ static void a_run_that_goes_away(void **state)
     assert_non_null(strstr(err.text, path));
 }
 
-int main(void)
+UNIT(event_reader)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(in_order),
                                        cmocka_unit_test(ahead),

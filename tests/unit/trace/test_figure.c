@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "trace/figure.h"
+#include "unit/unit.h"
 
 static void sums_are_whole_microjoules(void **state)
 {
@@ -171,7 +172,7 @@ static void reasons_by_their_text(void **state)
     assert_int_equal(ipw_reason_of(NULL), IPW_REASON_OTHER);
 }
 
-int main(void)
+UNIT(figure)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_whole_microjoules),

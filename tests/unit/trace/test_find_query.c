@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "trace/find_query.h"
+#include "unit/unit.h"
 
 static struct ipw_query_names names;
 
@@ -162,7 +163,7 @@ static void names_are_joined_by_index(void **state)
     ipw_query_names_release(&b);
 }
 
-int main(void)
+UNIT(find_query)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(picks), cmocka_unit_test(counts_the_warmup), cmocka_unit_test(refuses),

@@ -10,6 +10,7 @@
 #include "json/jsonl.h"
 #include "trace/event.h"
 #include "trace/spec.h"
+#include "unit/unit.h"
 
 static char *page;
 
@@ -219,7 +220,7 @@ static void tables_are_in_order(void **state)
     }
 }
 
-int main(void)
+UNIT(format_doc)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_of_lines),       cmocka_unit_test(keys_of_files),

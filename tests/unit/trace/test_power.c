@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "trace/power.h"
+#include "unit/unit.h"
 
 enum { MANY = 8 };
 
@@ -91,7 +92,7 @@ static void lines_that_are_no_rows(void **state)
     }
 }
 
-int main(void)
+UNIT(power)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_text_is_as_documented),

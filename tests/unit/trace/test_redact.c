@@ -11,6 +11,7 @@
 
 #include "json/json.h"
 #include "trace/redact.h"
+#include "unit/unit.h"
 
 typedef void (*redact_fn)(struct ipw_buf *, const struct ipw_redactor *, const struct ipw_json *);
 
@@ -329,7 +330,7 @@ static void documents(void **state)
     ipw_buf_release(&text);
 }
 
-int main(void)
+UNIT(redact)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_modes),

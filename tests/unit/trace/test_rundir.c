@@ -23,6 +23,7 @@
 #include "trace/schema.h"
 #include "unit/base/temp_folder.h"
 #include "unit/trace/script.h"
+#include "unit/unit.h"
 
 static size_t files_in(const char *path)
 {
@@ -417,7 +418,7 @@ static void what_cannot_be_redacted_is_not_written(void **state)
     assert_contents("lost/traces.jsonl", "");
 }
 
-int main(void)
+UNIT(rundir)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(default_names_are_numbered),

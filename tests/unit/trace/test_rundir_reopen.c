@@ -18,6 +18,7 @@
 #include "trace/lock.h"
 #include "trace/rundir.h"
 #include "unit/base/temp_folder.h"
+#include "unit/unit.h"
 
 static void assert_contents(const char *path, const char *want)
 {
@@ -342,7 +343,7 @@ static void a_failure_of_the_disk_is_final(void **state)
     assert_int_equal(access("final/summary.json", F_OK), -1);
 }
 
-int main(void)
+UNIT(rundir_reopen)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(racing_pairs_have_one_winner),

@@ -12,6 +12,7 @@
 
 #include "trace/saved_run.h"
 #include "unit/base/temp_folder.h"
+#include "unit/unit.h"
 
 #define A "{\"query_id\":\"q0000\", \"turns\":[] }"
 #define B "{\"query_id\":\"q0001\",\"query_text\":\"secret words\"}"
@@ -144,7 +145,7 @@ static void power_is_headers_and_rows(void **state)
     ipw_saved_run_close(run);
 }
 
-int main(void)
+UNIT(saved_run)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queries_come_one_by_one),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "trace/schema_priv.h"
+#include "unit/unit.h"
 
 static void same_figure(const struct ipw_figure *a, const struct ipw_figure *b)
 {
@@ -141,7 +142,7 @@ static void the_domains_of_a_remote_model_come_back(void **state)
     }
 }
 
-int main(void)
+UNIT(schema_energy)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_left_out_comes_back),

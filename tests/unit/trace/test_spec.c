@@ -14,6 +14,7 @@
 #include "trace/schema.h"
 #include "trace/spec_rows.h"
 #include "unit/trace/script.h"
+#include "unit/unit.h"
 
 static const char *const words[] = {"red", "blue", NULL};
 static const struct ipw_spec inner[] = {KEY("n", C), END};
@@ -301,7 +302,7 @@ static void what_may_differ(void **state)
     free(line);
 }
 
-int main(void)
+UNIT(spec)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_table_allows),

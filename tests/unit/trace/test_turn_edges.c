@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "unit/trace/script.h"
+#include "unit/unit.h"
 
 /* What a damaged or changed record may hold: an end without its start, a second end, and events of
  * a query that is over.  Its spans and times are those that were there before. */
@@ -61,7 +62,7 @@ static void a_query_without_its_start(void **state)
     ipw_query_trace_release(&q);
 }
 
-int main(void)
+UNIT(turn_edges)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_after_the_end_changes_nothing),

@@ -14,6 +14,7 @@
 #include "trace/workload.h"
 #include "trace/workload_priv.h"
 #include "trace/workload_prompt.h"
+#include "unit/unit.h"
 
 static char dir[] = "/tmp/ipw-workload.XXXXXX", rows_path[64], events_path[64];
 
@@ -462,7 +463,7 @@ static int teardown(void **state)
     return rmdir(dir);
 }
 
-int main(void)
+UNIT(workload)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row),
