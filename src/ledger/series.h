@@ -133,7 +133,7 @@ struct ipw_series {
     int64_t clock_ns, most_clock_ns;
     uint32_t gauge_chain; /* of a replaced counter: chains from here on belong to a gauge */
     uint32_t most_w;      /* channel.max_w, or more if more was seen */
-    double gauge_most_mw; /* of its readings */
+    double largest_mw;    /* of a gauge's readings, or of the steps of a counter without a limit */
     int64_t gauge_rest;   /* rest of the trapezoid rule, in half picojoules */
     bool asleep;          /* the device sleeps: ipw_series_sleep() */
 
@@ -234,7 +234,8 @@ int64_t ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *bel
  * all samples. */
 const struct ipw_series_sample *ipw_series_around(const struct ipw_series *s, int64_t t_ns,
                                                   const struct ipw_series_sample **next);
-/* The device's highest power, in watts. */
+/* The device's highest power, in watts.  Of a meter, whose device has no limit that is known: twice
+ * the largest that it has shown. */
 int64_t ipw_series_most_w(const struct ipw_series *s);
 /* The power of the whole device in the part of an unknown window that no chain covers.  It is the
  * reading of the device's gauge (may be NULL), else the last known power: in the window, else in

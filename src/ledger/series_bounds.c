@@ -11,7 +11,14 @@
 #define UNIT_UJ          1000 /* NVML counts millijoules */
 #define SAMPLES_BEFORE   2
 
-int64_t ipw_series_most_w(const struct ipw_series *s) { return s->most_w; }
+int64_t ipw_series_most_w(const struct ipw_series *s)
+{
+    int64_t twice = (int64_t)(2 * s->largest_mw / 1000) + 1;
+
+    return s->channel.max_w >= IPW_SERIES_UNLIMITED_W && s->largest_mw > 0 && twice < s->most_w
+               ? twice
+               : s->most_w;
+}
 
 struct span {
     int64_t lo, hi;
