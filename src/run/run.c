@@ -202,9 +202,7 @@ static int join_parts(struct run *run, struct ipw_err *err)
                   .observer = run->observer},
         .over = query_over,
         .ud = run};
-    ipw_run_grants(&run->ground.grants, o);
-    run->ground.grants.web = run->web;
-    run->ground.grants.may_fetch = run->web != NULL;
+    ipw_run_all_grants(&run->ground.grants, run);
     run->finished = (struct ipw_finished_queries){.loop = run->loop,
                                                   .dir = run->dir,
                                                   .sensors = &run->sensors,
@@ -241,6 +239,7 @@ static void start_progress(struct run *run)
 {
     run->progress = ipw_progress_new(run->loop, ipw_plan_total(&run->plan), run->durable.n_done,
                                      run->o->output.quiet, run->observer);
+    ipw_progress_earlier(run->progress, &run->results.summary);
     ipw_progress_measure(run->progress, energy_so_far, run);
     ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
     run->ground.sinks.progress = run->progress;
@@ -512,13 +511,15 @@ static void release(struct run *run)
     free(run->command);
     ipw_plan_release(&run->plan);
     ipw_sensors_close(&run->sensors);
+    ipw_kept_servers_close(run->reach.kept); /* after the sensors, because the loop runs here */
+    free(run->reach.kept_folder);
     ipw_grading_release(&run->grading);
     ipw_run_ended_release(&run->ended);
     ipw_results_release(&run->results);
     ipw_pricing_close(&run->pricing);
     ipw_dataset_free(run->cases);
     ipw_connection_close(&run->connection);
-    ipw_web_free(run->web);
+    ipw_web_free(run->reach.web);
     if (run->loop) {
         ipw_loop_run(run->loop); /* reaps children and closes handles */
         ipw_loop_free(run->loop);
