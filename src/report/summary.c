@@ -359,6 +359,7 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     name_task(row.task, q->id ? q->id : "");
     add_shown(s, q, r);
     add_outcome(s, &row, q->outcome ? q->outcome : UNKNOWN);
+    s->n_answers += row.completed || row.resolved == 1;
     s->malformed += r->n_malformed;
     ipw_judge_sums_add(&s->judge, r->judge);
     for (size_t i = 0; i < q->n_turns; i++) {
@@ -460,7 +461,7 @@ void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
         sum_end(&t->waste[d]);
         sum_end(&t->idle_tax[d]);
     }
-    if (t->resolved + t->unresolved) {
+    if (s->n_answers && t->resolved + t->unresolved) {
         t->accuracy = (double)t->resolved / (double)(t->resolved + t->unresolved);
     }
 }

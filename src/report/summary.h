@@ -113,6 +113,7 @@ struct ipw_summary {
     bool part;                                         /* there are other rows */
     struct ipw_summary_shown shown[IPW_SUMMARY_SHOWN]; /* the first ones by index */
     size_t n_shown;
+    size_t n_answers;                    /* without any, no accuracy is known */
     struct ipw_summary_shown unanswered; /* the first one that was added; id NULL: none */
     size_t id_columns;                   /* terminal columns of the longest id */
     struct ipw_summary_outcome *outcomes;
@@ -207,7 +208,7 @@ struct ipw_totals {
     struct ipw_sum exclusive[IPW_DOMAIN_COUNT], marginal[IPW_DOMAIN_COUNT];
     struct ipw_sum waste[IPW_DOMAIN_COUNT], idle_tax[IPW_DOMAIN_COUNT];
     double wall_s;
-    double accuracy; /* resolved / (resolved + unresolved); NAN: nothing was scored */
+    double accuracy; /* resolved / (resolved + unresolved); NAN: nothing was scored or answered */
 };
 void ipw_summary_totals(struct ipw_totals *out, const struct ipw_summary *s);
 

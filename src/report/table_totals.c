@@ -81,7 +81,9 @@ static void put_accuracy(struct ipw_table_block *b)
         if (wrong)
             ipw_buf_addf(&b->text, ", %s wrong", whole(number, sizeof number, (double)wrong));
     } else {
-        ipw_buf_adds(&b->text, b->s->n ? "nothing was scored" : "no query has finished");
+        ipw_buf_adds(&b->text, !b->s->n           ? "no query has finished"
+                               : !b->s->n_answers ? "no query was answered"
+                                                  : "nothing was scored");
     }
     if (failed) {
         ipw_buf_adds(&b->text, ", ");
@@ -127,7 +129,7 @@ static const char *no_efficiency(const struct ipw_table_block *b)
     bool device = false;
 
     if (b->e.coarse) return "the sensor is too coarse: the joules are not known to half of them";
-    if (b->e.queries) return "nothing was scored";
+    if (b->e.queries) return b->s->n_answers ? "nothing was scored" : "no query was answered";
     for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (!(model >> d & 1) || isnan(b->t.energy[d].known)) continue;
         sum += b->t.energy[d].known;
