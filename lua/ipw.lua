@@ -51,7 +51,7 @@ function ipw.event(name, data, fn) return require "ipw.span"(name, data, fn) end
 
 -- The program's own notes mean something when a saved run is read, so a script cannot use their names.
 local taken = " booked clock_step concurrency first_token native_module prompt_truncated script" ..
-  " sensor_back sensor_gap sensor_lost sensor_stuck suspend "
+  " sensor_back sensor_doubted sensor_gap sensor_lost sensor_stuck suspend "
 
 --- Writes a note to events.jsonl. The names of the program's own notes (`booked`, `first_token`,
 --- `suspend`, ...) cannot be used.

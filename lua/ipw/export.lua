@@ -58,6 +58,20 @@ function export.csv_row(values, n)
   return table.concat(out, ",") .. "\r\n"
 end
 
+--- A message's content as text: parts that are no text are named, not carried.
+---@param content any
+---@return string
+function export.text_of(content)
+  if type(content) == "string" then return content end
+  if type(content) ~= "table" then return "" end
+  local out = {}
+  for _, part in ipairs(content) do
+    if type(part) ~= "table" then part = { text = tostring(part) } end
+    out[#out + 1] = part.text or ("[%s]"):format(part.type or "part")
+  end
+  return table.concat(out, "\n")
+end
+
 --- ISO 8601 in UTC with milliseconds, of nanoseconds since 1970.
 ---@param wall_ns integer
 ---@return string

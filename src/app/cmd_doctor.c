@@ -14,10 +14,9 @@
 #include "base/secret.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "energy/belief.h"
 #include "energy/power_model.h"
 #include "energy/select.h"
-#include "energy/watch.h"
+#include "energy/trust.h"
 #include "io/bubblewrap.h"
 #include "io/cgroup.h"
 #include "io/proc.h"
@@ -209,11 +208,11 @@ static void look_at_workspaces(struct ipw_findings *f)
  * does. */
 static void look_at_doubts(struct ipw_findings *f, struct ipw_source_set *set)
 {
-    struct ipw_selftest *test = ipw_selftest_new(set);
+    struct ipw_trust *test = ipw_trust_new(set->channels, set->n_channels);
 
-    ipw_watch_sensors(test, set, 0);
+    ipw_trust_watch(test, set, 0);
     for (size_t i = 0; i < set->n_channels; i++) {
-        struct ipw_belief b = ipw_belief_of(test, i);
+        struct ipw_trust_verdict b = ipw_trust_verdict(test, i);
 
         if (b.believed || !set->channels[i].in_sum) continue;
         ipw_findings_add(f, "sensors", set->channels[i].name, IPW_HEALTH_WARN,
@@ -223,7 +222,7 @@ static void look_at_doubts(struct ipw_findings *f, struct ipw_source_set *set)
                                "the counter, or choose other sensors with --telemetry",
                          "%s", b.words);
     }
-    ipw_selftest_free(test);
+    ipw_trust_free(test);
 }
 
 /* The remedy on a machine without a sensor. */
@@ -240,9 +239,8 @@ static const char *remedy(void)
     if (facts.virtual)
         return "joules are estimated: to measure them read the host's sensors (on it: ipw-agent "
                "telemetry --listen; here: --telemetry stream=URL), or a power meter's log";
-    return "joules are estimated: to measure them read a power meter (--telemetry log=FILE), or "
-           "fit "
-           "this machine once against one, or its battery (ipw-agent calibrate)";
+    return "joules are estimated: to measure them read a power meter (--telemetry log=FILE or "
+           "exec=COMMAND, or afterwards: ipw-agent meter RUN --book)";
 }
 
 /* Sensors that this machine does not have share one line. */

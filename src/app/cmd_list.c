@@ -10,9 +10,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "energy/belief.h"
 #include "energy/select.h"
-#include "energy/watch.h"
+#include "energy/trust.h"
 #include "script/embedded.h"
 #include "script/installed.h"
 #include "script/search.h"
@@ -51,14 +50,14 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* The channels of an open source that count towards a domain but are not believed. */
-static void list_doubts(const struct ipw_source_set *set, const struct ipw_selftest *test,
+static void list_doubts(const struct ipw_source_set *set, const struct ipw_trust *test,
                         const char *name)
 {
     size_t at = 0;
 
     for (size_t i = 0; i < set->n; i++) {
         for (size_t k = 0; k < set->sources[i]->n_channels; k++, at++) {
-            struct ipw_belief b = ipw_belief_of(test, at);
+            struct ipw_trust_verdict b = ipw_trust_verdict(test, at);
 
             if (strcmp(set->sources[i]->name, name) || b.believed) continue;
             if (set->channels[at].in_sum)
@@ -78,17 +77,17 @@ static bool is_looked_for(const struct ipw_source_set *set, const char *kind)
 static int list_sensors(void)
 {
     struct ipw_source_set set;
-    struct ipw_selftest *test;
+    struct ipw_trust *test;
 
     ipw_source_set_open(&set);
-    test = ipw_selftest_new(&set);
-    ipw_watch_sensors(test, &set, 0);
+    test = ipw_trust_new(set.channels, set.n_channels);
+    ipw_trust_watch(test, &set, 0);
     for (size_t i = 0; i < set.n_verdicts; i++) {
         const struct ipw_source_verdict *v = &set.verdicts[i];
         printf("%-20s %s%s\n", v->name, v->code == IPW_OK ? "" : "not here: ", v->text);
         if (v->code == IPW_OK) list_doubts(&set, test, v->name);
     }
-    ipw_selftest_free(test);
+    ipw_trust_free(test);
     for (const char *const *k = ipw_source_kinds(); *k; k++)
         if (!is_looked_for(&set, *k))
             printf("%-20s named: --telemetry %s%s\n", *k, *k,

@@ -143,14 +143,6 @@ static char *make_folder(const struct profile_options *o, struct ipw_err *err)
     return NULL;
 }
 
-/* Otherwise the memory in use is read beside the sensors. */
-static bool names_sensors(char **extra, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!strncmp(extra[i], "--telemetry", strlen("--telemetry"))) return true;
-    return false;
-}
-
 /* One step: `run single`, a process of its own, so that each step begins with nothing. */
 static int run_step(const struct profile_options *o, const char *level, const char *folder,
                     char **extra, int n_extra, struct ipw_err *err)
@@ -169,7 +161,6 @@ static int run_step(const struct profile_options *o, const char *level, const ch
     ADD("--dataset", o->dataset);
     ADD(o->rate ? "--rate" : "--concurrency", level);
     if (o->arrivals) ADD("--arrivals", o->arrivals);
-    if (!names_sensors(extra, n_extra)) ADD("--telemetry", "auto,meminfo");
     ADD("--warmup", warmup);
     ADD("--output", folder);
     if (o->limit) ADD("--limit", limit);

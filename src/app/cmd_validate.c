@@ -55,6 +55,19 @@ static int exit_code(const struct ipw_err *err)
     return err->code == IPW_EPARSE || err->code == IPW_ELIMIT ? IPW_EXIT_FAILED : IPW_EXIT_INPUT;
 }
 
+static int validate(const char *run, bool json, bool quiet)
+{
+    struct ipw_validation v = {0};
+    struct ipw_err err = {0};
+    int rc = ipw_validate_run(&v, run, &err);
+
+    if (json)
+        put_json(&v, &err);
+    else if (!rc && !quiet)
+        say_counts(&v, run);
+    return rc ? ipw_exit_with(&err, exit_code(&err)) : IPW_EXIT_OK;
+}
+
 int ipw_cmd_validate(int argc, char **argv)
 {
     struct validate_options {
@@ -62,34 +75,34 @@ int ipw_cmd_validate(int argc, char **argv)
     } o = {0};
     /* clang-format off */
     static const struct ipw_opt options[] = {
-        {"json", 0, IPW_OPT_FLAG, offsetof(struct validate_options, json), NULL, "print one JSON object"},
-        {"quiet", 'q', IPW_OPT_FLAG, offsetof(struct validate_options, quiet), NULL, "print nothing if the run is valid"},
+        {"json", 0, IPW_OPT_FLAG, offsetof(struct validate_options, json), NULL, "print one JSON object a run"},
+        {"quiet", 'q', IPW_OPT_FLAG, offsetof(struct validate_options, quiet), NULL, "print nothing of a valid run"},
         IPW_OPT_END,
     };
     /* clang-format on */
     static const struct ipw_command command = {
         .name = "validate",
-        .usage = "validate RUN [--json] [--quiet]",
-        .about = "Check a saved run against docs/trace-format.md: every line, the order of\n"
+        .usage = "validate RUN... [--json] [--quiet]",
+        .about = "Check saved runs against docs/trace-format.md: every line, the order of\n"
                  "events, that each query occurs once, the summary, the balance, and that each\n"
-                 "energy value follows from the events and readings. Report the first fault.",
+                 "energy value follows from the events and readings. Report the first fault of\n"
+                 "each.",
         .options = options,
-        .more = "Exit status: 0 valid, 1 a fault was found, 3 unreadable run.",
+        .more = "Exit status: 0 all valid, 1 a fault was found, 3 unreadable run.",
         .min_args = 1,
-        .max_args = 1,
+        .max_args = -1,
     };
-    struct ipw_validation v = {0};
     struct ipw_err err = {0};
     char **args;
-    int n, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    int n, worst = IPW_EXIT_OK, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
     if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
-    rc = ipw_validate_run(&v, args[0], &err);
-    if (o.json)
-        put_json(&v, &err);
-    else if (!rc && !o.quiet)
-        say_counts(&v, args[0]);
-    return rc ? ipw_exit_with(&err, exit_code(&err)) : IPW_EXIT_OK;
+    for (int i = 0; i < n; i++) {
+        int code = validate(args[i], o.json, o.quiet);
+
+        if (code > worst) worst = code;
+    }
+    return worst;
 }
 
 static void say(void *ud, const char *what)

@@ -26,7 +26,6 @@ int ipw_cmd_submit(int argc, char **argv);
 int ipw_cmd_merge(int argc, char **argv);
 int ipw_cmd_meter(int argc, char **argv);
 int ipw_cmd_telemetry(int argc, char **argv);
-int ipw_cmd_calibrate(int argc, char **argv);
 int ipw_cmd_list(int argc, char **argv);
 int ipw_cmd_doctor(int argc, char **argv);
 int ipw_cmd_show(int argc, char **argv);

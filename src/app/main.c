@@ -43,7 +43,6 @@ static const struct {
     {"Machine and servers", NULL, NULL},
     {"doctor", ipw_cmd_doctor, "check server, model, sensors and tools; suggest fixes"},
     {"telemetry", ipw_cmd_telemetry, "show, record or serve energy readings"},
-    {"calibrate", ipw_cmd_calibrate, "measure this machine's power under load with a meter"},
     {"list", ipw_cmd_list, "list agents, tools, datasets, models or sensors"},
     {"fetch", ipw_cmd_fetch, "download a dataset from the Hugging Face hub"},
     {"serve", ipw_cmd_serve, "serve a Lua model or a saved run as an OpenAI-compatible server"},
@@ -210,6 +209,13 @@ int main(int argc, char **argv)
         if (strcmp(name, commands[i].name) == 0)
             return delivered(commands[i].run(argc - 1, argv + 1));
         names[n_names++] = commands[i].name;
+    }
+    if (!strcmp(name, "calibrate")) {
+        fputs("ipw-agent: there is no calibrate any more: book the meter's log into a run with "
+              "ipw-agent meter RUN --book, or take the idle power off with ipw-agent run "
+              "--baseline\n",
+              stderr);
+        return IPW_EXIT_USAGE;
     }
     near = ipw_nearest(name, names);
     fprintf(stderr, "ipw-agent: unknown command '%.60s'%s%s%s\n", name,

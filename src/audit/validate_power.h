@@ -1,18 +1,19 @@
-/* audit/validate_power.h: checks that no energy value rests on a counter that never moved.
+/* audit/validate_power.h: checks that no energy value rests on a sensor that is not believed.
  *
- * A counter that never moved in a session has measured nothing.  Its domain has no value there,
- * unless the gauge of its device replaces it or says that the device sleeps.  Gets the rows of each
- * session, then checks each query's line.  Owns its lists. */
+ * Gives the rows of each session to energy/trust.h.  The domain of a sensor that is not believed
+ * has no value there, unless the gauge of its device replaces a dead counter or says that the
+ * device sleeps.  Then checks each query's line.  Owns its lists. */
 #ifndef IPW_AUDIT_VALIDATE_POWER_H
 #define IPW_AUDIT_VALIDATE_POWER_H
 
+#include "energy/trust.h"
 #include "json/json.h"
 #include "ledger/power_reader.h"
 
 struct ipw_still_list {
     struct ipw_still *items;
     size_t n, cap;
-    struct ipw_channel_seen *seen; /* of the channels of the session that is being read */
+    struct ipw_trust *trust; /* of the session that is being read */
 };
 
 /* A session's header was read; each of its rows; and their end. */

@@ -131,23 +131,25 @@ static bool seen_before(const struct ipw_source *s, size_t k, size_t id)
     return false;
 }
 
-/* Counts GPUs by their identity, the part of the device's text before the first blank. */
+/* Counts GPUs by their identity, the part of the device's text before the first blank.  A later
+ * source is of another maker, or it shows the same GPUs again: then they are not in the sum. */
 static void count_gpus(struct ipw_hardware *f, const struct ipw_source_set *set)
 {
     for (size_t i = 0; i < set->n; i++) {
         const struct ipw_source *s = set->sources[i];
+        bool later = f->gpu.n > 0;
+        struct ipw_hardware_gpus *gpus = later ? &f->other_gpu : &f->gpu;
 
         for (size_t k = 0; k < s->n_channels; k++) {
             const struct ipw_channel *c = &s->channels[k];
             size_t id = strcspn(c->device, " ");
 
             if (c->domain != IPW_DOMAIN_GPU || c->remote || c->kind == IPW_CHANNEL_METRIC) continue;
-            if (seen_before(s, k, id)) continue;
-            if (f->gpus++ == 0)
-                snprintf(f->gpu, sizeof f->gpu, "%s",
+            if (seen_before(s, k, id) || (later && !c->in_sum)) continue;
+            if (gpus->n++ == 0)
+                snprintf(gpus->model, sizeof gpus->model, "%s",
                          c->device[id] ? c->device + id + 1 : c->device);
         }
-        if (f->gpus) return; /* another source shows the same GPUs; do not count them again */
     }
 }
 

@@ -85,23 +85,23 @@ static void write_labels(struct ipw_jw *w, const struct ipw_hardware *f)
 
     ipw_jw_key(w, "labels");
     ipw_jw_obj(w);
-    ipw_hardware_label(label, sizeof label, f->gpu, f->gpus, f->cpu);
+    ipw_hardware_label(label, sizeof label, f);
     ipw_jw_kstr(w, "hw", label);
-    ipw_hardware_label_upstream(label, sizeof label, f->gpu, f->cpu);
+    ipw_hardware_label_upstream(label, sizeof label, f->gpu.model, f->cpu);
     ipw_jw_kstr(w, "upstream", label);
     ipw_jw_obj_end(w);
 }
 
 /* The memory that the first GPU reports, once it was read. */
-static int64_t gpu_memory(const struct ipw_source_set *set, const struct ipw_selftest *selftest)
+static int64_t gpu_memory(const struct ipw_source_set *set, const struct ipw_trust *trust)
 {
     size_t at = 0;
 
-    for (size_t i = 0; selftest && i < set->n; i++) {
+    for (size_t i = 0; trust && i < set->n; i++) {
         for (size_t k = 0; k < set->sources[i]->n_channels; k++, at++) {
             const struct ipw_channel *c = &set->sources[i]->channels[k];
             const char *slash = strrchr(c->name, '/');
-            double bytes = ipw_selftest_verdict(selftest, at).value;
+            double bytes = ipw_trust_verdict(trust, at).value;
 
             if (c->domain != IPW_DOMAIN_GPU || !slash || strcmp(slash, "/mem_total")) continue;
             if (bytes > 0) return (int64_t)bytes; /* also false for NAN */
@@ -111,7 +111,7 @@ static int64_t gpu_memory(const struct ipw_source_set *set, const struct ipw_sel
 }
 
 void ipw_hardware_json(struct ipw_buf *out, const struct ipw_source_set *sources,
-                       const struct ipw_selftest *selftest)
+                       const struct ipw_trust *trust)
 {
     struct ipw_buf test = IPW_BUF(MAX_BYTES);
     struct ipw_hardware f;
@@ -121,7 +121,7 @@ void ipw_hardware_json(struct ipw_buf *out, const struct ipw_source_set *sources
 
     uname(&uts);
     ipw_hardware_gather(&f, NULL, NULL, sources);
-    f.gpu_memory_bytes = gpu_memory(sources, selftest);
+    f.gpu_memory_bytes = gpu_memory(sources, trust);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     write_basis(&w, sources);
@@ -132,11 +132,11 @@ void ipw_hardware_json(struct ipw_buf *out, const struct ipw_source_set *sources
     known_int(&w, "cpu_sockets", f.sockets);
     known_str(&w, "driver", f.driver);
     known_str(&w, "governor", f.governor);
-    known_str(&w, "gpu", f.gpu);
-    ipw_jw_kint(&w, "gpu_count", (int64_t)f.gpus);
+    known_str(&w, "gpu", f.gpu.model);
+    ipw_jw_kint(&w, "gpu_count", (int64_t)(f.gpu.n + f.other_gpu.n));
     known_int(&w, "gpu_memory_bytes", f.gpu_memory_bytes);
-    if (selftest && ipw_selftest_span_ns(selftest) > 0)
-        ipw_jw_kint(&w, "gpus_read", (int64_t)ipw_selftest_gpus(selftest));
+    if (trust && ipw_trust_span_ns(trust) > 0)
+        ipw_jw_kint(&w, "gpus_read", (int64_t)ipw_trust_gpus(trust));
     else
         ipw_jw_knull(&w, "gpus_read");
     ipw_jw_kstr(&w, "host", uts.nodename);
@@ -146,8 +146,8 @@ void ipw_hardware_json(struct ipw_buf *out, const struct ipw_source_set *sources
     known_int(&w, "memory_bytes", pages > 0 && page > 0 ? (int64_t)pages * page : 0);
     ipw_jw_kstr(&w, "os", uts.sysname);
     ipw_jw_key(&w, "self_test");
-    if (selftest && ipw_selftest_span_ns(selftest) > 0) {
-        ipw_selftest_json(&test, selftest);
+    if (trust && ipw_trust_span_ns(trust) > 0) {
+        ipw_trust_json(&test, trust, sources);
         ipw_jw_raw(&w, ipw_buf_str(&test), test.len);
     } else {
         ipw_jw_null(&w);

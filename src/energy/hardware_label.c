@@ -124,18 +124,29 @@ static void plain_name(char *out, size_t size, const char *name, bool gpu)
     }
 }
 
-void ipw_hardware_label(char *out, size_t size, const char *gpu, size_t gpus, const char *cpu)
+/* "2x H100"; "" without a GPU. */
+static void gpus_name(char *out, size_t size, const struct ipw_hardware_gpus *gpus)
 {
     char name[96];
 
-    if (gpu && gpu[0] && gpus > 0) {
-        plain_name(name, sizeof name, gpu, true);
-        if (gpus > 1)
-            snprintf(out, size, "%zux %s", gpus, name[0] ? name : "GPU");
-        else
-            snprintf(out, size, "%s", name[0] ? name : "GPU");
-        return;
-    }
-    plain_name(name, sizeof name, cpu ? cpu : "", false);
+    out[0] = '\0';
+    if (!gpus->model[0] || gpus->n == 0) return;
+    plain_name(name, sizeof name, gpus->model, true);
+    if (gpus->n > 1)
+        snprintf(out, size, "%zux %s", gpus->n, name[0] ? name : "GPU");
+    else
+        snprintf(out, size, "%s", name[0] ? name : "GPU");
+}
+
+void ipw_hardware_label(char *out, size_t size, const struct ipw_hardware *f)
+{
+    char name[128];
+
+    gpus_name(out, size, &f->gpu);
+    gpus_name(name, sizeof name, &f->other_gpu);
+    if (out[0] && name[0] && strlen(out) + strlen(name) + 4 <= size)
+        snprintf(out + strlen(out), size - strlen(out), " + %s", name);
+    if (out[0]) return;
+    plain_name(name, sizeof name, f->cpu, false);
     snprintf(out, size, "%s", name[0] ? name : "unknown");
 }

@@ -10,6 +10,12 @@
 
 /* ---- a row ---- */
 
+/* The most that is believed: no machine draws a megawatt, and microjoules must fit 63 bits. */
+static bool is_in_range(double value, enum ipw_meter_kind kind)
+{
+    return value >= 0 && value <= (kind == IPW_METER_WATTS ? 1e6 : 9e12);
+}
+
 static int read_cell(const struct ipw_meter_format *f, const struct ipw_meter_column *c,
                      const struct meter_cell *cell, double *out, struct ipw_err *err)
 {
@@ -33,7 +39,7 @@ static int read_cell(const struct ipw_meter_format *f, const struct ipw_meter_co
     }
     /* A unit in the cell overrides the heading's. */
     if (kind == IPW_METER_NONE) value *= c->factor;
-    if (!(value >= 0) || value > 1e12) {
+    if (!is_in_range(value, c->kind)) {
         return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s is out of range",
                         (int)(cell->n < 40 ? cell->n : 40), cell->text, c->name);
     }
@@ -82,6 +88,23 @@ static int check_device(struct ipw_meter_format *f, const struct meter_cell *cel
         name);
 }
 
+/* A number without a unit has the kind of the first line. */
+static int read_single(const struct ipw_meter_format *f, const char *line, size_t n,
+                       struct ipw_meter_row *row, struct ipw_err *err)
+{
+    enum ipw_meter_kind kind, wanted = f->columns[0].kind;
+    double *value = &row->values[0];
+    const char *why = NULL;
+
+    if (!ipw_meter_single(line, n, &row->t_s, value, &kind))
+        why = "is not a reading";
+    else if (kind != IPW_METER_NONE && kind != wanted)
+        why = wanted == IPW_METER_WATTS ? "is not watts" : "is not joules";
+    else if (!is_in_range(*value, wanted))
+        why = "is out of range";
+    return why ? ipw_fail(err, IPW_EPARSE, "'%.*s' %s", (int)(n < 60 ? n : 60), line, why) : 1;
+}
+
 int ipw_meter_row(struct ipw_meter_format *f, const char *line, size_t n, struct ipw_meter_row *row,
                   struct ipw_err *err)
 {
@@ -92,6 +115,7 @@ int ipw_meter_row(struct ipw_meter_format *f, const char *line, size_t n, struct
 
     if (is_blank(line, n)) return 0;
     if (memchr(line, '\0', n)) return ipw_fail(err, IPW_EPARSE, "a NUL byte");
+    if (f->bare) return read_single(f, line, n, row, err);
     count = ipw_meter_split(cells, METER_CELLS, line, n, f->delimiter);
     if (count != f->n_cells) {
         return ipw_fail(err, IPW_EPARSE, "%zu cells, expected %zu", count, f->n_cells);
@@ -141,6 +165,8 @@ int ipw_meter_log_line(struct ipw_meter_log *log, const char *line, size_t n, in
     if (is_blank(line, n)) return 0;
     if (!log->begun) {
         rc = ipw_meter_format_begin(&log->format, line, n, only, err);
+        if (rc == 0 && log->format.bare)
+            rc = ipw_fail(err, IPW_EPARSE, "expected a time and watts in each row");
         if (rc < 0) return rc;
         log->begun = true;
         if (rc > 0) return 0;

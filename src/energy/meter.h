@@ -1,6 +1,10 @@
-/* energy/meter.h: reads the log of a power meter, from text to samples.
+/* energy/meter.h: reads the lines of a power meter, from text to samples.
  *
- * Pure.  A log consists of rows of cells with an optional heading.  Commas, semicolons (then a
+ * Pure; the one reader of meters: of a log after the run (audit/meter_report), of a log that grows
+ * and of a command's output (energy/sources/meter_feed.h).  A line may be a single reading, as commands
+ * print them: "123.4 W" (a bare number is watts), "5.2 J" (cumulative), other multiples, Wh,
+ * {"watts": 123.4} or {"joules": 5.2, "time": 1763695561.25}; the first one decides the kind.
+ * Otherwise a log consists of rows of cells with an optional heading.  Commas, semicolons (then a
  * comma may be the decimal point) or tabs separate the cells.  The time column is called time,
  * timestamp, date, datetime or epoch; otherwise it is the first.  If it has only a date, another
  * column of such a name has the time of day.  Times are seconds or milliseconds (or finer) since
@@ -55,7 +59,9 @@ struct ipw_meter_column {
 
 struct ipw_meter_format {
     char delimiter;
+    bool bare; /* each line is a single reading, of the one column */
     bool decimal_comma, heading;
+    bool time_named; /* the heading names the column of times */
     size_t time_cell, n_cells;
     enum ipw_meter_clock clock;
     double named_unit_s;  /* the unit of times in the heading; 0: none */
@@ -72,13 +78,13 @@ struct ipw_meter_format {
 };
 
 /* Takes the first line that is neither empty nor a comment.  1: it was a heading; 0: it is a row of
- * numbers and must also be given to ipw_meter_row().  `only` (may be NULL): use this column alone,
+ * numbers or a single reading, and must also be given to ipw_meter_row().  `only` (may be NULL): use this column alone,
  * regardless of its name; its kind follows from the name, or is watts. */
 int ipw_meter_format_begin(struct ipw_meter_format *f, const char *line, size_t n, const char *only,
                            struct ipw_err *err);
 
 struct ipw_meter_row {
-    double t_s;                       /* seconds since 1970, or since midnight of the first day */
+    double t_s; /* seconds since 1970, or since midnight of the first day; NAN: it has no time */
     double values[IPW_METER_COLUMNS]; /* watts or joules; NAN: the cell is empty */
 };
 /* 1: a row; 0: the line has no values; negative: damaged, the message names the cell.

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "energy/meter_priv.h"
+#include "json/json.h"
 
 size_t ipw_meter_split(struct meter_cell *cells, size_t max, const char *line, size_t n,
                        char delimiter)
@@ -152,6 +153,38 @@ bool ipw_meter_quantity(const char *text, size_t n, bool decimal_comma, double *
     return isfinite(*value);
 }
 
+/* {"watts": 123.4}, {"joules": 5.2, "time": 17}: other members do not matter. */
+static bool read_object(const char *line, size_t n, double *t_s, double *value,
+                        enum ipw_meter_kind *kind)
+{
+    struct ipw_json *root = NULL;
+
+    *kind = IPW_METER_NONE;
+    if (ipw_json_parse(&root, line, n, NULL, NULL) < 0) return false;
+    for (const struct ipw_json *m = ipw_json_first(root); m; m = ipw_json_next(m)) {
+        const char *key = ipw_json_key(m);
+        enum ipw_json_kind is = ipw_json_kind(m);
+        bool watts = key && !strcmp(key, "watts");
+
+        if (!key || (is != IPW_JSON_INT && is != IPW_JSON_NUM)) continue;
+        if (is_time_name(key)) *t_s = ipw_json_num(m, NAN);
+        if (*kind != IPW_METER_NONE || (!watts && strcmp(key, "joules"))) continue;
+        *value = ipw_json_num(m, -1);
+        *kind = watts ? IPW_METER_WATTS : IPW_METER_JOULES;
+    }
+    ipw_json_free(root);
+    return *kind != IPW_METER_NONE;
+}
+
+bool ipw_meter_single(const char *line, size_t n, double *t_s, double *value,
+                      enum ipw_meter_kind *kind)
+{
+    *t_s = NAN;
+    while (n && isspace((unsigned char)*line)) line++, n--;
+    if (n && *line == '{') return read_object(line, n, t_s, value, kind);
+    return ipw_meter_quantity(line, n, false, value, kind);
+}
+
 /* The unit at the end of a column's name or in its brackets: "power.draw [W]", "energy (Wh)",
  * "power_mw", "P/W". */
 static const struct unit *unit_in(const char *name)
@@ -280,6 +313,7 @@ static int find_columns(struct ipw_meter_format *f, const struct meter_cell *cel
         name_of(name, sizeof name, &cells[i]);
         if (is_time_name(name)) {
             f->time_cell = i;
+            f->time_named = true;
             break;
         }
     }
@@ -338,11 +372,18 @@ int ipw_meter_format_begin(struct ipw_meter_format *f, const char *line, size_t 
                            struct ipw_err *err)
 {
     struct meter_cell cells[METER_CELLS];
-    double t_s;
+    enum ipw_meter_kind kind;
+    double t_s, value;
     int rc;
 
     *f = (struct ipw_meter_format){
         .delimiter = find_delimiter(line, n), .clock_cell = SIZE_MAX, .device_cell = SIZE_MAX};
+    f->bare = !only && ipw_meter_single(line, n, &t_s, &value, &kind);
+    if (f->bare) {
+        add_column(f, 0, "", kind == IPW_METER_NONE ? IPW_METER_WATTS : kind, 1);
+        f->columns[0].in_sum = true;
+        return 0;
+    }
     /* A comma can be the decimal point only if it is not the delimiter. */
     f->decimal_comma = f->delimiter != ',';
     f->n_cells = ipw_meter_split(cells, METER_CELLS, line, n, f->delimiter);

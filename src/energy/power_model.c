@@ -193,12 +193,6 @@ struct ipw_power_model_watts ipw_power_model_at(const struct ipw_power_model *m,
     switch (m->kind) {
     case IPW_POWER_MODEL_LIMIT: return at_limit(m->limit_w, u);
     case IPW_POWER_MODEL_VCPU: return per_vcpu(m, u);
-    case IPW_POWER_MODEL_CALIBRATED: {
-        double mid = between(m->least_w, m->most_w, u);
-
-        return (struct ipw_power_model_watts){mid, fmax(mid - m->low_least_w, 0),
-                                              mid + m->low_least_w};
-    }
     }
     return (struct ipw_power_model_watts){0};
 }

@@ -17,9 +17,7 @@
  * and 1.3 times the highest of the first three laws.  Elsewhere the row of the processor's
  * micro-architecture gives the estimate.  Its bounds are 0.7 and 1.3 times the lowest and highest
  * of that row taken linearly, cubically, and by Teads' curve.  A processor without a row is
- * estimated between the lowest and the highest row.  A machine that was calibrated against a meter
- * (ipw-agent calibrate) has its own straight line: idle_w + (full_w - idle_w) * u, with the meter's
- * difference from the line as bounds. */
+ * estimated between the lowest and the highest row. */
 #ifndef IPW_ENERGY_POWER_MODEL_H
 #define IPW_ENERGY_POWER_MODEL_H
 
@@ -36,20 +34,15 @@ struct ipw_power_model_facts { /* facts about the machine */
 /* Reads the text of /proc/cpuinfo; limit_w stays 0. */
 void ipw_power_model_facts_read(struct ipw_power_model_facts *out, const char *cpuinfo);
 
-enum ipw_power_model_kind {
-    IPW_POWER_MODEL_LIMIT,
-    IPW_POWER_MODEL_VCPU,
-    IPW_POWER_MODEL_CALIBRATED
-};
+enum ipw_power_model_kind { IPW_POWER_MODEL_LIMIT, IPW_POWER_MODEL_VCPU };
 
 struct ipw_power_model {
     enum ipw_power_model_kind kind;
     char about[120]; /* for a person: "Teads' curve at a power limit of 45 W" */
     double limit_w;
-    double least_w, most_w; /* per vCPU at u = 0 and 1; calibrated: for the machine */
-    double low_least_w,
-        low_most_w; /* the row for `lo`; calibrated: the largest difference from the line */
-    double high_least_w, high_most_w;
+    double least_w, most_w;           /* per vCPU at u = 0 and 1 */
+    double low_least_w, low_most_w;   /* the row for `lo` */
+    double high_least_w, high_most_w; /* and for `hi` */
     int threads;
 };
 void ipw_power_model_choose(struct ipw_power_model *out, const struct ipw_power_model_facts *facts);

@@ -7,13 +7,11 @@
 #include "base/keyring.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "energy/calibration.h"
 #include "energy/overlap.h"
 #include "energy/sources/battery.h"
 #include "energy/sources/cpu_model.h"
 #include "energy/sources/exec.h"
 #include "energy/sources/hwmon.h"
-#include "energy/sources/meminfo.h"
 #include "energy/sources/nvml.h"
 #include "energy/sources/perf.h"
 #include "energy/sources/powerlog.h"
@@ -116,13 +114,6 @@ static int open_battery(struct ipw_source **out, const struct place *p, const ch
     return ipw_battery_open(out, &o, err);
 }
 
-static int open_meminfo(struct ipw_source **out, const struct place *p, const char *arg,
-                        struct ipw_err *err)
-{
-    (void)arg;
-    return ipw_meminfo_open(out, p->proc, err);
-}
-
 static int open_log(struct ipw_source **out, const struct place *p, const char *arg,
                     struct ipw_err *err)
 {
@@ -173,9 +164,11 @@ static const struct kind {
     {"prometheus=", open_prometheus, OF_MACHINE},
     {"log=", open_log, OF_MACHINE},
     {"exec=", open_exec, OF_MACHINE},
-    {"meminfo", open_meminfo, 0},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
+_Static_assert(MAX_WORDS + N_KINDS <=
+                   sizeof((struct ipw_source_set *)0)->verdicts / sizeof(struct ipw_source_verdict),
+               "a verdict for each word, and for each kind that auto opens");
 
 const char *const *ipw_source_kinds(void)
 {
@@ -186,9 +179,6 @@ const char *const *ipw_source_kinds(void)
 }
 
 static bool takes_argument(const struct kind *k) { return k->name[strlen(k->name) - 1] == '='; }
-
-/* "auto" does not look for it: it needs an argument, or is no energy sensor. */
-static bool is_asked_for(const struct kind *k) { return takes_argument(k) || !k->domains; }
 
 static const char *setting(const char *given, const char *variable, const char *otherwise)
 {
@@ -235,29 +225,34 @@ static void find_place(struct place *p, const struct ipw_source_options *o)
     p->link = &o->link;
 }
 
-/* Adds the source and those that were opened with it; returns the number of their channels. */
-static size_t add_source(struct ipw_source_set *set, struct ipw_source *source,
-                         const struct place *p)
+/* Adds the source and those that were opened with it; *n is the number of their channels. */
+static int add_source(struct ipw_source_set *set, struct ipw_source *source, const struct place *p,
+                      size_t *n, struct ipw_err *err)
 {
-    size_t n = 0;
+    size_t left_out = 0;
 
-    while (source) {
+    for (*n = 0; source;) {
         struct ipw_source *also = source->also;
 
         if (set->n == sizeof set->sources / sizeof *set->sources) {
+            left_out++;
             source->close(source);
         } else {
             if (p->now) source->now = p->now;
-            n += source->n_channels;
+            *n += source->n_channels;
             set->sources[set->n++] = source;
         }
         source = also;
     }
-    return n;
+    if (!left_out) return 0;
+    return ipw_fail(err, IPW_ELIMIT,
+                    "%zu more than the %zu sources that can be read at once: name fewer with "
+                    "--telemetry",
+                    left_out, set->n);
 }
 
-static void open_kind(struct ipw_source_set *set, const struct kind *k, const struct place *p,
-                      const char *arg, bool named)
+static int open_kind(struct ipw_source_set *set, const struct kind *k, const struct place *p,
+                     const char *arg, bool named, struct ipw_err *why)
 {
     struct ipw_source_verdict *v = &set->verdicts[set->n_verdicts];
     struct ipw_source *source = NULL;
@@ -266,21 +261,19 @@ static void open_kind(struct ipw_source_set *set, const struct kind *k, const st
     size_t n;
     int rc;
 
-    if (set->n == sizeof set->sources / sizeof *set->sources ||
-        set->n_verdicts == sizeof set->verdicts / sizeof *set->verdicts)
-        return;
     rc = k->open(&source, p, arg, &err);
     *v = (struct ipw_source_verdict){
         .name = k->name, .domains = k->domains, .code = (enum ipw_code)rc, .named = named};
     set->n_verdicts++;
     if (rc < 0) {
         snprintf(v->text, sizeof v->text, "%.*s", (int)sizeof v->text - 1, err.text);
-        return;
+        return 0;
     }
     ipw_source_note(source, note);
-    n = add_source(set, source, p);
+    rc = add_source(set, source, p, &n, why);
     snprintf(v->text, sizeof v->text, "%zu channel%s%s%.150s", n, n == 1 ? "" : "s",
              note[0] ? "; " : "", note);
+    return rc;
 }
 
 static struct ipw_source_verdict *verdict_of(struct ipw_source_set *set, const char *name)
@@ -375,6 +368,10 @@ static int fail_word(const char *text, struct ipw_err *err)
     names[n++] = "auto";
     names[n++] = "none";
     names[n] = NULL;
+    if (!strcmp(text, "meminfo"))
+        return ipw_fail(err, IPW_EINVAL,
+                        "--telemetry: there is no meminfo any more: it measured no energy; leave "
+                        "the word out");
     snprintf(head, sizeof head, "%.*s", (int)(strcspn(text, "=") + (strchr(text, '=') != NULL)),
              text);
     for (size_t i = 0; i < N_KINDS; i++) { /* "log" without a file */
@@ -430,15 +427,18 @@ static int split(struct word *words, size_t *n, char *text, struct ipw_err *err)
 }
 
 /* "auto": opens every kind that is not named explicitly. */
-static void open_others(struct ipw_source_set *set, const struct word *words, size_t n,
-                        const struct place *place)
+static int open_others(struct ipw_source_set *set, const struct word *words, size_t n,
+                       const struct place *place, struct ipw_err *err)
 {
-    for (size_t k = 0; k < N_KINDS; k++) {
-        bool named = is_asked_for(&kinds[k]);
+    int rc = 0;
+
+    for (size_t k = 0; k < N_KINDS && rc == 0; k++) {
+        bool named = takes_argument(&kinds[k]); /* needs an argument */
 
         for (size_t i = 0; i < n; i++) named |= words[i].kind == &kinds[k];
-        if (!named) open_kind(set, &kinds[k], place, NULL, false);
+        if (!named) rc = open_kind(set, &kinds[k], place, NULL, false, err);
     }
+    return rc;
 }
 
 bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source_options *options,
@@ -447,7 +447,6 @@ bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source
     struct place place = {0};
     struct ipw_cpu_model_options o = {.proc = place.proc};
     struct ipw_source *source;
-    char saved[600];
 
     for (size_t i = 0; i < set->n_channels; i++) {
         const struct ipw_channel *c = &set->channels[i];
@@ -457,9 +456,7 @@ bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source
             return false;
     }
     find_place(&place, options);
-    ipw_calibration_path(saved, sizeof saved);
     o.powercap = place.powercap;
-    o.saved = saved;
     if (set->n == sizeof set->sources / sizeof *set->sources ||
         ipw_cpu_model_open(&source, &o, NULL))
         return false;
@@ -494,9 +491,9 @@ int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source
     }
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (words[i].kind)
-            open_kind(set, words[i].kind, &place, words[i].arg, true);
+            rc = open_kind(set, words[i].kind, &place, words[i].arg, true, err);
         else
-            open_others(set, words, n, &place);
+            rc = open_others(set, words, n, &place, err);
     }
     while (n_copies > 0) free(copies[--n_copies]);
     drop_shadowed(set);

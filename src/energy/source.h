@@ -127,7 +127,7 @@ enum { IPW_BASIS_BYTES = 160 };
 struct ipw_source_set {
     struct ipw_source *sources[32];
     size_t n;
-    struct ipw_source_verdict verdicts[32];
+    struct ipw_source_verdict verdicts[48];
     size_t n_verdicts;
     /* The channels of each domain's sum, in words; "" if it has no sum (energy/overlap.h). */
     char basis[IPW_DOMAIN_COUNT][IPW_BASIS_BYTES];

@@ -280,6 +280,13 @@ void ipw_feed_device_lost(struct ipw_feed *f, const char *channel)
     }
 }
 
+void ipw_feed_doubt(struct ipw_feed *f, const char *channel, const char *reason)
+{
+    for (size_t i = 0; i < f->n_channels; i++) {
+        if (!strcmp(f->channels[i].name, channel)) ipw_ledger_doubt(f->ledger, i, reason);
+    }
+}
+
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
 {
     for (struct feed_query *q = f->first; q; q = q->later) {

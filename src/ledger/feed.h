@@ -28,6 +28,8 @@ void ipw_feed_row(struct ipw_feed *f, size_t first, size_t n, int64_t t_ns, cons
 void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *event);
 /* A channel's device is lost, as the next row will show (the note IPW_NOTE_LOST). */
 void ipw_feed_device_lost(struct ipw_feed *f, const char *channel);
+/* A channel is not believed (the note IPW_NOTE_DOUBTED); `reason` is static text. */
+void ipw_feed_doubt(struct ipw_feed *f, const char *channel, const char *reason);
 /* The run was killed: queries in flight end at t, and no event follows. */
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns);
 /* The ledger's ordinal of a query whose figures are not filled yet; -1: no such query. */
@@ -49,6 +51,10 @@ void ipw_feed_finish(struct ipw_feed *f, struct ipw_query_trace *trace);
  * is also the reason of the channel's unknown figures from then on. */
 #define IPW_NOTE_LOST "sensor_lost"
 const char *ipw_feed_loss_reason(enum ipw_domain domain); /* "gpu_lost" for a GPU, else "lost" */
+
+/* The note that names a channel that is not believed in its whole session (energy/trust.h), and the
+ * reason of its unknown figures. */
+#define IPW_NOTE_DOUBTED "sensor_doubted"
 
 /* The note of a counter that stands still for longer than its period allows, moves again, or is
  * replaced by its device's gauge.  For readers only: the ledger sees the same in the rows. */

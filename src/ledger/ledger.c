@@ -44,6 +44,7 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
                                  .done_ns = INT64_MIN,
                                  .lost_ns = INT64_MIN,
                                  .handed_over_ns = INT64_MIN,
+                                 .gaps.from_ns = INT64_MIN,
                                  .closed_ns = INT64_MIN,
                                  .until_ns = INT64_MIN};
     ipw_lag_init(&line->lag, (double)ipw_series_most_w(series));
@@ -280,6 +281,12 @@ void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
 {
     if (l->scopes) ipw_ledger_scopes_lose(l->scopes, channel, reason);
     if (channel < l->n_channels && l->series[channel]) ipw_series_lose(l->series[channel], reason);
+}
+
+void ipw_ledger_doubt(struct ipw_ledger *l, size_t channel, const char *reason)
+{
+    if (l->scopes) ipw_ledger_scopes_doubt(l->scopes, channel, reason);
+    if (channel < l->n_channels && l->series[channel]) l->series[channel]->doubt = reason;
 }
 
 /* Computes the integrals up to an edge from those of the edge before it. */

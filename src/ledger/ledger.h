@@ -87,6 +87,10 @@ void ipw_ledger_break(struct ipw_ledger *l, const char *reason);
  * begins a new chain.  Call it before the row that shows the loss. */
 void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason);
 
+/* The channel is not believed (energy/trust.h): it has no figure from now on, also of earlier
+ * times, and neither has its domain.  `reason` is static text ("contradicted"). */
+void ipw_ledger_doubt(struct ipw_ledger *l, size_t channel, const char *reason);
+
 /* How long the channel's counter has stood still, if longer than its period allows; else 0.  Only
  * channels in a sum are watched. */
 int64_t ipw_ledger_silence_ns(const struct ipw_ledger *l, size_t channel);
@@ -162,6 +166,11 @@ enum ipw_ledger_what {
     IPW_LEDGER_SO_FAR,
     IPW_LEDGER_TOTAL, /* the devices' whole energy, regardless of queries */
     IPW_LEDGER_IDLE,  /* the part of the total while no query was in flight */
+    /* The energy of all queries together, from the first start to the last end, which must lie in
+     * the window.  Its bounds are those of the sum: an error at an edge moves energy from one query
+     * to the next, and only that at the ends and in the gaps between queries is an error of the
+     * sum.  Unknown while a query is in flight. */
+    IPW_LEDGER_QUERIES,
 };
 /* The first entries are methods to compare. */
 #define IPW_LEDGER_METHODS (IPW_LEDGER_WINDOW + 1)

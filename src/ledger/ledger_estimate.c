@@ -75,7 +75,7 @@ struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l,
     for (int i = 0; i < 3; i++)
         j[i] = (model_uj(model[i], t1_ns) - model_uj(model[i], t0_ns)) * part / 1e6;
     f.estimated = true;
-    f.estimate_by = model[0]->channel.domain == IPW_DOMAIN_MACHINE ? "calibrated" : "model";
+    f.estimate_by = "model";
     f.estimate_j = j[0];
     f.lo_j = j[1] < j[0] ? j[1] : j[0];
     f.hi_j = j[2] > j[0] ? j[2] : j[0];

@@ -8,8 +8,6 @@
 #include "ledger/ledger.h"
 #include "ledger/ledger_priv.h"
 
-#define TOTAL_SLACK_NS                                                                             \
-    (50 * IPW_NS_PER_MS) /* a run starts and ends a little outside its readings */
 #define SLOW_PERIOD_NS (10 * IPW_NS_PER_MS)
 
 static struct ipw_figure unknown(const char *reason)
@@ -401,7 +399,7 @@ static struct ipw_figure so_far(const struct ipw_ledger *l, struct ipw_ledger_qu
     sure = query_figure(l, &q);
     q.t0_ns = told_ns;
     q.t1_ns = t1_ns;
-    rest = ipw_ledger_gather(l, &q, TOTAL_SLACK_NS);
+    rest = ipw_ledger_gather(l, &q, IPW_LEDGER_TOTAL_SLACK_NS);
     f.provenance = IPW_PROV_ESTIMATED;
     f.lo_j = sure.known ? sure.lo_j : 0;
     f.hi_j = sure.hi_j + rest.hi_j;
@@ -411,7 +409,7 @@ static struct ipw_figure so_far(const struct ipw_ledger *l, struct ipw_ledger_qu
 static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledger_line *line,
                                    int64_t t0_ns, int64_t t1_ns)
 {
-    struct ipw_figure f = ipw_series_between(line->series, t0_ns, t1_ns, TOTAL_SLACK_NS);
+    struct ipw_figure f = ipw_series_between(line->series, t0_ns, t1_ns, IPW_LEDGER_TOTAL_SLACK_NS);
     double whole = f.j;
 
     if (!f.known) return f;
@@ -421,7 +419,7 @@ static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledg
     f.j = (double)(ipw_ledger_mark_at(l, line, t1_ns).idle -
                    ipw_ledger_mark_at(l, line, t0_ns).idle) /
           1e6;
-    if (f.j < whole) f.lo_j = 0; /* how much of the window's error lies in idle time is unknown */
+    if (f.j < whole) ipw_ledger_bound_idle(l, line, t0_ns, t1_ns, &f);
     f.u_j = whole > 0 ? f.u_j * f.j / whole : 0;
     return f;
 }
@@ -450,8 +448,9 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     case IPW_LEDGER_WINDOW: return ipw_ledger_by_samples(l, &q);
     case IPW_LEDGER_SPAN: return span_figure(l, &q);
     case IPW_LEDGER_SO_FAR: return so_far(l, q);
-    case IPW_LEDGER_TOTAL: return ipw_ledger_gather(l, &q, TOTAL_SLACK_NS);
+    case IPW_LEDGER_TOTAL: return ipw_ledger_gather(l, &q, IPW_LEDGER_TOTAL_SLACK_NS);
     case IPW_LEDGER_IDLE: return idle_figure(l, &q);
+    case IPW_LEDGER_QUERIES: return ipw_ledger_together(l, &q);
     }
     return query_figure(l, &q);
 }

@@ -161,6 +161,13 @@ struct ledger_fair {
     } weights[LEDGER_WEIGHTS];
 };
 
+/* The energy of the gaps in which no query was in flight, from the first query to the newest. */
+struct ledger_gaps {
+    bool unknown;    /* of one of them */
+    int64_t from_ns; /* where the present gap began; INT64_MIN: a query is in flight */
+    double j, lo_j, hi_j, ends_j2; /* ends_j2: the square of what their ends add to u */
+};
+
 /* One device: the line of its series, the fits of its power, and its sums. */
 struct ledger_line {
     struct ipw_series *series;      /* borrowed from the ledger */
@@ -175,11 +182,12 @@ struct ledger_line {
     double crowded_j, equal_j;
     struct ipw_lag lag; /* the fit of the phases' power, and its delay */
     struct ledger_fair *fair;
-    bool idle_by_fit;          /* without a given baseline the fit supplies the idle part */
-    double baseline_w;         /* NAN: not given */
-    int64_t done_ns;           /* the sample up to which the line is bent; INT64_MIN: none yet */
-    int64_t handed_over_ns;    /* since when `gauge` is read instead; INT64_MIN: it is not */
-    int64_t lost_ns;           /* end of its silence: it is not waited for; INT64_MIN: not lost */
+    bool idle_by_fit;       /* without a given baseline the fit supplies the idle part */
+    double baseline_w;      /* NAN: not given */
+    int64_t done_ns;        /* the sample up to which the line is bent; INT64_MIN: none yet */
+    int64_t handed_over_ns; /* since when `gauge` is read instead; INT64_MIN: it is not */
+    int64_t lost_ns;        /* end of its silence: it is not waited for; INT64_MIN: not lost */
+    struct ledger_gaps gaps;
     struct ledger_mark *marks; /* sums at the ledger's edges [first, settled) */
     size_t first, settled, cap;
     struct ledger_sum *sums; /* ipw_ledger_kinds() sums for each mark */
@@ -380,6 +388,19 @@ int64_t ipw_ledger_after_stamp(const struct ipw_ledger *l, const struct ledger_l
 /* Does the line have the mark of the last edge at or before t? */
 bool ipw_ledger_has_mark(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns);
 
+/* ledger_together.c: the cell that edge i begins is settled. */
+void ipw_ledger_note_gap(const struct ipw_ledger *l, struct ledger_line *line, size_t i);
+/* Samples from here on are needed for the gap that may go on. */
+int64_t ipw_ledger_gap_ns(const struct ipw_ledger *l, const struct ledger_line *line);
+/* IPW_LEDGER_QUERIES. */
+struct ipw_figure ipw_ledger_together(const struct ipw_ledger *l,
+                                      const struct ipw_ledger_question *q);
+/* Bounds of the idle energy of a window that has all queries. */
+void ipw_ledger_bound_idle(const struct ipw_ledger *l, const struct ledger_line *line,
+                           int64_t t0_ns, int64_t t1_ns, struct ipw_figure *idle);
+#define IPW_LEDGER_TOTAL_SLACK_NS                                                                  \
+    (50 * IPW_NS_PER_MS) /* a run starts and ends a little outside its readings */
+
 /* ledger_estimate.c: adds an estimate to an unknown figure. */
 struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct ledger_query *q,
                                       const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
@@ -440,6 +461,7 @@ void ipw_ledger_scopes_row(struct ledger_scopes *s, size_t first, size_t n, int6
                            const int64_t *values);
 void ipw_ledger_scopes_break(struct ledger_scopes *s, const char *reason);
 void ipw_ledger_scopes_lose(struct ledger_scopes *s, size_t channel, const char *reason);
+void ipw_ledger_scopes_doubt(struct ledger_scopes *s, size_t channel, const char *reason);
 void ipw_ledger_scopes_close(struct ledger_scopes *s, int64_t t_ns);
 void ipw_ledger_scopes_trim(struct ledger_scopes *s, int64_t before_ns);
 void ipw_ledger_scopes_keep_told(struct ledger_scopes *s);

@@ -227,6 +227,11 @@ void ipw_ledger_scopes_lose(struct ledger_scopes *s, size_t channel, const char 
             ipw_ledger_lose(s->groups[i].ledger, channel, reason);
 }
 
+void ipw_ledger_scopes_doubt(struct ledger_scopes *s, size_t channel, const char *reason)
+{
+    for (size_t i = 0; i < s->n; i++) ipw_ledger_doubt(s->groups[i].ledger, channel, reason);
+}
+
 void ipw_ledger_scopes_close(struct ledger_scopes *s, int64_t t_ns)
 {
     for (size_t i = 0; i < s->n; i++) ipw_ledger_close(s->groups[i].ledger, t_ns);

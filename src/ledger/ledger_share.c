@@ -308,6 +308,7 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
             share_cell(l, line, k);
             ipw_ledger_widen(l, line, k - 1);
             ipw_ledger_stamp(l, line, k - 1);
+            ipw_ledger_note_gap(l, line, k - 1);
         }
         ipw_ledger_let_go(l, line);
     }

@@ -105,6 +105,7 @@ static bool is_closing(const struct ipw_ledger *l, const struct ledger_line *lin
 static int64_t trim_line(struct ipw_ledger *l, struct ledger_line *line, int64_t before_ns)
 {
     if (is_closing(l, line) && line->done_ns < before_ns) before_ns = line->done_ns;
+    if (ipw_ledger_gap_ns(l, line) < before_ns) before_ns = ipw_ledger_gap_ns(l, line);
     ipw_series_trim(line->series, before_ns);
     return before_ns;
 }

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "json/json.h"
 #include "json/jsonl.h"
-#include "ledger/feed.h"
+#include "ledger/doubts.h"
 
 struct ipw_recompute_job {
     struct ipw_recompute *redone;
@@ -26,7 +26,8 @@ struct ipw_recompute_job {
     size_t *over; /* indices of ended queries, in order; live are [first_over, n_over) */
     size_t first_over, n_over, cap_over;
     int64_t last_ns;
-    bool *ended; /* by position in the file: does the session have a run_end? */
+    struct ipw_doubts doubts; /* of all sessions, as far as they are known beforehand */
+    bool *ended;              /* by position in the file: does the session have a run_end? */
     size_t n_ended, cap_ended;
     int64_t *cut_ns; /* by position: a killed session ends there; INT64_MAX: it was not killed */
     size_t n_cut;
@@ -191,6 +192,9 @@ static int open_segment(struct ipw_recompute_job *j, const struct ipw_json *run_
     ipw_ledger_scopes_read(j->ledger, j->power.channels, j->power.n_channels,
                            ipw_json_get(run_start, "data"));
     ipw_feed_describe(j->feed, j->power.channels, j->power.n_channels, s->rules.lm_remote);
+    for (size_t i = 0; i < j->doubts.n; i++)
+        if (j->doubts.notes[i].session + 1 == r->n_segments)
+            ipw_feed_doubt(j->feed, j->doubts.notes[i].channel, j->doubts.notes[i].reason);
     return 0;
 }
 
@@ -287,6 +291,10 @@ int ipw_recompute_line(struct ipw_recompute_job *j, const struct ipw_json *line,
     if (e.kind == IPW_EV_NOTE && e.tool.name && !strcmp(e.tool.name, IPW_NOTE_LOST))
         ipw_feed_device_lost(j->feed,
                              ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "channel"), ""));
+    if (ipw_doubts_reason(&e, line))
+        ipw_feed_doubt(j->feed,
+                       ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "channel"), ""),
+                       ipw_doubts_reason(&e, line));
     ipw_feed_event(j->feed, &e);
     return 0;
 }
@@ -326,6 +334,7 @@ static int find_ends(struct ipw_recompute_job *j, const char *path, struct ipw_e
     if (rc) return rc;
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
         rc = look_at(j, &line, err);
+        if (!rc) rc = ipw_doubts_line(&j->doubts, line.text, line.n, err);
         if (rc) {
             ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
             break;
@@ -371,6 +380,7 @@ void ipw_recompute_close(struct ipw_recompute_job *j)
     free(j->over);
     free(j->ended);
     free(j->cut_ns);
+    ipw_doubts_release(&j->doubts);
     ipw_power_reader_close(&j->power);
     free(j);
 }

@@ -6,13 +6,13 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define DEFAULT_MAX_W  1000                  /* of a channel whose highest power is unknown */
-#define ABSURD_MW      INT64_C(1000000000)   /* 1 MW: no device's gauge reads as much */
-#define LEAST_STALE_NS (100 * IPW_NS_PER_MS) /* how old a published value may be, at least */
-#define LEAST_QUIET_NS (500 * IPW_NS_PER_MS) /* how long a counter may be silent, at least */
-#define GIVE_UP_NS     (3 * IPW_NS_PER_S)    /* how long it is waited for, at least */
-#define GIVE_UP_NEW_NS (15 * IPW_NS_PER_S)   /* ... while its period is still unknown */
+#define ABSURD_MW      INT64_C(1000000000) /* 1 MW: no device's gauge reads as much */
+#define GIVE_UP_NS     (3 * IPW_NS_PER_S)  /* how long it is waited for, at least */
+#define GIVE_UP_NEW_NS (15 * IPW_NS_PER_S) /* ... while its period is still unknown */
 #define FEW_CHANGES    8
+#define UNLIMITED_W    4000 /* the most of a channel whose device has no limit, at least */
+#define FEW_READS      5
+#define SPIKE          10
 
 void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel)
 {
@@ -24,8 +24,9 @@ void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel)
         s->pace.repeat_bits = 0xf;
         s->pace.moves_ns = channel->period_ns;
     }
-    s->most_w = (uint32_t)(channel->max_w > 0 && channel->max_w < UINT32_MAX / 4 ? channel->max_w
-                                                                                 : DEFAULT_MAX_W);
+    s->most_w =
+        (uint32_t)(channel->max_w > 0 && channel->max_w < UINT32_MAX / 4 ? channel->max_w
+                                                                         : IPW_COUNTER_DEFAULT_W);
 }
 
 void ipw_series_release(struct ipw_series *s)
@@ -66,7 +67,7 @@ int64_t ipw_series_quiet_ns(const struct ipw_series *s)
 {
     int64_t quiet = 3 * period_ns(s);
 
-    return quiet > LEAST_QUIET_NS ? quiet : LEAST_QUIET_NS;
+    return quiet > IPW_COUNTER_QUIET_NS ? quiet : IPW_COUNTER_QUIET_NS;
 }
 
 int64_t ipw_series_silence_ns(const struct ipw_series *s)
@@ -118,6 +119,11 @@ static void as_old_as_its_sample(const struct ipw_series *s, struct ipw_series_s
     reading->early_ns = narrow(reading->t_ns - (x->t_ns - x->early_ns));
 }
 
+static bool is_slow(const struct ipw_series *s)
+{
+    return __builtin_popcount(s->pace.repeat_bits) >= 2;
+}
+
 /* The newest reading becomes the first of a new chain. */
 void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, const char *reason)
 {
@@ -130,8 +136,10 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
                                       .late_ns = narrow(s->clock_ns)};
     int64_t from_ns;
 
-    /* A counter that fell silent is known up to its last change. */
-    if (!ipw_series_silence_ns(s) && s->samples[s->n - 1].t_ns < s->last.t_ns)
+    /* A counter that fell silent, or that publishes from time to time, is known up to its last
+     * change. */
+    if (!ipw_series_silence_ns(s) && s->samples[s->n - 1].t_ns < s->last.t_ns &&
+        !(s->channel.kind == IPW_CHANNEL_COUNTER && is_slow(s) && s->pace.repeated))
         ipw_series_add(s, &s->last);
     from_ns = s->samples[s->n - 1].t_ns;
     IPW_GROW(s->gaps, s->cap_gaps, s->n_gaps + 1);
@@ -144,39 +152,9 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
     s->pace.before_change_ns = t_ns;
     s->pace.repeated = false;
     s->gauge_rest = 0;
-    s->suspect_why = NULL;
-}
-
-/* The plausibility gate: the energy of a counter's step from `from_raw` at from_ns, or the reason
- * to refuse the step.  Since `since_ns` the counter has not been seen to move. */
-static const char *counter_step(const struct ipw_series *s, int64_t from_ns, int64_t from_raw,
-                                int64_t since_ns, int64_t t_ns, int64_t value, int64_t *step_uj)
-{
-    int64_t modulus = s->channel.modulus_uj;
-    double max_w = (double)(s->channel.max_w > 0 ? s->channel.max_w : DEFAULT_MAX_W);
-    int64_t stale = s->pace.moves_ns > LEAST_STALE_NS ? s->pace.moves_ns : LEAST_STALE_NS;
-    double reach_ns = 1.3 * (double)(t_ns - since_ns) + 1.5 * (double)stale;
-    double limit_uj = max_w * reach_ns / 1e3; /* W * ns = nJ */
-    int64_t step = value - from_raw;
-
-    /* Such a long silence may hide a full turn of the register, so any difference is a guess. */
-    if (modulus > 0 && max_w * (double)(t_ns - from_ns) / 1e3 > (double)modulus / 2) {
-        return "gap_too_long";
-    }
-    if (step < 0) {
-        if (modulus <= 0) return "counter_reset";
-        step += modulus;
-        if ((double)step > limit_uj) return "counter_reset";
-    } else if ((double)step > limit_uj) {
-        return "implausible_step";
-    }
-    *step_uj = step;
-    return NULL;
-}
-
-static bool is_slow(const struct ipw_series *s)
-{
-    return __builtin_popcount(s->pace.repeat_bits) >= 2;
+    s->counter.suspect = IPW_COUNTER_SOUND;
+    s->counter.stretch_ns = t_ns; /* the least and most power stay known */
+    s->counter.stretch_uj = 0;
 }
 
 bool ipw_series_is_slow(const struct ipw_series *s)
@@ -238,7 +216,7 @@ static bool learn_period(struct ipw_series_pace *p, int64_t own_ns, int64_t t_ns
     if (t_ns - p->before_change_ns > p->longest_ns) p->longest_ns = t_ns - p->before_change_ns;
     if (p->moves_ns)
         p->moves_ns += (capped - p->moves_ns) / 4;
-    else if (p->changes < FEW_CHANGES || silence <= LEAST_QUIET_NS)
+    else if (p->changes < FEW_CHANGES || silence <= IPW_COUNTER_QUIET_NS)
         p->moves_ns = silence;
     return p->changes && silence > period_ns * 3 / 2;
 }
@@ -309,32 +287,61 @@ static void push_step(struct ipw_series *s, int64_t t_ns, int64_t value, int64_t
 
 static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
 {
-    const struct ipw_series_sample *suspect = &s->suspect;
-    int64_t step = 0;
-    const char *why =
-        counter_step(s, s->last.t_ns, s->last.raw, s->pace.last_change_ns, t_ns, value, &step);
+    struct ipw_counter *c = &s->counter;
+    bool suspected = c->suspect;
+    int64_t quiet = s->asleep ? 0 : ipw_series_quiet_ns(s), step;
 
-    if (!why) {
-        if (s->suspect_why) s->rejected++;
-        s->suspect_why = NULL;
+    c->t_ns = s->last.t_ns;
+    c->raw = s->last.raw;
+    c->moved_ns = s->pace.last_change_ns;
+    switch (ipw_counter_take(c, &s->channel, s->pace.moves_ns, quiet, t_ns, value, &step)) {
+    case IPW_COUNTER_STEP:
+        if (suspected) s->rejected++;
         push_step(s, t_ns, value, step);
+        break;
+    case IPW_COUNTER_SUSPECT:
+        if (suspected) s->rejected++;
+        break;
+    case IPW_COUNTER_ANEW:
+        if (suspected && c->begin_ns == t_ns) s->rejected++;
+        ipw_series_break_chain(s, c->begin_ns, c->begin_raw, ipw_counter_reason(c->broken));
+        if (c->begin_ns < t_ns) push_step(s, t_ns, value, step);
+        break;
+    }
+}
+
+/* A meter at the wall has no limit that is known, so it may read anything.  A reading that is many
+ * times the most that came before waits for the next value: if that is as high, it was right; else
+ * it was wrong, and nothing is known of the time between its neighbours.  A value that is read again
+ * is not the next one, unless it stays. */
+static bool is_spike(const struct ipw_series *s, int64_t value)
+{
+    return s->channel.max_w >= UNLIMITED_W && s->last.reads >= FEW_READS &&
+           (double)value > SPIKE * s->gauge_most_mw;
+}
+
+static void push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value)
+{
+    struct ipw_counter *c = &s->counter;
+    int64_t before_ns = s->last.t_ns;
+
+    if (c->suspect && value == c->suspect_raw && t_ns - c->suspect_ns < ipw_series_quiet_ns(s))
+        return;
+    if (c->suspect && value < c->suspect_raw / 2) {
+        s->rejected++;
+        IPW_GROW(s->stills, s->cap_stills, s->n_stills + 1);
+        s->stills[s->n_stills++] = (struct ipw_series_still){before_ns, t_ns};
+    } else if (c->suspect) {
+        ipw_series_push_gauge(s, c->suspect_ns, c->suspect_raw);
+    } else if (is_spike(s, value)) {
+        c->suspect = IPW_COUNTER_JUMPED;
+        c->suspect_ns = t_ns;
+        c->suspect_raw = value;
         return;
     }
-    if (s->suspect_why &&
-        !counter_step(s, suspect->t_ns, suspect->raw, suspect->t_ns, t_ns, value, &step)) {
-        /* Two readings agree with each other but not with earlier ones: the step really
-         * happened. */
-        ipw_series_break_chain(s, suspect->t_ns, suspect->raw, s->suspect_why);
-        push_step(s, t_ns, value, step);
-        return;
-    }
-    if (s->suspect_why) s->rejected++;
-    if (ipw_reason_of(why) == IPW_REASON_GAP_TOO_LONG) {
-        ipw_series_break_chain(s, t_ns, value, why);
-        return;
-    }
-    s->suspect = (struct ipw_series_sample){.t_ns = t_ns, .raw = value};
-    s->suspect_why = why;
+    c->suspect = IPW_COUNTER_SOUND;
+    if ((double)value > s->gauge_most_mw) s->gauge_most_mw = (double)value;
+    ipw_series_push_gauge(s, t_ns, value);
 }
 
 static bool plausible(const struct ipw_channel *channel, int64_t value)
@@ -369,16 +376,16 @@ void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value)
                                          .late_ns = narrow(s->clock_ns)};
         ipw_series_add(s, &zero);
         s->last = zero;
+        ipw_counter_begin(&s->counter, t_ns, value);
         s->pace.last_change_ns = s->pace.before_change_ns = t_ns;
         s->cut_reason = NULL;
     } else if (s->cut_reason) {
-        s->suspect_why = NULL;
         ipw_series_break_chain(s, t_ns, value, s->cut_reason);
         s->cut_reason = NULL;
     } else if (s->channel.kind == IPW_CHANNEL_COUNTER) {
         push_counter(s, t_ns, value);
     } else {
-        ipw_series_push_gauge(s, t_ns, value);
+        push_gauge(s, t_ns, value);
     }
 }
 

@@ -42,7 +42,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "energy/source.h"
+#include "energy/counter.h"
 #include "trace/figure.h"
 
 /* How much later than the power's edge a client's event is assumed to come, at most: it does not
@@ -124,9 +124,7 @@ struct ipw_series {
     struct ipw_series_head head;
 
     struct ipw_series_sample last; /* the newest reading, sample or not; valid when n > 0 */
-    /* An implausible reading; the next reading decides about it. */
-    struct ipw_series_sample suspect;
-    const char *suspect_why; /* NULL: no suspect */
+    struct ipw_counter counter;    /* the gate of its steps, with an implausible reading */
     struct ipw_series_pace pace;
     int64_t failing_since_ns; /* first failed read since `last`; INT64_MIN: none */
     int64_t last_failed_ns;
@@ -137,13 +135,15 @@ struct ipw_series {
     uint32_t gauge_chain; /* of a replaced counter: chains from here on belong to a gauge */
     uint32_t most_w;      /* channel.max_w, or more if more was seen */
     double plain_uj,
-        plain_off_uj;   /* of an undone mean: the readings' integral; its offset at rest */
-    int64_t gauge_rest; /* rest of the trapezoid rule, in half picojoules */
-    bool asleep;        /* the device sleeps: ipw_series_sleep() */
+        plain_off_uj;     /* of an undone mean: the readings' integral; its offset at rest */
+    double gauge_most_mw; /* of its readings */
+    int64_t gauge_rest;   /* rest of the trapezoid rule, in half picojoules */
+    bool asleep;          /* the device sleeps: ipw_series_sleep() */
 
     struct ipw_series_knot *knots; /* in order, each strictly between two samples of a chain */
     size_t n_knots, cap_knots;
     const char *cut_reason; /* ipw_series_cut(): why the next reading starts a chain, or NULL */
+    const char *doubt;      /* why none of its readings is believed (static text), or NULL */
     bool lost;              /* ipw_series_lose(): no reading came since */
     /* The owner's IPW_SERIES_KNOWN cells, while the series does not change; else NULL. */
     struct ipw_series_known *known;

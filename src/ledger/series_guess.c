@@ -15,7 +15,7 @@ bool ipw_series_guess(const struct ipw_series *s, const struct ipw_series *gauge
 {
     int64_t end_ns = s->n ? s->last.t_ns : INT64_MIN;
 
-    if (t1_ns <= t0_ns) return false;
+    if (s->doubt || t1_ns <= t0_ns) return false;
     if (gauge && ipw_series_between(gauge, t0_ns, t1_ns, IPW_NS_PER_S).known &&
         drawn(gauge, t0_ns, t1_ns, watts)) {
         *by = "gauge";

@@ -212,6 +212,7 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
     const struct ipw_series_sample *a, *b;
     struct ipw_series_known here;
 
+    if (s->doubt) return (struct place){.why = s->doubt};
     if (!s->n || !ipw_series_has_moved(s) || in_silence(s, t))
         return (struct place){.why = not_there(s)};
     if (t < first_ns(s)) {
@@ -261,9 +262,9 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
 bool ipw_series_spans(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns)
 {
     /* No break was seen, so all samples are of one chain, and of one kind. */
-    return s->n > s->first && !s->breaks && !s->gauge_chain && ipw_series_has_moved(s) &&
-           t0_ns <= t1_ns && t0_ns >= s->samples[s->first].t_ns && t1_ns <= s->last.t_ns &&
-           ipw_series_silence_ns(s) == 0;
+    return s->n > s->first && !s->doubt && !s->breaks && !s->gauge_chain &&
+           ipw_series_has_moved(s) && t0_ns <= t1_ns && t0_ns >= s->samples[s->first].t_ns &&
+           t1_ns <= s->last.t_ns && ipw_series_silence_ns(s) == 0;
 }
 
 /* The part of a window that lies inside unbroken chains. */
@@ -271,7 +272,7 @@ double ipw_series_coverage(const struct ipw_series *s, int64_t t0, int64_t t1)
 {
     int64_t from = t0, to = t1, inside;
 
-    if (!s->n || t1 <= t0 || !ipw_series_has_moved(s)) return 0;
+    if (!s->n || s->doubt || t1 <= t0 || !ipw_series_has_moved(s)) return 0;
     if (from < first_ns(s)) from = first_ns(s);
     if (to > s->last.t_ns) to = s->last.t_ns;
     if (in_silence(s, to)) to = s->samples[s->n - 1].t_ns;
@@ -394,6 +395,21 @@ static void add_bounds(const struct ipw_series *s, const struct place *p0, const
     if (f->split_fraction > 1) f->split_fraction = 1;
 }
 
+/* The mean power around an instant, as far as the samples next to it were kept. */
+static double watts_around(const struct ipw_series *s, int64_t t_ns, int64_t around_ns)
+{
+    int64_t from = t_ns - around_ns, to = t_ns + around_ns;
+
+    if (s->head.n) {
+        int64_t live = s->samples[s->first].t_ns, kept = s->head.samples[s->head.n - 1].t_ns;
+
+        if (t_ns >= live && from < live) from = live;
+        if (t_ns < live && to > kept) to = kept;
+    }
+    if (to <= from) return 0;
+    return (double)(ipw_series_at(s, to) - ipw_series_at(s, from)) * 1e3 / (double)(to - from);
+}
+
 /* The standard uncertainty of the energy at an end.  The client's event may be later than the
  * power's edge, a sample may be off by as much as its reading says, and a gauge's value is a mean:
  * rectangular distributions.  A step is split by expected powers. */
@@ -411,8 +427,7 @@ static double end_u_j(const struct ipw_series *s, const struct place *p)
         ns += ((int64_t)a->early_ns + a->late_ns) / 2;
         split_j = SPLIT_SPREAD * (double)(p->from_uj < p->to_uj ? p->from_uj : p->to_uj) / 1e6;
     }
-    watts = (double)(ipw_series_at(s, p->t_ns + around) - ipw_series_at(s, p->t_ns - around)) /
-            (double)around / 2e-3; /* uJ / ns = kW */
+    watts = watts_around(s, p->t_ns, around);
     return hypot(watts * (double)ns / 1e9 / sqrt(3), split_j);
 }
 
@@ -477,7 +492,7 @@ bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, 
 {
     double uj = 0, ns = 0, peak = 0;
 
-    if (!s->n || t1_ns <= t0_ns || !ipw_series_has_moved(s)) return false;
+    if (!s->n || s->doubt || t1_ns <= t0_ns || !ipw_series_has_moved(s)) return false;
     for (size_t i = ipw_series_find(s, t0_ns); i < s->n && s->samples[i].t_ns < t1_ns; i++) {
         const struct ipw_series_sample *a = s->samples + i;
         const struct ipw_series_sample *b = i + 1 < s->n ? a + 1 : &s->last;

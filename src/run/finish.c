@@ -62,7 +62,7 @@ static void write_texts(struct texts *t, const struct ipw_finish *f)
     *t = (struct texts){.config = IPW_BUF(MAX_BYTES), .hardware = IPW_BUF(MAX_BYTES)};
     ipw_jw_init(&w, &t->config);
     ipw_manifest_config(&w, f->manifest);
-    ipw_hardware_json(&t->hardware, &sensors->sources, sensors->selftest);
+    ipw_hardware_json(&t->hardware, &sensors->sources, sensors->trust);
     write_notes(t, f);
 }
 
@@ -166,6 +166,7 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     facts.devices = &all_devices;
     memcpy(balances, facts.balance, sizeof balances);
     ipw_history_add(m->history, facts.balance, &all_devices);
+    ipw_summary_narrow(&f->results->summary, facts.balance);
     rc = ipw_summary_write(&out, &f->results->summary, &facts, err);
     if (!rc) rc = ipw_rundir_write_summary(f->dir, out.data, out.len, err);
     /* Writes the manifest again, with this session's end and the self-test. */

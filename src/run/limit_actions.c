@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "energy/belief.h"
+#include "energy/trust.h"
 #include "run/energy_so_far.h"
 
 /* For this time unknown energy does not end a query or run with a limit of energy: a counter that
@@ -223,7 +223,7 @@ static bool has_been_blind(int64_t *since_ns, bool blind, int64_t now_ns)
 static void tell_blind(char *out, size_t size, double joules, bool of_run, const char *reason)
 {
     snprintf(out, size, "--%s %.12g J can no longer be kept: the energy is not known (%s)",
-             ipw_limit_option(IPW_LIMIT_ENERGY, of_run), joules, ipw_belief_reason_words(reason));
+             ipw_limit_option(IPW_LIMIT_ENERGY, of_run), joules, ipw_trust_reason_words(reason));
 }
 
 static void of_query(struct ipw_energy_so_far *out, const struct ipw_query_limits *q)

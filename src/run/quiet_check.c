@@ -8,11 +8,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "energy/belief.h"
 #include "energy/quiet.h"
 #include "energy/select.h"
 #include "energy/sources/nvml.h"
-#include "energy/watch.h"
+#include "energy/trust.h"
 #include "io/url.h"
 
 #define QUICK_NS (250 * IPW_NS_PER_MS) /* time to measure the use of the processors */
@@ -108,12 +107,13 @@ static void judge(struct ipw_start_findings *out, const struct ipw_source_set *s
 /* The counters of sums that are not believed, before they are used.  A source that was not read
  * cannot be judged. */
 static void note_doubts(struct ipw_start_findings *out, const struct ipw_source_set *sources,
-                        const struct ipw_selftest *test)
+                        const struct ipw_trust *test)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         size_t used = strlen(out->doubts);
-        struct ipw_belief b;
-        const char *name = ipw_belief_doubtful(&b, test, sources, (enum ipw_domain)d);
+        struct ipw_trust_verdict b;
+        int channel = ipw_trust_doubtful(&b, test, (enum ipw_domain)d);
+        const char *name = channel < 0 ? NULL : sources->channels[channel].name;
 
         if (!name) continue;
         out->doubted[d] = b.reason;
@@ -127,14 +127,14 @@ static void note_doubts(struct ipw_start_findings *out, const struct ipw_source_
 int ipw_start_check(struct ipw_start_findings *out, struct ipw_source_set *sources,
                     const char *const *servers, bool require, struct ipw_err *err)
 {
-    struct ipw_selftest *test = ipw_selftest_new(sources);
+    struct ipw_trust *test = ipw_trust_new(sources->channels, sources->n_channels);
     struct ipw_quiet_look before;
     size_t rejected;
     bool looked = ipw_quiet_look(&before, NULL);
     int64_t start = ipw_now_ns();
 
-    ipw_watch_sensors(test, sources, QUICK_NS);
-    rejected = ipw_selftest_reject(test, sources);
+    ipw_trust_watch(test, sources, QUICK_NS);
+    rejected = ipw_trust_reject(test, sources);
     if (rejected)
         ipw_log(IPW_LOG_WARN, "%zu energy counter%s not move: power is integrated instead",
                 rejected, rejected == 1 ? " does" : "s do");
@@ -143,7 +143,7 @@ int ipw_start_check(struct ipw_start_findings *out, struct ipw_source_set *sourc
         judge(out, sources, servers, &before, start);
         ipw_quiet_release(&before);
     }
-    ipw_selftest_free(test);
+    out->trust = test;
     if (require && !looked)
         return ipw_fail(err, IPW_ECANCELLED, "--require-quiet: /proc/stat cannot be read");
     if (require && out->not_quiet[0])

@@ -2,7 +2,7 @@
  *
  * It checks whether other programs use the machine (energy/quiet.h for the processors, NVML's list
  * for the GPUs; the model's server and its children are not foreign), and whether the counters can
- * be believed (energy/belief.h).  That takes a quarter of a second.  It takes longer while a
+ * be believed (energy/trust.h).  That takes a quarter of a second.  It takes longer while a
  * counter of a sum has not moved, until it can be judged: 600 ms for NVML, 1.2 s if the period is
  * unknown. */
 #ifndef IPW_RUN_QUIET_CHECK_H
@@ -10,12 +10,13 @@
 
 #include <stdbool.h>
 
-#include "energy/source.h"
+#include "energy/trust.h"
 
 struct ipw_start_findings {
     char not_quiet[200];                   /* the other programs, or "" */
     char doubts[256];                      /* sensors that are not believed, or "" */
     const char *doubted[IPW_DOMAIN_COUNT]; /* why the domain's sum is not believed; NULL: it is */
+    struct ipw_trust *trust;               /* what was seen; the caller frees it; NULL: nothing */
 };
 
 /* `servers`: the model's addresses, NULL at the end.  Rejects frozen counters: the gauge of their

@@ -2,9 +2,9 @@
  *
  * Owns the queries in flight.  It begins queries while there is room, the counted ones after the
  * last of the warm-up has ended, frees agents outside of their callbacks, and ends all queries when
- * the run must end (a limit of the run, a signal, a lost server, an error).  It handles signals, and
- * scripts that are stuck in C.  Borrows the parts that it uses: the plan, the queries' shared parts,
- * the finished queries, durable writing, the limits. */
+ * the run must end (a limit of the run, a signal, a lost server, an error).  It handles signals,
+ * and scripts that are stuck in C.  Borrows the parts that it uses: the plan, the queries' shared
+ * parts, the finished queries, durable writing, the limits. */
 #ifndef IPW_RUN_SCHEDULE_H
 #define IPW_RUN_SCHEDULE_H
 

@@ -193,11 +193,13 @@ int ipw_sensors_open(struct ipw_sensors *s, const char *const *servers, bool els
     name_model(s);
     if (s->rules.lm_remote) name_no_local_channels(&s->sources);
     if (!s->sources.n) return 0;
-    s->selftest = ipw_selftest_new(&s->sources);
-    ipw_sensors_watch_start(s);
+    s->trust = ipw_trust_new(s->sources.channels, s->sources.n_channels);
+    ipw_sensors_watch_start(s, s->found.trust);
     s->sampled = ipw_wakeup_start(s->loop, on_rows, s);
     return ipw_sampler_start(&s->sampler, &s->sources, &so, err);
 }
+
+bool ipw_sensors_doubted(const struct ipw_sensors *s) { return s->doubted; }
 
 bool ipw_sensors_off(const struct ipw_sensors *s)
 {
@@ -239,8 +241,7 @@ static void take_row(void *ud, const struct ipw_sampler_row *row)
 {
     struct ipw_sensors *s = ud;
 
-    if (s->selftest && ipw_selftest_span_ns(s->selftest) < IPW_SELFTEST_NS)
-        ipw_selftest_row(s->selftest, row);
+    ipw_trust_row(s->trust, row);
     ipw_sensors_watch_clocks(s);
     ipw_rundir_power_row(s->dir, row);
     s->n_rows++;
@@ -317,7 +318,8 @@ void ipw_sensors_close(struct ipw_sensors *s)
 {
     ipw_sampler_free(s->sampler);
     ipw_wakeup_cancel(s->sampled);
-    ipw_selftest_free(s->selftest);
+    ipw_trust_free(s->trust);
+    ipw_trust_free(s->found.trust);
     free(s->stuck);
     ipw_source_set_close(&s->sources);
     ipw_buf_release(&s->early_notes);

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "energy/clockwatch.h"
 #include "energy/sampler.h"
-#include "energy/selftest.h"
+#include "energy/trust.h"
 #include "io/loop.h"
 #include "ledger/feed.h"
 #include "ledger/ledger.h"
@@ -43,9 +43,11 @@ struct ipw_sensors {
     char energy_note[400]; /* why a sensor is missing, or "" */
     char loss_note[256];   /* the lost device and the time, or "" */
 
-    struct ipw_buf early_notes;    /* events before run_start, written after it */
-    struct ipw_selftest *selftest; /* over the first rows; NULL without sensors */
-    struct ipw_stuck *stuck;       /* for each channel: whether its counter stands still */
+    struct ipw_buf early_notes; /* events before run_start, written after it */
+    struct ipw_trust *trust;    /* of all rows; NULL without sensors */
+    struct ipw_stuck *stuck;    /* for each channel: whether its counter stands still */
+    bool doubted;               /* ipw_sensors_doubted() */
+    bool sealed;                /* the session's balance was taken: no verdict changes it */
     struct ipw_clockwatch clocks;
     int64_t clocks_due_ns;
 };
@@ -74,6 +76,9 @@ void ipw_sensors_drain(struct ipw_sensors *s);
 void ipw_sensors_pass(struct ipw_sensors *s, int64_t until_ns);
 /* If this event begins or ends a phase, reads the CPU's counters. */
 void ipw_sensors_mark(struct ipw_sensors *s, const struct ipw_event *event);
+/* A sensor lost its trust during the session, so that lines that were written before may state its
+ * energy: they must be written again (run/rebook.h). */
+bool ipw_sensors_doubted(const struct ipw_sensors *s);
 /* Takes one more reading, past the end of the session, and ends the threads. */
 void ipw_sensors_stop(struct ipw_sensors *s);
 /* The joules of the sampler and of the program itself, by their share of the processors' time; NAN

@@ -8,7 +8,8 @@
 /* The sampler's callbacks; ud is the sensors. */
 void ipw_sensors_gap(void *ud, const struct ipw_sampler_gap *gap);
 void ipw_sensors_loss(void *ud, const struct ipw_sampler_loss *loss);
-void ipw_sensors_watch_start(struct ipw_sensors *s);
+/* `before`: what was seen before the run. */
+void ipw_sensors_watch_start(struct ipw_sensors *s, const struct ipw_trust *before);
 /* The ledger has taken the row: notes which counters have stood still for too long, and which move
  * again (IPW_NOTE_STUCK). */
 void ipw_sensors_watch_row(struct ipw_sensors *s, const struct ipw_sampler_row *row);

@@ -16,6 +16,7 @@ struct ipw_stuck {
     int64_t value;    /* last value */
     int64_t since_ns; /* 0: it changes */
     bool over, told;  /* its gauge has replaced it; the user was told */
+    bool doubted;     /* a verdict that stays was told */
 };
 
 /* ---- notes in the run's events ---- */
@@ -47,7 +48,7 @@ static void end(struct note *n, struct ipw_sensors *s, const char *name)
     ipw_jw_obj_end(&n->w);
     event.payload = ipw_buf_str(&n->data);
     event.payload_len = n->data.len;
-    if (!s->session->end_ns && s->feed) {
+    if (!s->sealed && s->feed && (!s->session->end_ns || !strcmp(name, IPW_NOTE_DOUBTED))) {
         if (s->session->start_ns)
             ipw_rundir_event(s->dir, &event);
         else
@@ -197,8 +198,48 @@ static void watch_counter(struct ipw_sensors *s, size_t source, size_t channel, 
     }
 }
 
+/* ---- sensors that are contradicted ---- */
+
+static void note_doubt(struct ipw_sensors *s, size_t source, const struct ipw_channel *c,
+                       const struct ipw_trust_verdict *v)
+{
+    size_t used = strlen(s->loss_note);
+    struct note n;
+    struct ipw_jw *w = begin(&n);
+
+    ipw_jw_kstr(w, "channel", c->name);
+    ipw_jw_kstr(w, "reason", v->reason);
+    ipw_jw_kint(w, "source", (int64_t)source);
+    ipw_jw_kstr(w, "words", v->words);
+    end(&n, s, IPW_NOTE_DOUBTED);
+    ipw_feed_doubt(s->feed, c->name, v->reason);
+    ipw_log(IPW_LOG_WARN, "%s %s: no %s energy is known", c->name, v->words,
+            ipw_domain_name(c->domain));
+    if (!strstr(s->loss_note, v->words))
+        snprintf(s->loss_note + used, sizeof s->loss_note - used, "%s%s %s", used ? "; " : "",
+                 c->name, v->words);
+}
+
+/* A verdict that stays takes the channel out of the books of the whole session. */
+static void watch_trust(struct ipw_sensors *s, const struct ipw_trust *trust)
+{
+    for (size_t i = 0, at = 0; i < s->sources.n; i++) {
+        for (size_t k = 0; k < s->sources.sources[i]->n_channels; k++, at++) {
+            const struct ipw_channel *c = &s->sources.channels[at];
+            struct ipw_trust_verdict v;
+
+            if (!c->in_sum || s->stuck[at].doubted || !ipw_trust_is_broken(trust, at)) continue;
+            v = ipw_trust_verdict(trust, at);
+            s->stuck[at].doubted = true;
+            s->doubted |= s->session->start_ns != 0;
+            note_doubt(s, i, c, &v);
+        }
+    }
+}
+
 void ipw_sensors_watch_row(struct ipw_sensors *s, const struct ipw_sampler_row *row)
 {
+    if (s->stuck && !s->sealed) watch_trust(s, s->trust);
     if (s->session->end_ns || !s->stuck) return;
     for (size_t i = 0; i < row->n; i++) {
         const struct ipw_channel *c = &s->sources.channels[row->first_channel + i];
@@ -209,7 +250,7 @@ void ipw_sensors_watch_row(struct ipw_sensors *s, const struct ipw_sampler_row *
 }
 
 /* What was found before the run is noted as well (run/quiet_check.h). */
-void ipw_sensors_watch_start(struct ipw_sensors *s)
+void ipw_sensors_watch_start(struct ipw_sensors *s, const struct ipw_trust *before)
 {
     int64_t now = ipw_now_ns();
     size_t at = 0;
@@ -225,6 +266,7 @@ void ipw_sensors_watch_start(struct ipw_sensors *s)
                 note_stuck(s, i, c->name, now, 0, stand_in(s, i, at));
         }
     }
+    watch_trust(s, before);
 }
 
 /* `key`: by how much, as a member; between from_ns and to_ns in the order of names. */

@@ -2,8 +2,8 @@
  *
  * Opens a selection of sensors and samples them in the background.  For each channel it keeps the
  * newest value, the cumulative energy since the start (wraps undone) and the power over the last
- * second.  The first seconds also go to the self-test.  ipw_telemetry_take() takes rows on the
- * owner's thread; the threads of the listener read under the lock.  telemetry_live.c keeps the
+ * second.  Each reading also goes to energy/trust.h, which says what is believed.
+ * ipw_telemetry_take() takes rows on the owner's thread; the threads of the listener read under the lock.  telemetry_live.c keeps the
  * values, telemetry_print.c prints them as a table or JSON, telemetry_page.c writes them as
  * Prometheus text, and telemetry_read.c prints a recording. */
 #ifndef IPW_TELEMETRY_TELEMETRY_H
@@ -13,9 +13,10 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "energy/counter.h"
 #include "energy/sampler.h"
 #include "energy/select.h"
-#include "energy/selftest.h"
+#include "energy/trust.h"
 
 enum { IPW_LIVE_EDGES = 32 };
 
@@ -24,8 +25,9 @@ struct ipw_live {
     const char *source;
     bool seen;
     int64_t t_ns, value; /* newest successful reading */
-    int64_t uj;          /* counter: the device's value, wraps undone; gauge: integrated */
-    double rest_uj;      /* of the integral, below a microjoule */
+    int64_t uj;          /* counter: its first value and the steps since; gauge: integrated */
+    struct ipw_counter counter;
+    double rest_uj; /* of the integral, below a microjoule */
     /* counter: the last instants at which it changed; gauge: the last readings */
     struct {
         int64_t t_ns, uj;
@@ -36,7 +38,7 @@ struct ipw_live {
 struct ipw_telemetry {
     struct ipw_source_set set;
     struct ipw_sampler *sampler;
-    struct ipw_selftest *selftest;
+    struct ipw_trust *trust;
     struct ipw_live *live;
     size_t n;
     int64_t start_ns, interval_ns;
@@ -53,7 +55,8 @@ void ipw_telemetry_stop(struct ipw_telemetry *t); /* reads all sensors once more
 void ipw_telemetry_close(struct ipw_telemetry *t);
 /* Power over the last second, in watts; NAN: unknown. */
 double ipw_live_watts(const struct ipw_live *l, int64_t now_ns);
-/* Sum over the channels that cover the domain; NAN if one of them is unknown or there is none. */
+/* Sum over the channels that cover the domain; NAN if one of them is unknown or not believed, or if
+ * there is none. */
 double ipw_telemetry_domain_watts(const struct ipw_telemetry *t, enum ipw_domain d, int64_t now_ns);
 
 struct ipw_telemetry_style {

@@ -30,7 +30,7 @@ static void look_closely(struct ipw_telemetry *t, size_t source)
         before = ipw_now_ns();
         s->read(s, values);
         row.t_ns = before + (ipw_now_ns() - before) / 2;
-        ipw_selftest_row(t->selftest, &row);
+        ipw_trust_row(t->trust, &row);
     }
     free(values);
 }
@@ -54,7 +54,7 @@ int ipw_telemetry_open(struct ipw_telemetry *t, const struct ipw_source_options 
             t->live[at].source = t->set.sources[i]->name;
         }
     }
-    t->selftest = ipw_selftest_new(&t->set);
+    t->trust = ipw_trust_new(t->set.channels, t->set.n_channels);
     for (size_t i = 0; i < t->set.n; i++)
         if (!t->set.sources[i]->next && t->set.sources[i]->period_ns <= FAST_NS) look_closely(t, i);
     t->start_ns = ipw_now_ns();
@@ -79,6 +79,30 @@ static void add_edge(struct ipw_live *l, int64_t t_ns)
     l->edges[l->n_edges++].uj = l->uj;
 }
 
+/* What a break hides is in no value: the count goes on with the steps after it. */
+static void push_counter(struct ipw_live *l, int64_t t_ns, int64_t value)
+{
+    int64_t step, moved_ns = l->counter.moved_ns;
+
+    switch (ipw_counter_take(&l->counter, &l->channel, l->channel.period_ns, IPW_COUNTER_QUIET_NS,
+                             t_ns, value, &step)) {
+    case IPW_COUNTER_SUSPECT: return;
+    case IPW_COUNTER_ANEW: l->n_edges = 0; break;
+    case IPW_COUNTER_STEP: break;
+    }
+    l->uj += step;
+    if (l->counter.moved_ns != moved_ns) add_edge(l, t_ns);
+}
+
+static void push_gauge(struct ipw_live *l, int64_t t_ns, int64_t value)
+{
+    double uj = (double)(l->value + value) / 2 * (double)(t_ns - l->t_ns) / 1e6 + l->rest_uj;
+
+    l->uj += (int64_t)uj;
+    l->rest_uj = uj - (double)(int64_t)uj;
+    add_edge(l, t_ns);
+}
+
 static void push(struct ipw_live *l, int64_t t_ns, int64_t value)
 {
     bool counter = l->channel.kind == IPW_CHANNEL_COUNTER;
@@ -87,26 +111,14 @@ static void push(struct ipw_live *l, int64_t t_ns, int64_t value)
     if (!l->seen) {
         l->seen = true;
         if (counter) l->uj = value;
+        if (counter) ipw_counter_begin(&l->counter, t_ns, value);
         /* The first value of a slow counter belongs to an earlier instant. */
         if (!counter || (l->channel.period_ns > 0 && l->channel.period_ns <= FAST_NS))
             add_edge(l, t_ns);
-    } else if (counter && value != l->value) {
-        int64_t d = value - l->value;
-
-        if (d < 0 && l->channel.modulus_uj) d += l->channel.modulus_uj;
-        if (d < 0) { /* it was reset: its value is a new count */
-            l->uj = value;
-            l->n_edges = 0;
-        } else {
-            l->uj += d;
-        }
-        add_edge(l, t_ns);
+    } else if (counter) {
+        push_counter(l, t_ns, value);
     } else if (l->channel.kind == IPW_CHANNEL_GAUGE) {
-        double uj = (double)(l->value + value) / 2 * (double)(t_ns - l->t_ns) / 1e6 + l->rest_uj;
-
-        l->uj += (int64_t)uj;
-        l->rest_uj = uj - (double)(int64_t)uj;
-        add_edge(l, t_ns);
+        push_gauge(l, t_ns, value);
     }
     l->value = value;
     l->t_ns = t_ns;
@@ -118,7 +130,7 @@ static void take(void *ud, const struct ipw_sampler_row *row)
 
     for (size_t i = 0; i < row->n && row->first_channel + i < t->n; i++)
         push(&t->live[row->first_channel + i], row->t_ns, row->values[i]);
-    if (ipw_selftest_span_ns(t->selftest) < IPW_SELFTEST_NS) ipw_selftest_row(t->selftest, row);
+    ipw_trust_row(t->trust, row);
     if (t->on_row) t->on_row(t->ud, row);
 }
 
@@ -155,6 +167,7 @@ double ipw_telemetry_domain_watts(const struct ipw_telemetry *t, enum ipw_domain
 
     for (size_t i = 0; i < t->n; i++) {
         if (!t->live[i].channel.in_sum || t->live[i].channel.domain != d) continue;
+        if (!ipw_trust_verdict(t->trust, i).believed) return NAN;
         sum += ipw_live_watts(&t->live[i], now_ns);
         any = true;
     }
@@ -171,7 +184,7 @@ void ipw_telemetry_stop(struct ipw_telemetry *t)
 void ipw_telemetry_close(struct ipw_telemetry *t)
 {
     ipw_sampler_free(t->sampler);
-    ipw_selftest_free(t->selftest);
+    ipw_trust_free(t->trust);
     ipw_source_set_close(&t->set);
     free(t->live);
     pthread_mutex_destroy(&t->lock);

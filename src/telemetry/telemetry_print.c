@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "energy/belief.h"
 #include "energy/hardware.h"
 #include "json/write.h"
 #include "report/format.h"
@@ -89,9 +88,8 @@ static void channel_line(struct ipw_buf *out, const struct ipw_telemetry *t, siz
                          int64_t now_ns, const struct ipw_telemetry_style *style, size_t names)
 {
     const struct ipw_live *l = &t->live[i];
-    struct ipw_selftest_verdict v = ipw_selftest_verdict(t->selftest, i);
-    struct ipw_belief belief = ipw_belief_of(t->selftest, i);
-    char text[64], *words = belief.words;
+    struct ipw_trust_verdict v = ipw_trust_verdict(t->trust, i);
+    char text[64], *words = v.words;
     double watts = ipw_live_watts(l, now_ns);
 
     ipw_buf_addc(out, ' ');
@@ -215,8 +213,8 @@ void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
     size_t names = name_columns(t, style);
 
     ipw_hardware_gather(&facts, NULL, NULL, &t->set);
-    ipw_hardware_label(label, sizeof label, facts.gpu, facts.gpus, facts.cpu);
-    ipw_hardware_label_upstream(upstream, sizeof upstream, facts.gpu, facts.cpu);
+    ipw_hardware_label(label, sizeof label, &facts);
+    ipw_hardware_label_upstream(upstream, sizeof upstream, facts.gpu.model, facts.cpu);
     ipw_buf_addf(out, "%s%s%s  (%s; label %s)\n\n", ipw_style(IPW_BOLD, style->colour), label,
                  ipw_style(IPW_PLAIN, style->colour),
                  facts.cpu[0] ? facts.cpu : "unknown processor", upstream);
@@ -247,7 +245,7 @@ void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t)
     int64_t now_ns = ipw_now_ns();
     struct ipw_jw w;
 
-    ipw_hardware_json(&hardware, &t->set, t->selftest);
+    ipw_hardware_json(&hardware, &t->set, t->trust);
     pthread_mutex_lock(&t->lock);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
@@ -255,14 +253,13 @@ void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t)
     ipw_jw_arr(&w);
     for (size_t i = 0; i < t->n; i++) {
         const struct ipw_live *l = &t->live[i];
-        struct ipw_selftest_verdict v = ipw_selftest_verdict(t->selftest, i);
+        struct ipw_trust_verdict v = ipw_trust_verdict(t->trust, i);
         bool metric = l->channel.kind == IPW_CHANNEL_METRIC;
         bool counts = l->seen && !metric && /* a counter that never moved has no value */
                       (l->channel.kind != IPW_CHANNEL_COUNTER || l->n_edges > 1 || v.moved);
-        struct ipw_belief belief = ipw_belief_of(t->selftest, i);
 
         ipw_jw_obj(&w);
-        ipw_jw_kbool(&w, "believed", belief.believed);
+        ipw_jw_kbool(&w, "believed", v.believed);
         ipw_jw_kstr(&w, "device", l->channel.device);
         ipw_jw_kstr(&w, "domain", ipw_domain_name(l->channel.domain));
         ipw_jw_kbool(&w, "in_sum", l->channel.in_sum);
@@ -275,7 +272,7 @@ void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t)
         ipw_jw_knum(&w, "ratio", rounded(v.ratio));
         ipw_jw_kstr(&w, "scope", ipw_scope_name(l->channel.scope));
         ipw_jw_kstr(&w, "source", l->source);
-        ipw_jw_kstr(&w, "state", ipw_selftest_state_name(v.state));
+        ipw_jw_kstr(&w, "state", ipw_trust_state_name(v.state));
         ipw_jw_kstr(&w, "unit", l->channel.unit[0] ? l->channel.unit : NULL);
         ipw_jw_knum(&w, "value", metric && l->seen ? (double)l->value / 1e3 : NAN);
         ipw_jw_knum(&w, "watts", rounded(ipw_live_watts(l, now_ns)));

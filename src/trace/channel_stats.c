@@ -117,7 +117,6 @@ void ipw_channel_stats_put_utilization(struct ipw_jw *w, const struct ipw_spec *
 
 /* clang-format off */
 const struct ipw_spec ipw_spec_memory[] = {
-    OF("cpu_mb", OU, ipw_spec_statistic),
     OF("gpu_mb", OU, ipw_spec_statistic),
     END,
 };
@@ -126,12 +125,10 @@ const struct ipw_spec ipw_spec_memory[] = {
 void ipw_channel_stats_put_memory(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     struct ipw_metric_stats gpu = ipw_channel_stats_metric(of[0], "/mem_used", true);
-    struct ipw_metric_stats cpu = ipw_channel_stats_metric(of[0], "ram/used", true);
 
-    if (isnan(gpu.avg) && isnan(cpu.avg)) return;
+    if (isnan(gpu.avg)) return;
     ipw_jw_key(w, s->key);
     ipw_jw_obj(w);
-    put_stats(w, "cpu_mb", cpu, MIB);
     put_stats(w, "gpu_mb", gpu, MIB);
     ipw_jw_obj_end(w);
 }

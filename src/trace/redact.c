@@ -200,9 +200,9 @@ static void put_run_start(struct ipw_jw *w, const struct ipw_json *data)
 static void put_data(const struct walk *k, const struct ipw_json *data, const char *event,
                      const char *name)
 {
-    static const char *const own_notes[] = {"clock_step",   "concurrency", "prompt_truncated",
-                                            "sensor_back",  "sensor_gap",  "sensor_lost",
-                                            "sensor_stuck", "suspend",     NULL};
+    static const char *const own_notes[] = {
+        "clock_step", "concurrency", "prompt_truncated", "sensor_back", "sensor_doubted",
+        "sensor_gap", "sensor_lost", "sensor_stuck",     "suspend",     NULL};
     bool tool = strncmp(event, "tool_call", 9) == 0 || strncmp(event, "span", 4) == 0;
     unsigned whose = tool ? IPW_REDACT_TOOLS : IPW_REDACT_TEXT;
 

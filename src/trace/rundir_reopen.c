@@ -151,10 +151,10 @@ static int put_in_place(const struct ipw_rundir *dir, struct ipw_jsonl_appender 
     return ipw_file_sync_folder(file, err);
 }
 
-int ipw_rundir_edit_traces(struct ipw_rundir *dir, ipw_rundir_edit_fn *edit, void *ud,
-                           struct ipw_err *err)
+static int edit_file(struct ipw_rundir *dir, struct ipw_jsonl_appender **appender, const char *name,
+                     ipw_rundir_edit_fn *edit, void *ud, struct ipw_err *err)
 {
-    char *file = ipw_rundir_file(dir, "traces.jsonl"), *tmp = ipw_asprintf("%s.tmp", file);
+    char *file = ipw_rundir_file(dir, name), *tmp = ipw_asprintf("%s.tmp", file);
     struct ipw_jsonl_reader *reader = NULL;
     struct ipw_jsonl_appender *written = NULL;
     struct ipw_err why = {0};
@@ -171,10 +171,22 @@ int ipw_rundir_edit_traces(struct ipw_rundir *dir, ipw_rundir_edit_fn *edit, voi
     if (rc) {
         unlink(tmp);
     } else { /* further appends go to the new file */
-        rc = reopen(dir, &dir->traces, "traces.jsonl", &why);
+        rc = reopen(dir, appender, name, &why);
     }
     free(tmp);
     free(file);
     if (rc && err) *err = why;
     return rc;
+}
+
+int ipw_rundir_edit_traces(struct ipw_rundir *dir, ipw_rundir_edit_fn *edit, void *ud,
+                           struct ipw_err *err)
+{
+    return edit_file(dir, &dir->traces, "traces.jsonl", edit, ud, err);
+}
+
+int ipw_rundir_edit_warmup(struct ipw_rundir *dir, ipw_rundir_edit_fn *edit, void *ud,
+                           struct ipw_err *err)
+{
+    return dir->warmup ? edit_file(dir, &dir->warmup, "warmup.jsonl", edit, ud, err) : 0;
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Makes the system calls of the commands fail one by one, and looks at what they say and leave.
 
-    tests/drill/call_drill.py --agent build/dev/ipw-agent --fakes build/dev/tests/fake [--points N] [--only COMMAND]
+    tests/drill/call_drill.py --agent build/dev/ipw-agent --fakes build/dev/tests/fake [--points N] [--share N] [--only COMMAND]
 
 tests/fake/calls/fail_call.c is loaded into each command that reads a saved run, or needs none.  The calls that a
 command makes are counted, and it is begun anew for the n-th of them to fail, for every n or, with --points, for that
-many spread over them.  (What a run loses is inject_drill.py's.)  Held each time:
+many spread over them; with --share 4 for every fourth of all these.  (What a run loses is inject_drill.py's.)  Held each time:
 
   - it ends by itself, with an exit status from 0 to 3;
   - another status than 0 comes with a message that says whose it is ("ipw-agent: ");
@@ -200,6 +200,7 @@ def main():
     p.add_argument("--agent", required=True)
     p.add_argument("--fakes", required=True)
     p.add_argument("--points", type=int, default=0)
+    p.add_argument("--share", type=int, default=1)
     p.add_argument("--only", default="")
     o = p.parse_args()
     o.agent, o.fakes = os.path.abspath(o.agent), os.path.abspath(o.fakes)
@@ -220,7 +221,8 @@ def main():
             for error in errors:
                 for at in spread(n, o.points):
                     number += 1
-                    jobs.append((name, kind, usual, before, number, at, error))
+                    if number % o.share == 0:
+                        jobs.append((name, kind, usual, before, number, at, error))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         running = [pool.submit(check, world, *job) for job in jobs]
     faults = [str(r.exception()) for r in running if r.exception()]

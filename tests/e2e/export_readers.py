@@ -104,8 +104,10 @@ def read_sqlite(path, runs):
         devices = one("SELECT sum(d.joules), sum(q.%s_joules) FROM queries q JOIN (SELECT query, sum(joules) AS joules "
                       "FROM devices WHERE domain = '%s' GROUP BY query) d USING (query)" % (d, d))[0]
         assert devices[0] is None or math.isclose(*devices, rel_tol=1e-6), devices
-    tools = one("SELECT name, n FROM joules_by_tool")
-    assert sum(n for _, n in tools) == one("SELECT count(*) FROM spans WHERE kind = 'tool'")[0][0]
+    tools = one("SELECT name, n, cpu_joules, cpu_known FROM joules_by_tool")
+    assert all((known == 0) == (joules is None) and known <= n for _, n, joules, known in tools), tools
+    assert sum(known for *_, known in tools) == one("SELECT count(cpu_joules) FROM spans WHERE kind = 'tool'")[0][0]
+    assert sum(tool[1] for tool in tools) == one("SELECT count(*) FROM spans WHERE kind = 'tool'")[0][0]
     rows = sum(len([l for l in open(r + "/power.jsonl") if l.startswith("[")]) for r in runs if os.path.exists(r + "/power.jsonl"))
     assert bool(one("SELECT count(*) FROM samples")[0][0]) == bool(rows), "samples"
     assert one("SELECT count(*) FROM samples WHERE watts < 0") == [(0,)]
@@ -119,6 +121,9 @@ def read_gaia(path, runs):
     assert all(set(r) <= {"task_id", "model_answer", "reasoning_trace"} for r in rows)
     assert all(isinstance(r["task_id"], str) and r["task_id"] and isinstance(r["model_answer"], str) for r in rows)
     assert len({r["task_id"] for r in rows}) == len(rows)
+    for row, query in zip(rows, (q for run in runs for q in traces(run) if q["epoch"] == 0)):
+        used = {s["name"] for t in query["turns"] for s in t["spans"] if s["kind"] == "tool"}
+        assert all(name in row["reasoning_trace"] for name in used), row
     assert [r["model_answer"] for r in rows] == [q["answer"] or "" for run in runs for q in traces(run) if q["epoch"] == 0]
     return None
 
@@ -482,7 +487,12 @@ def read_ipw(path, runs):
         assert len(row["problem"]) == len(q["query_text"]) and json.loads(row["dataset_metadata"]).keys() == q["metadata"].keys()
         m = row["model_metrics"][model]
         assert set(row["model_answers"]) == {model} and m["lm_response"] == row["model_answers"][model]
-        assert m["energy_metrics"]["per_query_joules"] == q["query_gpu_energy_joules"]
+        energy = m["energy_metrics"]
+        assert energy["per_query_joules"] == energy["total_joules"] == q["query_gpu_energy_joules"]
+        assert energy["cpu_per_query_joules"] == energy["cpu_total_joules"] == q["query_cpu_energy_joules"]
+        assert m["hardware_utilization"] == q["hardware_utilization"]
+        assert m["system_info"]["host_name"] == manifest["hardware"]["host"]
+        assert (m["gpu_info"] or {}).get("name") == manifest["hardware"].get("gpu")
         assert m["latency_metrics"]["total_query_seconds"] == q["total_wall_clock_s"]
         assert m["evaluation"]["is_correct"] is m["lm_correctness"] is q["is_resolved"]
         assert m["token_metrics"] == {"input": q["total_input_tokens"], "output": q["total_output_tokens"], "total": q["total_tokens"]}

@@ -1,5 +1,4 @@
 # The bundled agents against a model that misbehaves on purpose: `serve` runs it, from Lua.
-# No sanitizer: agents are Lua; e2e.run_fake and e2e.lua_attacks run the C below them.
 . "$(dirname "$0")/lib.sh"
 
 cat >model.lua <<'LUA'

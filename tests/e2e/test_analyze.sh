@@ -1,5 +1,4 @@
 # Analyses of saved runs: for people, as JSON, as files; one of the user's own.
-# Beside others: it holds no joules against watts and seconds.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1

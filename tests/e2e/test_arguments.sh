@@ -1,4 +1,5 @@
 # Arguments that a function of the library cannot take: it says which.
+# Sanitizer: arguments that the C of the library cannot take.
 . "$(dirname "$0")/lib.sh"
 
 printf '{"question":"Say it.","answer":"42"}\n' >rows.jsonl

@@ -1,4 +1,5 @@
 # Servers that are down, refuse, or answer nonsense.
+# Sanitizer: answers that are no HTTP and no JSON.
 . "$(dirname "$0")/lib.sh"
 
 cat >three.jsonl <<'ROWS'

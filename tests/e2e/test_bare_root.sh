@@ -3,6 +3,7 @@
 # (or IPW_BARE_ROOT=DIR, such a root to copy):
 #
 #     IPW_BARE_ROOT=1 ctest --preset dev -R e2e.bare_root
+# Long: it installs a Debian.
 . "$(dirname "$0")/lib.sh"
 [ -n "${IPW_BARE_ROOT-}" ] || skip "IPW_BARE_ROOT=1 installs a Debian of 300 MB into a folder, for some minutes"
 [ "$(id -u)" -eq 0 ] || skip "only root can enter another root"

@@ -1,7 +1,6 @@
 # Sensors that never move, that stop, or that say 0 W: none of them is a measurement.  Ten cases live,
 # against stand-ins for hardware (fake_powercap, an NVML stub, a power_supply folder), and what doctor,
 # list, telemetry, the limits and validate say of them.
-# No sanitizer: unit.energy.belief, .selftest and .sampler run this C, e2e.telemetry and e2e.energy the whole.
 . "$(dirname "$0")/lib.sh"
 
 STUB="$(dirname "$IPW_FAKE")/libnvidia-ml-stub.so"
@@ -124,7 +123,7 @@ for row in rows:
 open("forged/power.jsonl", "w").write("\n".join(lines[:1] + [json.dumps(r) for r in rows]) + "\n")
 PY
     expect_exit 1 agent validate forged
-    check_err "but the readings of 'package-0' in power.jsonl never change: it is not known"
+    check_err "but by power.jsonl 'package-0' does not move: not believed"
 
     step "3: one package of two is dead: the other is a part, not the whole"
     start_tree two --watts-package 80 --watts-dram 5 --watts-second 0
@@ -200,10 +199,10 @@ blind() {
     cp ../rows.jsonl ../steps.lua ../plain.lua .
     step "... and under a limit of energy, which can no longer be kept"
     board "energy 0 counter watts=300" "still 0 while=$WORK/late"
-    steps longer "$WORK/late" 20 1
+    steps longer "$WORK/late" 600 1
     expect_exit 0 agent run longer.lua --unsafe-tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
         --output blind --energy-limit 100kJ --limit 2
-    assert_json blind/traces.jsonl "d[1]['outcome'] == 'energy_limit' and d[1]['total_wall_clock_s'] < 15"
+    assert_json blind/traces.jsonl "d[1]['outcome'] == 'energy_limit'"
     assert_json blind/traces.jsonl "'--energy-limit 100000 J can no longer be kept: the energy is not known' in d[1]['error']"
 }
 

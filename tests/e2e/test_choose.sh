@@ -1,5 +1,4 @@
 # Choosing tasks: --where, --ids, --sample and --limit, in the manifest, and when a run is resumed.
-# No sanitizer: it is about Lua (lua.where); e2e.run_fake runs the C below it.
 . "$(dirname "$0")/lib.sh"
 
 cat >rows.jsonl <<'ROWS'

@@ -1,5 +1,6 @@
 # Datasets in Parquet and Arrow: GAIA in the hub's cache as the hub has it, a folder that save_to_disk left,
 # files of a type that is not supported, files that are cut off.
+# Sanitizer: damaged files of columns.
 . "$(dirname "$0")/lib.sh"
 
 DATA=$IPW_SOURCE_DIR/tests/data/columnar

@@ -1,5 +1,6 @@
 # A context that is full: the oldest results of tools are left out with a mark, the request goes once more,
 # and the turn, the summary and the table say so.  A replay does the same without the server.
+# Sanitizer: large texts, cut.
 . "$(dirname "$0")/lib.sh"
 
 mkdir data

@@ -1,5 +1,4 @@
 # The demo model has no answers in it: other numbers in questions and attachments, other answers.
-# No sanitizer: the demo model is Lua; e2e.serve_replay and unit.serve.server run the C that serves it.
 . "$(dirname "$0")/lib.sh"
 
 cp -r "$IPW_SOURCE_DIR/datasets/gaia-sample" sample || fail "no sample"

@@ -1,5 +1,6 @@
 # A disk that fails us: full, too small a limit, read-only, gone.  One clear message, exit 1, and what was
 # written before can be read and gone on with (D-1, D-2, D-3, D-9, D-15, D-16).
+# Sanitizer: what is freed after a write that failed.
 . "$(dirname "$0")/lib.sh"
 
 awk 'BEGIN { for (i = 1; i <= 40; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl

@@ -1,5 +1,6 @@
 # Joules that can be checked by arithmetic: a powercap tree that draws known watts (fake_powercap), a
 # GPU that does (libnvidia-ml-stub.so), and a server that takes known times.
+# Sanitizer: the C between sensors and figures, whole.
 . "$(dirname "$0")/lib.sh"
 FAKES_DIR=$(dirname "$IPW_FAKE")
 

@@ -1,5 +1,6 @@
 # One query calls every built-in tool, each kind of file that read_file knows, and an MCP server; then the
 # servers and the files are gone, and a hermetic replay answers all of it from the record.
+# Sanitizer: each built-in tool and reader of files.
 . "$(dirname "$0")/lib.sh"
 
 SAMPLE=$IPW_SOURCE_DIR/datasets/gaia-sample

@@ -1,4 +1,5 @@
 # Exports of records that are large, that lack what servers did not tell, or that cannot be read.
+# Sanitizer: records that are large or lack something.
 . "$(dirname "$0")/lib.sh"
 
 cat >make.py <<'EOF'

@@ -1,6 +1,5 @@
 # Every format meets every kind of run: measured on two GPUs, without sensors, killed, redacted, with failures; and is
 # read back by other readers than ours (export_readers.py). Its joules are those of the run's ledger.
-# No sanitizer: formats are Lua; e2e.export, e2e.export_edges and e2e.export_going run the C below them.
 . "$(dirname "$0")/lib.sh"
 READERS=$IPW_SOURCE_DIR/tests/e2e/export_readers.py
 

@@ -1,5 +1,6 @@
 # A run's files from a stranger: each value changed in turn, and the run given to each command that reads one.  What
 # is held each time says tests/drill/hostile_drill.py; here a part of it is done, with IPW_LONG=1 all.
+# Sanitizer: a run's files from a stranger.
 . "$(dirname "$0")/lib.sh"
 
 share=400

@@ -1,6 +1,5 @@
 # P-1, P-7, D-14: kill -9 at random moments of a run and of its resuming.  The short form of
 # tests/drill/kill_drill.py, whose head says what is checked; fake_powercap gives it joules.
-# Beside others: it holds no joules against watts and seconds.
 . "$(dirname "$0")/lib.sh"
 
 step "killed and resumed"

@@ -1,5 +1,6 @@
 # `ledger RUN`: a run's figures once more, computed from its events and samples; they come out the same,
 # byte for byte, and every joule of the counters is booked once, by whatever rule.
+# Sanitizer: the C of the books, whole.
 . "$(dirname "$0")/lib.sh"
 FAKES_DIR=$(dirname "$IPW_FAKE")
 

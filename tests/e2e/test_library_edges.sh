@@ -1,4 +1,5 @@
 # What scripts get of files, databases and web pages that are odd but possible.
+# Sanitizer: files, databases and pages that are odd.
 . "$(dirname "$0")/lib.sh"
 
 mkdir -p space corpus elsewhere

@@ -1,5 +1,6 @@
 # Rows L-1 to L-9 of tests/faults.txt: attacks in Lua, in process, sixteen queries
 # in flight.  Each ends its own query alone, with a named outcome; those beside it come out right.
+# Sanitizer: attacks in Lua.
 . "$(dirname "$0")/lib.sh"
 . "$IPW_SOURCE_DIR/tests/e2e/attacks.sh"
 

@@ -8,7 +8,7 @@
 # and one check: json-schema-2020-12-client-$schema-preserved.  `$schema` is dropped on purpose, because
 # servers of models refuse it; all else of a schema is kept.
 # The suite's server mode needs an address; `ipw-agent mcp` speaks over stdio (e2e.mcp_serve).
-# No sanitizer: the suite is the program of others; e2e.mcp and e2e.mcp_faults run our C.
+# Long: it fetches the program of others.
 . "$(dirname "$0")/lib.sh"
 
 npm_reached || skip "npm is not installed, or its registry cannot be reached"

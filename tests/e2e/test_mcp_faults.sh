@@ -1,4 +1,5 @@
 # MCP servers that do wrong, over stdio and HTTP: each ends the call that it spoils, and no more.  P-16.
+# Sanitizer: servers of tools that do wrong.
 . "$(dirname "$0")/lib.sh"
 
 FAKE_MCP=$IPW_SOURCE_DIR/tests/fake/mcp.py

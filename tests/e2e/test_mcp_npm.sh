@@ -1,5 +1,5 @@
 # The reference servers of MCP (npm): listed, called, cancelled and ended.  Skipped where npm cannot fetch them.
-# No sanitizer: the servers are the programs of others; e2e.mcp and e2e.mcp_faults run our C.
+# Long: it fetches programs of others.
 . "$(dirname "$0")/lib.sh"
 
 npm_reached || skip "npm is not installed, or its registry cannot be reached"

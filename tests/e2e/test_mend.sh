@@ -1,6 +1,6 @@
 # A finished run whose files are damaged: resume and repair write again what follows from the others, and say what
 # does not.  Then the short form of tests/drill/damage_drill.py, whose head says what is checked.
-# Beside others: it holds no joules against watts and seconds.
+# Sanitizer: damaged runs.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --interval-ms 1 --seconds 600

@@ -1,4 +1,5 @@
 # merge: the shards of a run as one run, with every device booked once.
+# Sanitizer: the C of merging, whole.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5

@@ -1,6 +1,5 @@
 # merge: clients of one scraped server on several machines.  The server is this machine by its own
 # address; the second client's files are moved to another boot, whose clock began elsewhere.
-# No sanitizer: e2e.merge_devices merges other files by the same functions.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/exporter.sh"
 

@@ -1,5 +1,4 @@
 # A merge that is killed at each of its writes, and before each rename and removal, starts again without harm.
-# No sanitizer: it has to be the first library, and the library that kills is loaded before the program.
 . "$(dirname "$0")/lib.sh"
 
 zone=$WORK/tree/intel-rapl:0

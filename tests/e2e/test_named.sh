@@ -1,6 +1,5 @@
 # Each named dataset, from a fixture of invented rows in its true columns (tests/data/named), through a run
 # with the demo model to scores; expected.jsonl has what the traces must hold.
-# No sanitizer: datasets are Lua; unit.data.* and e2e.columnar run the C that reads them.
 . "$(dirname "$0")/lib.sh"
 
 DATA=$IPW_SOURCE_DIR/tests/data/named

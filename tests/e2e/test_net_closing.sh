@@ -1,5 +1,6 @@
 # A server that closes its kept-alive connections after a streamed reply, without saying so: a request
 # that meets the closed one is sent again at once, and is no failed attempt.
+# Sanitizer: connections that end at any moment.
 . "$(dirname "$0")/lib.sh"
 
 start_closing() {

@@ -1,143 +1,177 @@
 # What servers and networks do wrong: each ends in a named outcome, none hangs, and the program that
 # met one of them asks the next query as if nothing had been (rows N-1 to N-10, J-5 to J-7 of
 # tests/faults.txt).
+# Sanitizer: what servers and networks do wrong.
 . "$(dirname "$0")/lib.sh"
 
-cat >two.jsonl <<'ROWS'
+cat >one.jsonl <<'ROWS'
 {"question":"First: what is 1 + 1?","answer":"42"}
-{"question":"Second: what is 2 + 2?","answer":"42"}
 ROWS
 
-# meets ROW OUTCOME REQUESTS [OPTIONS...] <cassette: the first query gets it, again with each repeat;
-# the second one gets an answer.  REQUESTS of both together.
+# meets ROW OUTCOME REQUESTS <cassette: a query that gets it, again with each repeat; one after it gets an answer.
+cases=0
 meets() {
-    row=$1 outcome=$2 requests=$3
-    shift 3
-    step "$row"
-    { echo "when First"; echo "always"; cat; printf -- '---\nalways\ntext FINAL ANSWER: 42\nusage 30 4\n'; } >cassette
+    cases=$((cases + 1))
+    { printf 'when Case %d:\nalways\n' $cases; cat; echo ---; } >>cassette
+    printf '{"id":"%d","question":"Case %d: what is 1 + 1?","answer":"42"}\n' $cases $cases >>cases.jsonl
+    printf '{"id":"good %d","question":"What is 2 + 2?","answer":"42"}\n' $cases >>cases.jsonl
+    printf '%d|%s|%s|%s\n' $cases "$2" "$3" "$1" >>expected
+}
+# so OPTIONS...: a run of the cases since the last.
+so() {
+    step "with $*"
+    printf 'always\ntext FINAL ANSWER: 42\nusage 30 4\n' >>cassette
     start_fake --script cassette
     rm -rf run
-    expect_exit 0 agent run single --dataset two.jsonl --base-url "$BASE_URL" --model fake-model \
-        --max-retries 1 --output run "$@"
-    assert_json run/events.jsonl "[e['outcome'] for e in d if e['event'] == 'lm_inference_end' and e['query'] == 0][-1] == '$outcome'"
-    assert_json run/traces.jsonl 'sorted(q["completed"] for q in d) == [False, True]'
-    assert_json run/traces.jsonl 'all(q["error"] for q in d if not q["completed"])'
-    assert_eq "$(fake_requests)" "$requests" "(requests)"
+    expect_exit 0 agent run single --dataset cases.jsonl --base-url "$BASE_URL" --model fake-model --output run "$@"
+    python3 - "$FAKE_LOG" <<'PY' || fail "see above"
+import json, re, sys, trace_lines
+log = open(sys.argv[1], encoding="utf-8", errors="replace").read()
+ends = [e for e in map(json.loads, open("run/events.jsonl")) if e["event"] == "lm_inference_end"]
+traces = {q["query_id"]: q for q in map(trace_lines.loads, open("run/traces.jsonl"))}
+for index, line in enumerate(open("expected")):
+    number, outcome, requests, row = line.rstrip("\n").split("|")
+    query = traces[number]
+    assert [e["outcome"] for e in ends if e["query"] == 2 * index][-1] == outcome, (row, query)
+    assert not query["completed"] and query["error"], (row, query)
+    assert traces["good " + number]["completed"], row
+    sent = len(re.findall("Case %s:" % number, log))
+    assert sent == int(requests), (row, sent)
+PY
     stop_fake
+    rm cassette cases.jsonl expected
 }
 
-# The first request goes out on the connection that the list of models came on: a reused connection
-# that dies before any byte of an answer is replaced once, in silence (N-11), hence one more.
-meets "N-2 reset before the headers" reset 4 <<'C'
+# The first request goes out on the connection that the list of models came on, and each further case on that of
+# the answer before it: a reused connection that dies before any byte of an answer is replaced once, in silence
+# (N-11), hence one more.
+meets "N-2 reset before the headers" reset 3 <<'C'
 reset
 C
-meets "N-2 closed before the headers" reset 4 <<'C'
+meets "N-2 closed before the headers" reset 3 <<'C'
 cut
 C
-meets "N-11 closed inside the status line of a reused connection: seen, so an attempt of its own" reset 3 <<'C'
+meets "N-11 closed inside the status line of a reused connection: seen, so an attempt of its own" reset 2 <<'C'
 raw HTTP/1.1 2
 C
-meets "N-2 closed inside the headers" reset 3 <<'C'
+so --max-retries 1
+
+meets "N-2 closed inside the headers" reset 2 <<'C'
 raw HTTP/1.1 200 OK\r\nContent-Ty
 C
-meets "N-2 closed inside the stream, before a token" reset 3 <<'C'
+meets "N-2 closed inside the stream, before a token" reset 2 <<'C'
 headers
 delay 1
 cut
 C
-meets "N-2 reset inside the stream: not repeated, tokens were seen" cut 2 <<'C'
+meets "N-2 reset inside the stream: not repeated, tokens were seen" cut 1 <<'C'
 text a beginning without
 delay 20
 reset
 C
-meets "N-2 the same, repeated when asked" cut 3 --retry-truncated <<'C'
-text a beginning without
-cut
-C
-meets "N-3 silence before the headers" timeout 3 --first-token-timeout 200ms <<'C'
-stall
-C
-meets "N-3 silence before the first token" timeout 3 --first-token-timeout 200ms <<'C'
-headers
-sse-raw : ping\n\n
-stall
-C
-meets "N-3 silence inside the reply" timeout 2 --stall-timeout 200ms <<'C'
-text a beginning without
-stall
-C
-meets "N-3 comments for ever: they are no progress" timeout 2 --stall-timeout 60s --comment-timeout 200ms --max-retries 0 <<C
-headers
-slow 10
-sse-raw $(seq -s '' 200 | sed 's/[0-9]/: keep-alive\\n\\n/g')
-C
-check_err "nothing but keep-alive comments for 0.2 s"
-meets "N-3 comments after a token, too" timeout 2 --comment-timeout 200ms <<C
-text a beginning without
-slow 10
-sse-raw $(seq -s '' 200 | sed 's/[0-9]/: ping\\n\\n/g')
-C
-meets "N-3 one byte a second" timeout 2 --request-timeout 1500ms <<'C'
-slow 1000
-text never comes to its end
-C
-meets "N-3 an endless reply" too_large 2 --max-reply 100K <<'C'
-endless
-C
-meets "N-6 a body shorter than it says" reset 3 <<'C'
+meets "N-6 a body shorter than it says" reset 2 <<'C'
 json {"choices":[
 cut
 C
-meets "N-6 broken chunks" reset 3 <<'C'
+meets "N-6 broken chunks" reset 2 <<'C'
 raw HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n
 C
-meets "N-8 a redirect is not followed" http_error 2 <<'C'
+meets "N-8 a redirect is not followed" http_error 1 <<'C'
 status 302 Found
 header Location: http://127.0.0.1:1/elsewhere
 body gone
 C
-check_err "http://127.0.0.1:1/elsewhere"
-meets "N-10 HTML" bad_reply 2 <<'C'
+meets "N-10 HTML" bad_reply 1 <<'C'
 type text/html
 body <html><title>Welcome</title></html>
 C
-meets "N-10 an empty body" bad_reply 2 <<'C'
+meets "N-10 an empty body" bad_reply 1 <<'C'
 type application/json
 close
 C
-meets "N-10 an error object inside the stream, then [DONE]" server_error 2 <<'C'
+meets "N-10 an error object inside the stream, then [DONE]" server_error 1 <<'C'
 sse {"error":{"message":"out of paper","type":"server_error"}}
 done
 finish -
 C
-meets "N-10 a stream that ends without a word" cut 2 <<'C'
+meets "N-10 a stream that ends without a word" cut 1 <<'C'
 text half of it
 finish -
 no-usage
 no-done
 C
-meets "not HTTP at all" bad_reply 2 <<'C'
+meets "not HTTP at all" bad_reply 1 <<'C'
 raw SSH-2.0-OpenSSH_9.2p1 Debian\r\n
 C
-meets "503 for ever" http_error 3 <<'C'
+meets "503 for ever" http_error 2 <<'C'
 status 503
 json {"error":{"message":"busy"}}
 C
-meets "N-5 told to wait for longer than anyone waits" http_error 2 <<'C'
+meets "N-5 told to wait for longer than anyone waits" http_error 1 <<'C'
 status 429
 header Retry-After: 1000000000
 json {"error":{"message":"later"}}
 C
-check_err "given up"
-meets "no money left: never repeated" http_error 2 <<'C'
+meets "no money left: never repeated" http_error 1 <<'C'
 status 429
 json {"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}
 C
-meets "x-should-retry has the last word" http_error 2 <<'C'
+meets "x-should-retry has the last word" http_error 1 <<'C'
 status 503
 header x-should-retry: false
 json {"error":{"message":"no"}}
 C
+so --max-retries 1 --concurrency 8
+check_err "http://127.0.0.1:1/elsewhere"
+check_err "given up"
+
+meets "N-2 the same, repeated when asked" cut 2 <<'C'
+text a beginning without
+cut
+C
+so --max-retries 1 --retry-truncated
+
+meets "N-3 silence before the headers" timeout 2 <<'C'
+stall
+C
+meets "N-3 silence before the first token" timeout 2 <<'C'
+headers
+sse-raw : ping\n\n
+stall
+C
+so --max-retries 1 --first-token-timeout 200ms --concurrency 4
+
+meets "N-3 silence inside the reply" timeout 1 <<'C'
+text a beginning without
+stall
+C
+so --max-retries 1 --stall-timeout 200ms
+
+meets "N-3 comments for ever: they are no progress" timeout 1 <<C
+headers
+slow 10
+sse-raw $(seq -s '' 200 | sed 's/[0-9]/: keep-alive\\n\\n/g')
+C
+so --stall-timeout 60s --comment-timeout 200ms --max-retries 0
+check_err "nothing but keep-alive comments for 0.2 s"
+
+meets "N-3 comments after a token, too" timeout 1 <<C
+text a beginning without
+slow 10
+sse-raw $(seq -s '' 200 | sed 's/[0-9]/: ping\\n\\n/g')
+C
+so --max-retries 1 --comment-timeout 200ms
+
+meets "N-3 one byte a second" timeout 1 <<'C'
+slow 1000
+text never comes to its end
+C
+so --max-retries 1 --request-timeout 1500ms
+
+meets "N-3 an endless reply" too_large 1 <<'C'
+endless
+C
+so --max-retries 1 --max-reply 100K
 
 step "a server that says in comments that it is at work is waited for, beyond the longest silence"
 cat >commented <<'C'
@@ -148,7 +182,6 @@ slow -1
 text FINAL ANSWER: 42
 C
 start_fake --script commented
-head -1 two.jsonl >one.jsonl
 expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
     --stall-timeout 3s --output commented-run --max-retries 0
 assert_json commented-run/traces.jsonl 'd[0]["completed"] and d[0]["answer"] == "42" and d[0]["turns"][0]["ttft_s"] > 3'
@@ -168,7 +201,6 @@ json {"error":{"message":"slow down"}}
 text FINAL ANSWER: 42
 C
 start_fake --script busy
-head -1 two.jsonl >one.jsonl
 expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \
     --output busy-run --verbose
 assert_json busy-run/traces.jsonl 'd[0]["completed"] and d[0]["turns"][0]["attempts"] == 3'

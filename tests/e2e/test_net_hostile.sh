@@ -1,5 +1,6 @@
 # N-4, N-12 and N-13: floods, proxies that listen, and answers that come too late.
 # With IPW_LONG=1 the flood of tiny events has a million of them.
+# Sanitizer: floods and late answers.
 . "$(dirname "$0")/lib.sh"
 
 printf '{"question":"First: flood","answer":"42"}\n{"question":"Second: plain","answer":"42"}\n' >two.jsonl

@@ -1,5 +1,6 @@
 # A pipe, a device or a socket in the place of a file is refused by name and not waited for; a file of a run with a
 # second name is not written through.
+# Sanitizer: pipes and devices in the place of files.
 . "$(dirname "$0")/lib.sh"
 
 echo '{"question":"What is 40 + 2?","answer":"42"}' >rows.jsonl

@@ -1,7 +1,7 @@
 # Exports read back by programs that define the formats: OTLP by the schema of OpenTelemetry's npm package, Arrow by npm's
 # apache-arrow, OpenMetrics and Prometheus text by promtool, the run itself by DuckDB with library/traces.sql. They are fetched once, into a cache folder ($IPW_READERS); a
 # reader that cannot be fetched is named, and without any of them the test is skipped.
-# No sanitizer: the readers are the programs of others; e2e.export runs the C that writes.
+# Long: it fetches programs of others.
 . "$(dirname "$0")/lib.sh"
 READERS=$IPW_READERS
 mkdir -p "$READERS" || skip "no cache folder can be made: $READERS"

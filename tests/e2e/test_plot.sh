@@ -1,7 +1,5 @@
 # Figures of saved runs: every kind in every format, from the user's texts nothing is executed, and without gnuplot a
 # message names the package.
-# No sanitizer: it is about Lua and gnuplot; e2e.report and e2e.analyze run the C below them.
-# Beside others: it holds no joules against watts and seconds.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1

@@ -1,7 +1,5 @@
 # Power cuts: what a disk keeps of a run's files may be of different moments.  The short form of
 # tests/drill/power_cut_drill.py, whose head says what is checked; then one cut made by hand.
-# No sanitizer: unit.run.rebuild and unit.run.failing_repair run this C, e2e.resume and e2e.mend the whole.
-# Beside others: it holds no joules against watts and seconds.
 . "$(dirname "$0")/lib.sh"
 
 step "modelled power cuts"

@@ -1,4 +1,5 @@
 # The workflow of docs/power-meter.md: a run, a meter's log around it, a report; by arithmetic.
+# Sanitizer: logs of meters.
 . "$(dirname "$0")/lib.sh"
 
 awk 'BEGIN { for (i = 1; i <= 6; i++)

@@ -1,7 +1,6 @@
 # read_file on pictures and sound: a picture goes to the model as a part of a message, once and for every
 # agent; a model that reads none is told, and the query goes on; sound is written down by a server with
 # OpenAI's /v1/audio/transcriptions.  A hermetic replay needs neither server nor file.
-# No sanitizer: its C is in test_every_tool.sh and test_context.sh.
 . "$(dirname "$0")/lib.sh"
 
 mkdir data

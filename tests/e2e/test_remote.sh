@@ -1,7 +1,6 @@
 # A model on another machine: each documented way of reading that machine's energy gives joules per
 # answer, accounts and the joules of the model's spans, whatever domain the page tells.  The machine
 # is this one by its own address, which is not the loopback, so that its series count as remote.
-# No sanitizer: unit.energy.prometheus runs this C, e2e.scrape the whole.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/exporter.sh"
 

@@ -1,4 +1,5 @@
 # Replays of records that somebody changed: what the difference is called, and what a replay refuses.
+# Sanitizer: records that somebody changed.
 . "$(dirname "$0")/lib.sh"
 
 printf '{"question":"One?","answer":"42"}\n{"question":"Two?","answer":"42"}\n' >rows.jsonl

@@ -1,6 +1,5 @@
 # report: the sums on the page are those of summary.json, nothing of others is markup, and what is not known
 # is said as not known.  tests/e2e/test_report_page.sh opens the page in a browser.
-# Beside others: it holds no joules against watts and seconds.
 . "$(dirname "$0")/lib.sh"
 FAKES_DIR=$(dirname "$IPW_FAKE")
 

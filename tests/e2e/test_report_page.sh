@@ -1,6 +1,5 @@
 # The page of a report in headless Chromium: no script error, no request, sums, sorting, filtering, zooming,
 # opening a query by keyboard, both themes, a telephone's width, paper, and hostile texts as text.
-# No sanitizer: it is about a page in a browser; e2e.report runs the C that writes it.
 . "$(dirname "$0")/lib.sh"
 [ -z "${IPW_SANITIZE-}" ] || skip "the browser tests the page; test_report.sh writes one under a sanitizer"
 CHROMIUM=${IPW_CHROMIUM-$(command -v chromium || command -v chromium-browser || command -v google-chrome)}

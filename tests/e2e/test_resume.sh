@@ -1,4 +1,5 @@
 # Taking a run up again: what is kept, what is run again, what is refused (D-10, D-11, D-12, D-17, D-18, P-6).
+# Sanitizer: runs that were cut, gone on with.
 . "$(dirname "$0")/lib.sh"
 
 awk 'BEGIN { for (i = 1; i <= 6; i++) printf "{\"question\":\"Question %d?\",\"answer\":\"42\"}\n", i }' >rows.jsonl

@@ -1,4 +1,5 @@
 # Whole runs against the fake server: turns, tools, usage and files are what the server said.
+# Sanitizer: the way of a query, whole.
 . "$(dirname "$0")/lib.sh"
 
 awk 'BEGIN { for (i = 1; i <= 40; i++)

@@ -1,5 +1,6 @@
 # Energy that an exporter publishes: a page of its format, served by any web server, is read and its
 # joules are booked.  The page is rewritten while the run goes on.
+# Sanitizer: pages of exporters.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/exporter.sh"
 

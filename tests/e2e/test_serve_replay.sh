@@ -1,5 +1,6 @@
 # A record as a server: a plain curl session gets what the record holds, event by event and never sooner
 # than it came; the agent that made the record gets its own answers; what is not in it is told.
+# Sanitizer: a record as a server.
 . "$(dirname "$0")/lib.sh"
 
 command -v curl >/dev/null || skip "curl is not installed"

@@ -3,6 +3,7 @@
 # Slurm takes its time:
 #
 #     IPW_SLURM=1 ctest --preset dev -R e2e.slurm
+# Long: it starts a Slurm.
 . "$(dirname "$0")/lib.sh"
 [ -n "${IPW_SLURM-}" ] || skip "IPW_SLURM=1 starts a Slurm on this machine, for a minute or two"
 [ "$(id -u)" -eq 0 ] || skip "only root can start a Slurm"

@@ -1,6 +1,5 @@
 # P-5: a run that is stopped and goes on (a laptop's lid, a debugger): the gap is on record, no joule is
 # lost or made up.
-# No sanitizer: unit.energy.sampler_loss and unit.ledger.* run this C, e2e.disk and e2e.interrupt the whole.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1

@@ -1,5 +1,6 @@
 # S-6, S-7, S-8: a trace from a stranger is data. Shown, replayed, served or exported it opens no socket,
 # starts no process, writes nothing outside of the new folder and does nothing to a terminal.
+# Sanitizer: a trace from a stranger.
 . "$(dirname "$0")/lib.sh"
 
 step "the bundle: a run that names files, programs, servers and tools of its own, and is full of escapes"

@@ -1,5 +1,6 @@
 # The sensors of another machine by `telemetry --listen` and `--telemetry stream=URL`, over a link that takes 200 ms
 # and is cut.  (A far clock that drifts: tests/unit/energy/test_stream.c.)
+# Sanitizer: sensors over a link.
 . "$(dirname "$0")/lib.sh"
 [ -z "${IPW_SANITIZE-}" ] || skip "the unit tests of the stream are run with sanitizers; this one would take too long"
 

@@ -1,6 +1,5 @@
 # The tool sub_model: another model at another server, booked as a turn of its own within the span of the
 # call; the sums of tokens, cost and joules have it; a hermetic replay needs neither server.
-# Beside others: it holds sums against sums, not watts.
 . "$(dirname "$0")/lib.sh"
 
 cat >main.llm <<'LLM'

@@ -1,6 +1,6 @@
 # validate accepts what the program wrote and names what somebody changed; repair takes damaged
 # lines out and says so.
-# Beside others: it holds no joules against watts and seconds.
+# Sanitizer: runs that somebody changed.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
@@ -28,6 +28,13 @@ mkdir empty
 expect_exit 3 agent validate empty
 check_err "empty/manifest.json"
 expect_exit 3 agent repair empty
+
+step "several runs: each has its line, and the worst is the exit status"
+expect_exit 3 agent validate run nowhere run
+assert_eq "$(grep -c '^run: valid: 3 queries' out)" 2
+check_err "nowhere: no such run"
+expect_exit 0 agent validate run run --json
+assert_file_lines out 2
 
 step "D-11: repair takes a damaged line out, keeps it, and says so"
 cp -r run broken

@@ -1,4 +1,5 @@
 # The tool visit_page on awkward pages; its parts, its files, its guard, its replay.
+# Sanitizer: awkward pages.
 . "$(dirname "$0")/lib.sh"
 
 mkfifo port

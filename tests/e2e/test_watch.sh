@@ -1,6 +1,5 @@
 # run --watch: the figures of a run that goes on as JSON, and its page in headless Chromium, which sees them move. The last
 # query waits at a gate until the page was seen.
-# Beside others: it holds no joules against watts and seconds.
 . "$(dirname "$0")/lib.sh"
 CHROMIUM=${IPW_CHROMIUM-$(command -v chromium || command -v chromium-browser || command -v google-chrome)}
 . "$(dirname "$0")/gate.sh"

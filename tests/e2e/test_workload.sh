@@ -1,4 +1,5 @@
 # Recorded requests sent again: lines in the Mooncake format in an open loop, a run in a closed one.
+# Sanitizer: the C of workloads, whole.
 . "$(dirname "$0")/lib.sh"
 
 step "lines, in an open loop"

@@ -33,7 +33,6 @@ local machine = {
     end },
   { "temperature_c", "GPU temperature", "%.0f °C", "*/temp", function(q) return q.temperature_metrics end },
   { "gpu_mb", "GPU memory", "%.0f MB", "*/mem_used", function(q) return runs.object(q.memory_metrics).gpu_mb end },
-  { "cpu_mb", "memory", "%.0f MB", "ram/used", function(q) return runs.object(q.memory_metrics).cpu_mb end },
 }
 
 --- Seconds from the moment that latencies count from to the request's start: 0 without a schedule.

@@ -14,18 +14,6 @@ local function energy_of(part, key)
   return next(out) and out or nil
 end
 
---- A message's content as text: parts that are no text are named, not carried.
-local function text_of(content)
-  if type(content) == "string" then return content end
-  if type(content) ~= "table" then return "" end
-  local out = {}
-  for _, part in ipairs(content) do
-    if type(part) ~= "table" then part = { text = tostring(part) } end
-    out[#out + 1] = part.text or ("[%s]"):format(part.type or "part")
-  end
-  return table.concat(out, "\n")
-end
-
 local function arguments_of(value)
   if type(value) == "string" then value = json.decode(value) or { arguments = value } end
   if type(value) ~= "table" then return {} end
@@ -50,7 +38,7 @@ local function calls_and_results(call, number)
       calls[#calls + 1] = { tool_call_id = id, function_name = tool.name or "",
                             arguments = arguments_of(tool.arguments) }
     end
-    results[#results + 1] = { source_call_id = id, content = text_of(tool.content),
+    results[#results + 1] = { source_call_id = id, content = export.text_of(tool.content),
                               extra = { start_ns = tool.start_ns, end_ns = tool.end_ns, ok = tool.ok,
                                         error = tool.error } }
   end
@@ -87,7 +75,7 @@ local function sent_steps(steps, call, from)
     if message.role == "system" or message.role == "user" or message.role == "developer" then
       steps[#steps + 1] = { step_id = #steps + 1,
                             source = message.role == "user" and "user" or "system",
-                            message = text_of(message.content) }
+                            message = export.text_of(message.content) }
     end
   end
 end

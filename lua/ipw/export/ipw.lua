@@ -27,6 +27,13 @@ local metrics = {
   stat "temperature_metrics",
   { "token_metrics", { { "input", "int64" }, { "output", "int64" }, { "total", "int64" } } },
   numbers("cost", { "total_cost_usd" }),
+  { "hardware_utilization", {
+    numbers("gpu", { "compute_utilization_pct", "memory_bandwidth_utilization_pct", "memory_total_gb",
+                     "memory_used_gb", "tensor_core_utilization_pct" }),
+    numbers("derived", { "arithmetic_intensity", "mbu", "mfu" }) } },
+  { "gpu_info", { { "name", "string" } } },
+  { "system_info", { { "os_name", "string" }, { "kernel_version", "string" }, { "host_name", "string" },
+                     { "cpu_count", "int64" }, { "cpu_brand", "string" } } },
   { "evaluation", { { "is_correct", "bool" }, { "metadata", "string" } } },
   { "lm_correctness", "bool" }, { "lm_response", "string" },
 }
@@ -44,15 +51,17 @@ local function sum_of(turns, key)
   return sum
 end
 
-local function metrics_of(query, total)
+local function system_info(hardware)
+  return { os_name = hardware.os, kernel_version = hardware.kernel, host_name = hardware.host,
+           cpu_count = hardware.cpu_count, cpu_brand = hardware.cpu }
+end
+
+local function metrics_of(query, hardware)
   local gpu, cpu = export.joules(query, "gpu"), export.joules(query, "cpu")
   local decode, first = sum_of(query.turns, "decode_s"), query.turns and query.turns[1] or {}
-  for domain, joules in pairs { gpu = gpu, cpu = cpu } do
-    total[domain] = export.add_joules(total[domain], joules)
-  end
   return {
-    energy_metrics = { per_query_joules = gpu, total_joules = gpu and total.gpu,
-                       cpu_per_query_joules = cpu, cpu_total_joules = cpu and total.cpu,
+    energy_metrics = { per_query_joules = gpu, total_joules = gpu,
+                       cpu_per_query_joules = cpu, cpu_total_joules = cpu,
                        energy_per_output_token_joules = query.energy_per_output_token_joules },
     latency_metrics = { time_to_first_token_seconds = first.ttft_s,
                         total_query_seconds = query.total_wall_clock_s,
@@ -64,21 +73,21 @@ local function metrics_of(query, total)
     token_metrics = { input = query.total_input_tokens, output = query.total_output_tokens,
                       total = query.total_tokens },
     cost = { total_cost_usd = query.total_cost_usd },
+    hardware_utilization = query.hardware_utilization,
+    gpu_info = hardware.gpu and { name = hardware.gpu }, system_info = system_info(hardware),
     evaluation = { is_correct = query.is_resolved, metadata = json.encode(query.score_metadata or {}) },
     lm_correctness = query.is_resolved, lm_response = query.response_text,
   }
 end
 
 local function summary_of(out, run)
-  local config, hardware = out.config, run.manifest and run.manifest.hardware or {}
+  local config, hardware = out.config, out.machine
   local program, summary = run.manifest and run.manifest.program or {}, {}
   for key, value in pairs(run.summary or {}) do summary[key] = value end
   summary.model, summary.dataset, summary.dataset_name = out.model, config.dataset, config.dataset
   summary.hardware_label, summary.output_dir = out.hardware, out.folder
   summary.total_queries = out.count
-  summary.system_info = { os_name = hardware.os, kernel_version = hardware.kernel,
-                          host_name = hardware.host, cpu_count = hardware.cpu_count,
-                          cpu_brand = hardware.cpu }
+  summary.system_info = system_info(hardware)
   summary.gpu_info = { name = hardware.gpu, count = hardware.gpu_count }
   summary.versions = { ipw_agent = program.version }
   summary.profiler_config = { dataset_id = config.dataset, dataset_params = {}, model = out.model }
@@ -93,12 +102,12 @@ return {
 
   run = function(out, run)
     local config = run.manifest and run.manifest.config or {}
-    local labels = run.manifest and run.manifest.hardware and run.manifest.hardware.labels or {}
+    out.machine = run.manifest and run.manifest.hardware or {}
     out.config, out.model = config, config.model or "unknown"
-    out.hardware = labels.upstream or "UNKNOWN_HW"
+    out.hardware = (out.machine.labels or {}).upstream or "UNKNOWN_HW"
     out.folder = ("profile_%s_%s_%s"):format(out.hardware, slug(out.model),
       (tostring(config.dataset or "dataset"):gsub("[^%w._-]", "_")))
-    out.total, out.count = {}, 0
+    out.count = 0
     out.set = arrow.open(out, out.folder .. "/", {
       { "problem", "string" }, { "answer", "string" }, { "dataset_metadata", "string" },
       { "subject", "string" }, { "model_answers", { { out.model, "string" } } },
@@ -112,7 +121,7 @@ return {
       subject = query.subject or query.workload_type,
       dataset_metadata = json.encode(query.metadata or {}),
       model_answers = { [out.model] = query.response_text },
-      model_metrics = { [out.model] = metrics_of(query, out.total) } },
+      model_metrics = { [out.model] = metrics_of(query, out.machine) } },
       #(query.query_text or "") + 2 * #(query.response_text or ""))
   end,
 

@@ -2,12 +2,15 @@
 local export = require "ipw.export"
 local rows = require "ipw.export_rows"
 
-local domains = "CREATE VIEW %s AS SELECT %s, count(*) AS n, sum(%s.end_s - %s.start_s) AS seconds, "
-  .. "sum(%s.cpu_joules) AS cpu_joules, sum(%s.dram_joules) AS dram_joules, sum(%s.gpu_joules) AS gpu_joules, "
-  .. "sum(%s.machine_joules) AS machine_joules FROM %s GROUP BY %s;"
-
+--- A view of sums; D_known is the number of rows that the sum of a domain is of.
 local function view(name, group, of, from)
-  return domains:format(name, group, of, of, of, of, of, of, from, group)
+  local sums = {}
+  for _, domain in ipairs(export.domains) do
+    sums[#sums + 1] = ("sum(%s.%s_joules) AS %s_joules, count(%s.%s_joules) AS %s_known"):format(of, domain, domain,
+      of, domain, domain)
+  end
+  return ("CREATE VIEW %s AS SELECT %s, count(*) AS n, sum(%s.end_s - %s.start_s) AS seconds, %s FROM %s GROUP BY %s;")
+    :format(name, group, of, of, table.concat(sums, ", "), from, group)
 end
 
 local finish = [[

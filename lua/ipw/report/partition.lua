@@ -1,8 +1,9 @@
 --- ipw.report.partition: what a query did at each instant.
 ---
 --- Every instant of a query is exactly one of prefill, decode, the model's other time (a failed attempt, a reply
---- that came in one event, the end of a reply after its last token), a tool, waiting to retry, or the agent's own code: the parts of a
---- line of traces.jsonl. Where they overlap, the model comes first, then tools, then waiting, then the agent.
+--- that came in one event, the end of a reply after its last token), a tool, waiting to retry, or the agent's own
+--- code: the parts of a line of traces.jsonl. Where they overlap, the model comes first, then tools, then waiting,
+--- then the agent.
 --- Pure: a query of traces.jsonl in, a list of windows out.
 local partition = {}
 

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "energy/calibration.h"
 #include "energy/sources/rapl.h"
 
 #define PERIOD_NS (50 * IPW_NS_PER_MS) /* /proc/stat counts hundredths of a second */
@@ -140,46 +139,17 @@ static void describe(struct cpu_model *m)
     for (int i = 0; i < IPW_CPU_MODEL_CHANNELS; i++) {
         struct ipw_channel *c = &m->channels[i];
 
-        *c = (struct ipw_channel){
-            .kind = IPW_CHANNEL_ESTIMATE,
-            .domain =
-                m->model.kind == IPW_POWER_MODEL_CALIBRATED ? IPW_DOMAIN_MACHINE : IPW_DOMAIN_CPU,
-            .scope =
-                m->model.kind == IPW_POWER_MODEL_CALIBRATED ? IPW_SCOPE_MACHINE : IPW_SCOPE_PACKAGE,
-            .period_ns = PERIOD_NS,
-            .own_zero = true,
-            .max_w = 100000,
-            .unit = "uJ",
-            .method = "/proc/stat"};
+        *c = (struct ipw_channel){.kind = IPW_CHANNEL_ESTIMATE,
+                                  .domain = IPW_DOMAIN_CPU,
+                                  .scope = IPW_SCOPE_PACKAGE,
+                                  .period_ns = PERIOD_NS,
+                                  .own_zero = true,
+                                  .max_w = 100000,
+                                  .unit = "uJ",
+                                  .method = "/proc/stat"};
         snprintf(c->name, sizeof c->name, "%s", names[i]);
         snprintf(c->device, sizeof c->device, "%.63s", m->model.about);
     }
-}
-
-/* Uses the machine's own line if it was calibrated, else published laws. */
-static void choose(struct cpu_model *m, const struct ipw_power_model_facts *facts,
-                   const char *saved)
-{
-    struct ipw_calibration c;
-    struct ipw_err err = {0};
-
-    ipw_power_model_choose(&m->model, facts);
-    if (!saved || !saved[0]) return;
-    if (ipw_calibration_read(&c, saved, &err)) {
-        if (err.code != IPW_ENOTFOUND) ipw_source_set_note(&m->source, "%s", err.text);
-        return;
-    }
-    if (!ipw_calibration_fits(&c, facts)) {
-        ipw_source_set_note(&m->source, "%.80s belongs to another processor", saved);
-        return;
-    }
-    m->model = (struct ipw_power_model){.kind = IPW_POWER_MODEL_CALIBRATED,
-                                        .least_w = c.idle_w,
-                                        .most_w = c.full_w,
-                                        .low_least_w = c.off_w,
-                                        .threads = facts->threads};
-    snprintf(m->model.about, sizeof m->model.about, "calibrated against %.70s: %.1f to %.1f W",
-             c.meter, c.idle_w, c.full_w);
 }
 
 int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_cpu_model_options *options,
@@ -213,7 +183,7 @@ int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_cpu_model_optio
                                     .n_channels = IPW_CPU_MODEL_CHANNELS,
                                     .period_ns = PERIOD_NS,
                                     .now = ipw_now_ns};
-    choose(m, &facts, options->saved);
+    ipw_power_model_choose(&m->model, &facts);
     describe(m);
     ipw_source_add_note(&m->source, "an estimate, not a sensor: %s", m->model.about);
     *out = &m->source;

@@ -15,7 +15,6 @@ enum { IPW_CPU_MODEL_MID, IPW_CPU_MODEL_LO, IPW_CPU_MODEL_HI, IPW_CPU_MODEL_CHAN
 struct ipw_cpu_model_options {
     const char *proc;     /* "/proc" */
     const char *powercap; /* for the power limits */
-    const char *saved;    /* file of a calibration; NULL: not calibrated */
 };
 
 /* IPW_EUNSUPPORTED if /proc lacks the facts. */

@@ -1,13 +1,10 @@
 /* energy/sources/exec.h: a command that prints the readings of a meter.
  *
  * `sh -c COMMAND` runs as a child in its own process group as long as the source is open, and
- * prints one reading per line: "123.4 W" (a bare number is watts), "5.2 J" (cumulative), other
- * multiples, Wh, {"watts": 123.4} or {"joules": 5.2}.  The first line decides whether the channel
- * is a gauge or a counter of the whole machine.  A reading is the mean of the watts since the last
- * reading, or the newest joules; a line's time is its arrival.  Lines that do not parse or have the
- * other kind are counted, and the note quotes the first of them.  The note also reports the end of
- * the command and its last line on stderr.  After its end, or after 10 s (and five times the usual
- * distance) without a line, readings are IPW_NO_VALUE.
+ * prints readings, one on each line, or rows under a heading that names a column of times
+ * (energy/meter.h).  sources/meter_feed.h says which times they get, and when a silence is one.  Lines
+ * that do not parse or have the other kind are counted, and the note quotes the first of them.  The
+ * note also reports the end of the command and its last line on stderr.
  *
  * Closing sends SIGTERM to the group, SIGKILL half a second later, and waits for the child. */
 #ifndef IPW_ENERGY_SOURCES_EXEC_H

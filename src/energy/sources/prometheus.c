@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "energy/sources/meter_feed.h"
 #include "energy/sources/prometheus_series.h"
 
 #define PAGE_MAX      (4 * IPW_MIB)
@@ -17,6 +19,13 @@
 #define PERIOD_NS     (500 * IPW_NS_PER_MS)
 #define OWN_PERIOD_NS (200 * IPW_NS_PER_MS) /* the page of another ipw-agent is small */
 #define RETRY_NS      IPW_NS_PER_S
+#define OLD_MS        60000 /* a first stamp this far off tells nothing of the present */
+
+/* A series' own time stamps: a page that is served again and again with an old one stands still. */
+struct stamps {
+    int64_t newest_ms; /* INT64_MIN: none */
+    struct ipw_meter_feed_pace pace;
+};
 
 struct prometheus {
     struct ipw_source source;
@@ -32,9 +41,11 @@ struct prometheus {
     size_t blank;  /* number of series without a value at the first scrape */
     char first_blank[64];
     struct ipw_channel *channels;
+    struct stamps *stamps;
     int64_t *values;  /* values of the current scrape */
     int64_t retry_ns; /* do not ask again before this time */
     uint64_t failures;
+    size_t old; /* number of series whose time stamp stood still, of this scrape */
 };
 
 static struct ipw_prom_series *find(struct prometheus *p, const char *key)
@@ -78,17 +89,34 @@ static void name_chip(void *ud, const struct ipw_prom_sample *sample)
     }
 }
 
+/* Is the value with this stamp the present one?  Without a stamp it is. */
+static bool is_fresh(struct stamps *s, int64_t stamp_ms, int64_t now_ns)
+{
+    int64_t age_ms = (int64_t)time(NULL) * 1000 - stamp_ms;
+    bool first = s->newest_ms == INT64_MIN;
+
+    if (stamp_ms == INT64_MIN) return true;
+    if (stamp_ms != s->newest_ms && !(first && (age_ms > OLD_MS || age_ms < -OLD_MS)))
+        ipw_meter_feed_pace_news(&s->pace, now_ns);
+    s->newest_ms = stamp_ms;
+    return !ipw_meter_feed_pace_is_stale(&s->pace, now_ns);
+}
+
 static void take(void *ud, const struct ipw_prom_sample *sample)
 {
     struct prometheus *p = ud;
     struct ipw_prom_series series;
     const struct ipw_prom_series *known;
+    size_t i;
 
     if (!ipw_prom_series_of(&series, sample)) return;
     known = find(p, series.key);
-    if (known && p->values[known - p->series] == IPW_NO_VALUE) {
-        p->values[known - p->series] = ipw_prom_series_value(known, sample);
-    }
+    i = known ? (size_t)(known - p->series) : 0;
+    if (!known || p->values[i] != IPW_NO_VALUE) return;
+    if (is_fresh(&p->stamps[i], sample->stamp_ms, p->source.now()))
+        p->values[i] = ipw_prom_series_value(known, sample);
+    else
+        p->old++;
 }
 
 static int scrape(struct prometheus *p, struct ipw_err *err)
@@ -100,6 +128,7 @@ static void prometheus_read(struct ipw_source *self, int64_t *values)
 {
     struct prometheus *p = (struct prometheus *)self;
     struct ipw_err err = {0};
+    size_t was_old;
 
     for (size_t i = 0; i < p->n; i++) values[i] = IPW_NO_VALUE;
     if (self->now() < p->retry_ns) return;
@@ -110,9 +139,16 @@ static void prometheus_read(struct ipw_source *self, int64_t *values)
                             (unsigned long long)p->failures, p->failures == 1 ? "" : "s", err.text);
         return;
     }
+    was_old = p->old;
     p->values = values;
+    p->old = 0;
     ipw_prom_parse(ipw_buf_str(&p->body), p->body.len, take, p, NULL);
     p->values = NULL;
+    if (p->old)
+        ipw_source_set_note(&p->source, "the time stamps of %zu series stand still: no value",
+                            p->old);
+    else if (was_old)
+        ipw_source_set_note(&p->source, "for a while its time stamps stood still");
 }
 
 static void prometheus_close(struct ipw_source *self)
@@ -124,6 +160,7 @@ static void prometheus_close(struct ipw_source *self)
     free(p->url);
     free(p->series);
     free(p->channels);
+    free(p->stamps);
     free(p);
 }
 
@@ -132,6 +169,8 @@ static void make_channels(struct prometheus *p)
 {
     p->source.period_ns = OWN_PERIOD_NS;
     p->channels = ipw_calloc(p->n, sizeof *p->channels);
+    p->stamps = ipw_calloc(p->n, sizeof *p->stamps);
+    for (size_t i = 0; i < p->n; i++) p->stamps[i].newest_ms = INT64_MIN;
     for (size_t i = 0; i < p->n; i++) {
         struct ipw_channel *c = &p->channels[i];
         size_t room = sizeof c->name - 1, n = strlen(p->series[i].channel.name);

@@ -4,7 +4,8 @@
  * knows: NVIDIA's DCGM exporter, Scaphandre, Kepler, node_exporter (powercap, hwmon), and another
  * `ipw-agent telemetry --listen`.  The first scrape decides the channels.  Each later read is one
  * scrape, at most once per period, in the sampler's own thread.  A series that is missing, blank or
- * not a number is IPW_NO_VALUE.  An exporter that does not answer is asked again after a second,
+ * not a number is IPW_NO_VALUE, and so is one whose own time stamp stands still, by the rule of
+ * sources/meter_feed.h.  An exporter that does not answer is asked again after a second,
  * and the note has the error.  Counters are passed on unchanged; ledger/series.h handles resets.
  *
  * Channels of a host other than this machine's loopback are `remote`.  A counter is in its domain's

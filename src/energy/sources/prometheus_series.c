@@ -9,6 +9,7 @@
 #define GPU_MAX_W     2000
 #define CPU_MAX_W     1500
 #define MACHINE_MAX_W 30000
+#define MOST_MW       1e9 /* no machine draws a megawatt */
 
 enum { C = IPW_CHANNEL_COUNTER, G = IPW_CHANNEL_GAUGE };
 
@@ -323,7 +324,8 @@ int64_t ipw_prom_series_value(const struct ipw_prom_series *series,
          (sample->value >= DCGM_BLANK_DOUBLE && sample->value < DCGM_BLANK_DOUBLE + 16))) {
         return IPW_NO_VALUE;
     }
-    if (!isfinite(x) || x < 0 || x > 9e18) return IPW_NO_VALUE;
+    if (!isfinite(x) || x < 0 || x > (series->channel.kind == IPW_CHANNEL_GAUGE ? MOST_MW : 9e18))
+        return IPW_NO_VALUE;
     if (sample->is_int && (double)whole == series->factor &&
         !__builtin_mul_overflow(sample->integer, whole, &exact)) {
         return exact;

@@ -110,14 +110,24 @@ static bool read_value(struct cursor *c, struct ipw_prom_sample *s)
     return true;
 }
 
-/* Skips the rest after the value: nothing, a time stamp, or an exemplar. */
-static bool read_rest(struct cursor *c)
+/* Reads the rest after the value: nothing, a time stamp (whole milliseconds; in OpenMetrics seconds
+ * with a point), or an exemplar. */
+static bool read_rest(struct cursor *c, struct ipw_prom_sample *s)
 {
+    char text[32], *end = text;
+    size_t n = 0;
+    double x;
+
+    s->stamp_ms = INT64_MIN;
     skip_blanks(c);
-    if (c->at < c->end && (*c->at == '-' || *c->at == '+')) c->at++;
-    while (c->at < c->end && ((*c->at >= '0' && *c->at <= '9') || *c->at == '.' || *c->at == 'e' ||
-                              *c->at == 'E' || *c->at == '+' || *c->at == '-')) {
-        c->at++;
+    while (c->at < c->end && n < sizeof text - 1 && *c->at && strchr("0123456789.eE+-", *c->at))
+        text[n++] = *c->at++;
+    text[n] = '\0';
+    if (n) {
+        x = strtod(text, &end);
+        if (*end) return false;
+        if (strpbrk(text, ".eE")) x *= 1e3;
+        if (x > -9e15 && x < 9e15) s->stamp_ms = (int64_t)x;
     }
     skip_blanks(c);
     return c->at == c->end || *c->at == '#';
@@ -133,7 +143,7 @@ static bool read_sample(struct cursor *c, struct ipw_prom_sample *s)
         c->at++;
         if (!read_labels(c, s)) return false;
     }
-    return read_value(c, s) && read_rest(c);
+    return read_value(c, s) && read_rest(c, s);
 }
 
 size_t ipw_prom_parse(const char *text, size_t n,

@@ -1,7 +1,7 @@
 /* energy/sources/prometheus_text.h: parses the Prometheus text exposition format, sample by sample.
  *
- * Pure, and lenient, as a scraper must be.  It skips comment lines (HELP, TYPE, EOF), and time
- * stamps and exemplars after a value.  A line that is not a sample is counted and skipped.  Strings
+ * Pure, and lenient, as a scraper must be.  It skips comment lines (HELP, TYPE, EOF), and exemplars
+ * after a value.  A line that is not a sample is counted and skipped.  Strings
  * of a sample are borrowed for the callback. */
 #ifndef IPW_ENERGY_SOURCES_PROMETHEUS_TEXT_H
 #define IPW_ENERGY_SOURCES_PROMETHEUS_TEXT_H
@@ -21,6 +21,7 @@ struct ipw_prom_sample {
     double value; /* may be NAN or an infinity */
     bool is_int;  /* `integer` is the exact value */
     int64_t integer;
+    int64_t stamp_ms; /* its own time, since 1970; INT64_MIN: none */
 };
 
 /* Returns the number of lines that were neither samples, comments nor blank; *first_bad (may be

@@ -82,9 +82,9 @@ static void rapl_close(struct ipw_source *self)
     free(r);
 }
 
-/* Some kernels give every die of a package a zone over the same register.  Two independent
- * registers do not show the same 32 bits.  One register read twice within microseconds does, unless
- * it changed just then. */
+/* Some kernels give every die of a package a zone over the same register, or two packages one.  Two
+ * independent registers do not show the same 32 bits.  One register read twice within microseconds
+ * does, unless it changed just then. */
 static bool same_register(const struct rapl_zone *a, const struct rapl_zone *b)
 {
     for (int i = 0; i < TWIN_READS; i++) {
@@ -94,16 +94,17 @@ static bool same_register(const struct rapl_zone *a, const struct rapl_zone *b)
     return false;
 }
 
-static bool is_die(const struct rapl_zone *z)
+static bool is_summed_package(const struct rapl_zone *z)
 {
-    return z->channel.in_sum && z->fd >= 0 && strstr(z->name, "-die-");
+    return z->channel.in_sum && z->fd >= 0 && z->channel.scope == IPW_SCOPE_PACKAGE;
 }
 
 static void drop_twins(struct rapl *r)
 {
     for (size_t i = 0; i < r->n; i++) {
-        for (size_t k = i + 1; is_die(&r->zones[i]) && k < r->n; k++) {
-            if (!is_die(&r->zones[k]) || !same_register(&r->zones[i], &r->zones[k])) continue;
+        for (size_t k = i + 1; is_summed_package(&r->zones[i]) && k < r->n; k++) {
+            if (!is_summed_package(&r->zones[k]) || !same_register(&r->zones[i], &r->zones[k]))
+                continue;
             r->zones[k].channel.in_sum = false;
             ipw_source_set_note(&r->source,
                                 "%.40s shows the same register as "

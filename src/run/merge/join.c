@@ -9,7 +9,7 @@
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "json/splice.h"
-#include "ledger/feed.h"
+#include "ledger/doubts.h"
 #include "run/merge/join_events.h"
 #include "run/merge/join_rows.h"
 #include "run/merge/join_scopes.h"
@@ -226,6 +226,23 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
     return book_covered(job, false, err);
 }
 
+static const char *channel_of(const struct ipw_join_events *m)
+{
+    return ipw_json_str(ipw_json_get(ipw_json_get(m->doc, "data"), "channel"), "");
+}
+
+/* Of several members that have a device, its leader tells of it.  *out: the joined channel. */
+static bool is_led(const struct job *job, size_t at, const char *name,
+                   const struct ipw_channel **out)
+{
+    size_t channel = ipw_join_rows_joined(job->rows, at, name), n;
+    const struct ipw_channel *channels = ipw_join_rows_channels(job->rows, &n);
+
+    if (channel >= n || !ipw_join_rows_leads(job->rows, at, channel)) return false;
+    if (out) *out = &channels[channel];
+    return true;
+}
+
 static int take_run_event(struct job *job, size_t at)
 {
     struct ipw_join_events *m = &job->members[at];
@@ -236,14 +253,12 @@ static int take_run_event(struct job *job, size_t at)
     if (e->kind == IPW_EV_RUN_END) m->ended = true;
     if (e->kind != IPW_EV_NOTE) return 0;
     if (e->tool.name && !strcmp(e->tool.name, IPW_NOTE_LOST)) {
-        const char *name = ipw_json_str(ipw_json_get(ipw_json_get(m->doc, "data"), "channel"), "");
-        size_t channel = ipw_join_rows_joined(job->rows, at, name), n;
-        const struct ipw_channel *channels = ipw_join_rows_channels(job->rows, &n);
+        const struct ipw_channel *channel;
 
-        /* Its leader tells it. */
-        if (channel >= n || !ipw_join_rows_leads(job->rows, at, channel)) return 0;
-        ipw_feed_device_lost(job->feed, channels[channel].name);
+        if (!is_led(job, at, channel_of(m), &channel)) return 0;
+        ipw_feed_device_lost(job->feed, channel->name);
     }
+    if (ipw_doubts_reason(e, m->doc) && !is_led(job, at, channel_of(m), NULL)) return 0;
     ipw_join_scopes_note(&data, job->rows, at, ipw_json_get(m->doc, "data"), m->clock.ahead_ns);
     if (data.len) ipw_splice_text(&changes, "data", ipw_buf_str(&data));
     write_event(job, m, &changes);
@@ -472,6 +487,30 @@ static int open_all(struct job *job, struct ipw_err *err)
     return 0;
 }
 
+/* What a member does not believe it never believed: it is known before the first query. */
+static int take_doubts(struct job *job, struct ipw_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < job->j->n && !rc; i++) {
+        struct ipw_doubts doubts = {.n = 0};
+        char *path = ipw_asprintf("%s/events.jsonl", job->members[i].run->path);
+
+        rc = ipw_doubts_read(&doubts, path, err);
+        for (size_t k = 0; k < doubts.n && !rc; k++) {
+            const struct ipw_doubt_note *note = &doubts.notes[k];
+            const struct ipw_channel *channel;
+
+            if (note->segment != job->members[i].session) continue;
+            if (is_led(job, i, note->channel, &channel))
+                ipw_feed_doubt(job->feed, channel->name, note->reason);
+        }
+        ipw_doubts_release(&doubts);
+        free(path);
+    }
+    return rc;
+}
+
 static void write_run_end(struct job *job)
 {
     struct ipw_join *j = job->j;
@@ -495,6 +534,7 @@ int ipw_join_run(struct ipw_join *j, struct ipw_err *err)
     struct job job = {.j = j, .members = ipw_calloc(j->n, sizeof *job.members)};
     int rc = open_all(&job, err);
 
+    if (!rc) rc = take_doubts(&job, err);
     if (!rc) rc = take_all(&job, err);
     if (!rc) write_run_end(&job);
     if (!rc) rc = ipw_rundir_flush(j->dir, err);

@@ -1,7 +1,7 @@
 /* fake_powercap: a powercap tree whose counters run.
  *
  *   fake_powercap DIR [--watts-package W] [--watts-dram W] [--watts-second W] [--watts-psys W]
- *                 [--interval-ms N] [--start-uj N] [--seconds S] [--still-while FILE]
+ *                 [--interval-ms N] [--start-uj N] [--seconds S] [--still-while FILE] [--lose]
  *
  * Makes DIR/intel-rapl:0 (package-0) and DIR/intel-rapl:0:0 (dram), with --watts-second and
  * --watts-psys DIR/intel-rapl:1 (package-1) and DIR/intel-rapl:2 (psys) too, prints "ready" on
@@ -10,11 +10,12 @@
  * wrapping at the register's range as hardware does.  The files keep their inodes and their length
  * (digits with leading zeros), so a descriptor that was opened once goes on reading.  A zone of 0 W
  * is a counter that never moves.  While there is a FILE (--still-while) package-0 stands still, and
- * then shows what it would have come to.  Ends when it is killed, when its parent dies, or after S
- * seconds; leaves the tree where it is. */
+ * then shows what it would have come to, or goes on from where it stood (--lose).  Ends when it is
+ * killed, when its parent dies, or after S seconds; leaves the tree where it is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,8 @@ int main(int argc, char **argv)
     const char *root = NULL, *still_while = NULL;
     pid_t parent = getppid();
     int package, dram, second = -1, psys = -1;
-    long long start;
+    long long start, lost = 0, before = 0; /* lost: the time that package-0 does not count */
+    bool lose = false;
 
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i];
@@ -115,6 +117,8 @@ int main(int argc, char **argv)
                                                     : NULL;
         if (to) {
             *to = number(a, argv[++i]);
+        } else if (!strcmp(a, "--lose")) {
+            lose = true;
         } else if (!strcmp(a, "--still-while")) {
             still_while = argv[++i];
         } else {
@@ -124,7 +128,7 @@ int main(int argc, char **argv)
     if (!root || root[0] == '-' || interval_ms <= 0) {
         fprintf(stderr, "usage: fake_powercap DIR [--watts-package W] [--watts-dram W] "
                         "[--watts-second W] [--watts-psys W] [--interval-ms N] [--start-uj N] "
-                        "[--seconds S] [--still-while FILE]\n");
+                        "[--seconds S] [--still-while FILE] [--lose]\n");
         return 2;
     }
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -144,8 +148,12 @@ int main(int argc, char **argv)
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR) continue;
         t = now_ns() - start;
         if (!still_while || access(still_while, F_OK))
-            put(package, (long long)start_uj + (long long)(package_w * (double)t / 1e3));
-        if (second >= 0) put(second, (long long)start_uj + (long long)(second_w * (double)t / 1e3));
+            put(package, (long long)start_uj + (long long)(package_w * (double)(t - lost) / 1e3));
+        else if (lose)
+            lost += t - before;
+        before = t;
+        if (second >= 0) /* registers of two packages never show the same */
+            put(second, (long long)start_uj + 7000000 + (long long)(second_w * (double)t / 1e3));
         if (psys >= 0) put(psys, (long long)start_uj + (long long)(psys_w * (double)t / 1e3));
         put(dram, (long long)start_uj + (long long)(dram_w * (double)t / 1e3));
         if (seconds > 0 && (double)t >= seconds * 1e9) return 0;

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "energy/calibration.h"
 
 #include "unit/energy/tree.h"
 #include "unit/unit.h"
@@ -13,10 +12,10 @@ static int64_t now_ns;
 
 static int64_t clock_now(void) { return now_ns; }
 
-static struct ipw_source *open_model(const char *saved)
+static struct ipw_source *open_model(void)
 {
     static char proc[128], powercap[128];
-    struct ipw_cpu_model_options o = {.proc = proc, .powercap = powercap, .saved = saved};
+    struct ipw_cpu_model_options o = {.proc = proc, .powercap = powercap};
     struct ipw_source *source;
     struct ipw_err err = {0};
 
@@ -113,7 +112,7 @@ static void test_limits(void **state)
     put("powercap/intel-rapl-mmio:0/name", "package-0\n");
     put("powercap/intel-rapl-mmio:0/energy_uj", "1\n");
     put("powercap/intel-rapl-mmio:0/constraint_0_power_limit_uw", "50000000\n");
-    source = open_model(NULL);
+    source = open_model();
     assert_non_null(strstr(source->channels[0].device, "a power limit of 100 W"));
     assert_int_equal(source->channels[0].domain, IPW_DOMAIN_CPU);
     /* Half busy over one second: Teads' 0.75 of the limit, within its bounds. */
@@ -140,68 +139,12 @@ static void test_limits(void **state)
     source->close(source);
 }
 
-/* The machine's own line is used where it is this processor's; otherwise a note says why it is
- * not. */
-static void test_saved_line(void **state)
-{
-    struct ipw_calibration c = {.idle_w = 10,
-                                .full_w = 50,
-                                .off_w = 20,
-                                .cpu = "a processor",
-                                .meter = "a meter",
-                                .threads = 1};
-    char saved[256], note[IPW_NOTE_BYTES];
-    int64_t values[IPW_CPU_MODEL_CHANNELS];
-    struct ipw_source *source;
-
-    (void)state;
-    put_machine();
-    snprintf(saved, sizeof saved, "%s/calibration.json", tree_root);
-    source = open_model(saved); /* none was saved: nothing to say */
-    ipw_source_note(source, note);
-    assert_null(strstr(note, "calibration.json"));
-    source->close(source);
-
-    assert_int_equal(ipw_calibration_write(&c, saved, NULL), 0);
-    source = open_model(saved);
-    assert_int_equal(source->channels[0].domain, IPW_DOMAIN_MACHINE);
-    assert_int_equal(source->channels[0].scope, IPW_SCOPE_MACHINE);
-    assert_string_equal(source->channels[0].device, "calibrated against a meter: 10.0 to 50.0 W");
-    now_ns = IPW_NS_PER_S;
-    source->read(source, values);
-    put("proc/stat", "cpu  100 0 0 200 0 0 0 0\n"); /* idle: 10 W, and no less than nothing */
-    now_ns += IPW_NS_PER_S;
-    source->read(source, values);
-    assert_int_equal(values[IPW_CPU_MODEL_MID], 10000000);
-    assert_int_equal(values[IPW_CPU_MODEL_LO], 1000); /* a counter that always moves */
-    assert_int_equal(values[IPW_CPU_MODEL_HI], 30000000);
-    source->close(source);
-
-    c.threads = 64;
-    assert_int_equal(ipw_calibration_write(&c, saved, NULL), 0);
-    source = open_model(saved);
-    assert_int_equal(source->channels[0].domain, IPW_DOMAIN_CPU);
-    ipw_source_note(source, note);
-    assert_non_null(strstr(note, "belongs to another processor"));
-    source->close(source);
-
-    put("calibration.json", "{\"idle_w\":");
-    source = open_model(saved);
-    ipw_source_note(source, note);
-    assert_non_null(strstr(note, "calibration.json: "));
-    source->close(source);
-
-    source = open_model(""); /* no home folder: no file to look for */
-    source->close(source);
-}
-
 UNIT(cpu_model)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_busy),
         WITH_TREE(test_without_proc),
         WITH_TREE(test_limits),
-        WITH_TREE(test_saved_line),
     };
 
     return cmocka_run_group_tests(tests, note_fds, check_fds);

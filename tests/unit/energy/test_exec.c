@@ -67,14 +67,14 @@ static void wait_a_bit(void)
 /* Reads until the value is as wanted: the child is another process. */
 static void until(struct ipw_source *s, int64_t wanted)
 {
-    int64_t v = 0, deadline = ipw_now_ns() + 30 * IPW_NS_PER_S;
+    int64_t v[2], deadline = ipw_now_ns() + 30 * IPW_NS_PER_S;
 
     do {
-        s->read(s, &v);
-        if (v == wanted) return;
+        s->read(s, v);
+        if (v[0] == wanted) return;
         wait_a_bit();
     } while (ipw_now_ns() < deadline);
-    fail_msg("%lld, not %lld", (long long)v, (long long)wanted);
+    fail_msg("%lld, not %lld", (long long)v[0], (long long)wanted);
 }
 
 static void test_units(void **state)
@@ -97,15 +97,15 @@ static void test_units(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ipw_source *s = open_exec(cases[i].command);
-        int64_t v;
+        int64_t v[2];
 
         assert_string_equal(s->name, "exec");
-        assert_int_equal(s->n_channels, 1);
+        assert_int_equal(s->n_channels, 2);
         assert_int_equal(s->channels[0].kind, cases[i].kind);
         assert_int_equal(s->channels[0].domain, IPW_DOMAIN_MACHINE);
         assert_true(s->channels[0].in_sum);
-        s->read(s, &v);
-        assert_int_equal(v, cases[i].value);
+        s->read(s, v);
+        assert_int_equal(v[0], cases[i].value);
         s->close(s);
     }
 }
@@ -122,13 +122,13 @@ static void test_lines_that_do_not_parse(void **state)
              "exec sleep 100",
              go);
     s = open_exec(command);
-    assert_string_equal(s->note, "1 line is not readable, the first: 'starting up'");
+    assert_string_equal(s->note, "1 line is no reading; line 1: 'starting up' is not a reading");
     until(s, 1000);
     f = fopen(go, "we");
     fputs("\n", f);
     fclose(f);
     until(s, 2000);
-    assert_string_equal(s->note, "3 lines are not readable, the first: 'starting up'");
+    assert_string_equal(s->note, "3 lines are no reading; line 1: 'starting up' is not a reading");
     s->close(s);
 }
 
@@ -136,7 +136,7 @@ static void test_the_end_is_told(void **state)
 {
     struct ipw_source *s;
     char command[256];
-    int64_t v;
+    int64_t v[2];
     FILE *f;
 
     (void)state;
@@ -148,8 +148,8 @@ static void test_the_end_is_told(void **state)
     fputs("\n", f);
     fclose(f);
     until(s, IPW_NO_VALUE);
-    s->read(s, &v);
-    assert_true(v == IPW_NO_VALUE);
+    s->read(s, v);
+    assert_true(v[0] == IPW_NO_VALUE);
     assert_string_equal(s->note, "the command ended with status 3: cable gone");
     s->close(s);
 }
@@ -162,7 +162,8 @@ static void test_commands_that_do_not_work(void **state)
         {"exit 4", "exec=exit 4: ended with status 4 without a reading"},
         {"echo no sensor >&2; exit 1",
          "exec=echo no sensor >&2; exit 1: ended with status 1 without a reading: no sensor"},
-        {"echo volts", "exec=echo volts: ended with status 0 without a reading; it printed: volts"},
+        {"echo volts", "exec=echo volts: ended with status 0 without a reading; line 1: 'volts' is "
+                       "not a reading"},
         {"kill -9 $$", "exec=kill -9 $$: was ended by signal 9 without a reading"},
     };
     struct ipw_source *s;
@@ -215,16 +216,16 @@ static void test_nothing_is_left_running(void **state)
 static void test_a_flood_is_bounded(void **state)
 {
     struct ipw_source *s = open_exec("exec yes 3 W");
-    int64_t v;
+    int64_t v[2];
 
     (void)state;
     for (int i = 0; i < 20; i++) {
-        s->read(s, &v);
-        assert_int_equal(v, 3000);
+        s->read(s, v);
+        assert_int_equal(v[0], 3000);
     }
     s->close(s);
     s = open_exec("echo 1 W; exec tr '\\000' x </dev/zero");
-    for (int i = 0; i < 20; i++) s->read(s, &v);
+    for (int i = 0; i < 20; i++) s->read(s, v);
     s->close(s);
 }
 
@@ -232,8 +233,8 @@ static void test_a_flood_is_bounded(void **state)
 static void test_lines_that_are_none(void **state)
 {
     static const char *const table[] = {
-        "{\"watts\":\"5\"}", "{\"volts\":5}", "{\"watts\":", "[5]", "-5 W", "1e13 W", "5 J",
-        "5 volts",           "x\001\177y",
+        "{\"watts\":\"5\"}", "{\"volts\":5}", "{\"watts\":", "[5]",   "-5 W",  "1e13 W", "5 J",
+        "5 volts",           "x\001\177y",    "nan",         "1e7 W", "inf W",
     };
 
     (void)state;
@@ -243,13 +244,13 @@ static void test_lines_that_are_none(void **state)
 
         snprintf(command, sizeof command, "printf '%%s\\n' '1 W' '%s'; read x <%s", table[i], go);
         s = open_exec(command);
-        for (int64_t v, end = ipw_now_ns() + 30 * IPW_NS_PER_S;
+        for (int64_t v[2], end = ipw_now_ns() + 30 * IPW_NS_PER_S;
              !s->note[0] && ipw_now_ns() < end;) {
-            s->read(s, &v);
+            s->read(s, v);
             wait_a_bit();
         }
-        snprintf(shown, sizeof shown, "%s'", strchr(table[i], '\177') ? "x  y" : table[i]);
-        if (!strstr(s->note, "1 line is not readable, the first: '") || !strstr(s->note, shown))
+        snprintf(shown, sizeof shown, "%s' is ", strchr(table[i], '\177') ? "x  y" : table[i]);
+        if (!strstr(s->note, "1 line is no reading; line 2: '") || !strstr(s->note, shown))
             fail_msg("%s: %s", table[i], s->note);
         s->close(s);
     }

@@ -63,6 +63,15 @@ static void test_upstream_table(void **state)
     assert_int_equal(wrong, 0);
 }
 
+static void put_label(char *out, size_t size, const char *gpu, size_t gpus, const char *cpu)
+{
+    struct ipw_hardware f = {.gpu.n = gpus};
+
+    snprintf(f.gpu.model, sizeof f.gpu.model, "%s", gpu ? gpu : "");
+    snprintf(f.cpu, sizeof f.cpu, "%s", cpu ? cpu : "");
+    ipw_hardware_label(out, size, &f);
+}
+
 static void test_ours(void **state)
 {
     static const struct {
@@ -86,7 +95,7 @@ static void test_ours(void **state)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         char label[64];
 
-        ipw_hardware_label(label, sizeof label, table[i].gpu, table[i].gpus, table[i].cpu);
+        put_label(label, sizeof label, table[i].gpu, table[i].gpus, table[i].cpu);
         assert_string_equal(label, table[i].label);
     }
 }
@@ -151,12 +160,12 @@ static void test_gather(void **state)
     assert_true(f.virtualised_known);
     assert_string_equal(f.virtualised, "QEMU");
     assert_string_equal(f.driver, "550.54.15");
-    assert_int_equal(f.gpus, 2);
-    assert_string_equal(f.gpu, "NVIDIA H100 80GB");
+    assert_int_equal(f.gpu.n, 2);
+    assert_string_equal(f.gpu.model, "NVIDIA H100 80GB");
     ipw_hardware_gather(&f, "/nonexistent", "/nonexistent", NULL);
     assert_string_equal(f.cpu, "");
     assert_int_equal(f.sockets, 0);
-    assert_int_equal(f.gpus, 0);
+    assert_int_equal(f.gpu.n, 0);
     assert_false(f.virtualised_known);
     snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
@@ -261,11 +270,38 @@ static void test_boards(void **state)
 
     (void)state;
     ipw_hardware_gather(&f, "/nonexistent", "/nonexistent", &set);
-    assert_int_equal(f.gpus, 2);
-    assert_string_equal(f.gpu, "GPU-aa"); /* no name beside the identity: the identity */
+    assert_int_equal(f.gpu.n, 2);
+    assert_string_equal(f.gpu.model, "GPU-aa"); /* no name beside the identity: the identity */
     set.n = 1;
     ipw_hardware_gather(&f, "/nonexistent", "/nonexistent", &set);
-    assert_int_equal(f.gpus, 0);
+    assert_int_equal(f.gpu.n, 0);
+}
+
+/* Boards of a second maker count beside the first's; an exporter's view of the same boards, which
+ * is in no sum, does not. */
+static void test_two_makers(void **state)
+{
+    struct ipw_channel nvidia[2] = {
+        {.device = "GPU-aa NVIDIA H100 PCIe", .domain = IPW_DOMAIN_GPU, .in_sum = true},
+        {.device = "GPU-bb NVIDIA H100 PCIe", .domain = IPW_DOMAIN_GPU, .in_sum = true}};
+    struct ipw_channel page[1] = {{.device = "GPU-aa NVIDIA H100 PCIe", .domain = IPW_DOMAIN_GPU}};
+    struct ipw_channel amd[1] = {
+        {.device = "0000:03:00.0 AMD Radeon PRO W7900", .domain = IPW_DOMAIN_GPU, .in_sum = true}};
+    struct ipw_source sources[3] = {{.channels = nvidia, .n_channels = 2},
+                                    {.channels = page, .n_channels = 1},
+                                    {.channels = amd, .n_channels = 1}};
+    struct ipw_source_set set = {.sources = {&sources[0], &sources[1], &sources[2]}, .n = 2};
+    struct ipw_hardware f;
+    char label[64];
+
+    (void)state;
+    ipw_hardware_gather(&f, "/nonexistent", "/nonexistent", &set);
+    ipw_hardware_label(label, sizeof label, &f);
+    assert_string_equal(label, "2x H100 PCIe");
+    set.n = 3;
+    ipw_hardware_gather(&f, "/nonexistent", "/nonexistent", &set);
+    ipw_hardware_label(label, sizeof label, &f);
+    assert_string_equal(label, "2x H100 PCIe + PRO W7900");
 }
 
 /* Without other folders the facts are this machine's. */
@@ -284,19 +320,19 @@ static void test_label_edges(void **state)
     char label[64], small[8];
 
     (void)state;
-    ipw_hardware_label(label, sizeof label, "NVIDIA", 1, "x");
+    put_label(label, sizeof label, "NVIDIA", 1, "x");
     assert_string_equal(label, "GPU");
-    ipw_hardware_label(label, sizeof label, "", 2, "12th Gen Intel(R) Core(TM) i5-1240P");
+    put_label(label, sizeof label, "", 2, "12th Gen Intel(R) Core(TM) i5-1240P");
     assert_string_equal(label, "i5-1240P");
-    ipw_hardware_label(label, sizeof label, "NVIDIA H100", 0, NULL);
+    put_label(label, sizeof label, "NVIDIA H100", 0, NULL);
     assert_string_equal(label, "unknown");
-    ipw_hardware_label(label, sizeof label, NULL, 0, "th Smith 7 Zenith");
+    put_label(label, sizeof label, NULL, 0, "th Smith 7 Zenith");
     assert_string_equal(label, "th Smith 7 Zenith");
-    ipw_hardware_label(label, sizeof label, NULL, 0,
-                       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb "
-                       "cccccccccccccccccccccccccccccc dddddddddddddddddddddd");
+    put_label(label, sizeof label, NULL, 0,
+              "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb "
+              "cccccccccccccccccccccccccccccc dddddddddddddddddddddd");
     assert_int_equal(strlen(label), sizeof label - 1);
-    ipw_hardware_label(small, sizeof small, "NVIDIA H100 80GB HBM3", 8, NULL);
+    put_label(small, sizeof small, "NVIDIA H100 80GB HBM3", 8, NULL);
     assert_string_equal(small, "8x H100");
 }
 
@@ -306,8 +342,8 @@ UNIT(hardware)
         cmocka_unit_test(test_upstream_table), cmocka_unit_test(test_ours),
         cmocka_unit_test(test_gather),         cmocka_unit_test(test_virtual_machines),
         cmocka_unit_test(test_cpuinfo_keys),   cmocka_unit_test(test_driver),
-        cmocka_unit_test(test_boards),         cmocka_unit_test(test_this_machine),
-        cmocka_unit_test(test_label_edges),
+        cmocka_unit_test(test_boards),         cmocka_unit_test(test_two_makers),
+        cmocka_unit_test(test_this_machine),   cmocka_unit_test(test_label_edges),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

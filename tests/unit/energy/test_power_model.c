@@ -157,24 +157,6 @@ static void test_source(void **state)
     s->close(s);
 }
 
-/* A calibrated machine's line, within what the meter was off from it; never below 0 W. */
-static void test_calibrated(void **state)
-{
-    const struct ipw_power_model m = {
-        .kind = IPW_POWER_MODEL_CALIBRATED, .least_w = 10, .most_w = 50, .low_least_w = 15};
-    struct ipw_power_model_watts w = ipw_power_model_at(&m, 0.5);
-
-    (void)state;
-    assert_near(w.mid, 30, 1e-9);
-    assert_near(w.lo, 15, 1e-9);
-    assert_near(w.hi, 45, 1e-9);
-    w = ipw_power_model_at(&m, -1); /* a share outside 0 to 1 is its nearest end */
-    assert_near(w.mid, 10, 1e-9);
-    assert_near(w.lo, 0, 1e-9);
-    assert_near(ipw_power_model_at(&m, 7).mid, 50, 1e-9);
-    assert_near(ipw_power_model_at(&m, (double)NAN).mid, 10, 1e-9);
-}
-
 /* A flag counts as a whole word of the flags' line alone, at either end of it too. */
 static void test_flags(void **state)
 {
@@ -209,7 +191,6 @@ UNIT(power_model)
         cmocka_unit_test(test_laptop),
         cmocka_unit_test(test_busy),
         cmocka_unit_test_setup_teardown(test_source, tree_setup, tree_teardown),
-        cmocka_unit_test(test_calibrated),
         cmocka_unit_test(test_flags),
     };
 

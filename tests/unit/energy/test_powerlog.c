@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "energy/sources/powerlog_feed.h"
+#include "energy/sources/meter_feed.h"
 #include "unit/energy/energy_test.h"
 #include "unit/unit.h"
 
@@ -53,29 +53,40 @@ static int64_t read_one(struct ipw_source *s)
     return values[0];
 }
 
+static int64_t tick_ns;
+static int64_t tick(void) { return tick_ns; }
+
+/* The next row, or a time of -1. */
+static int64_t next_row(struct ipw_source *s, int64_t *values, int64_t *half_ns)
+{
+    int64_t t_ns = -1;
+
+    return s->next(s, values, &t_ns, half_ns) > 0 ? t_ns : -1;
+}
+
 static void test_rows_arrive(void **state)
 {
     struct ipw_source *s = open_log("time,id,pm1,pm2,sum\n1,1,60,40,100\n");
-    int64_t v[3];
+    int64_t v[4];
 
     (void)state;
     assert_string_equal(s->name, "log");
-    assert_int_equal(s->n_channels, 3);
+    assert_int_equal(s->n_channels, 4);
     assert_string_equal(s->channels[2].name, "meter.csv:sum");
     assert_int_equal(s->channels[2].domain, IPW_DOMAIN_MACHINE);
     assert_int_equal(s->channels[2].scope, IPW_SCOPE_MACHINE);
     assert_int_equal(s->channels[2].kind, IPW_CHANNEL_GAUGE);
     assert_true(s->channels[2].in_sum);
     assert_false(s->channels[0].in_sum || s->channels[1].in_sum);
+    assert_string_equal(s->channels[3].unit, IPW_UNIT_CLOCK);
     /* A row just written is what the meter says now. */
     s->read(s, v);
     assert_int_equal(v[0], 60000);
     assert_int_equal(v[2], 100000);
-    /* Rows that came at once are averaged; then the last one is held. */
     write_log("ae", "2,2,70,50,120\n3,3,80,52,132\n4,4,9");
     s->read(s, v);
-    assert_int_equal(v[0], 75000);
-    assert_int_equal(v[2], 126000);
+    assert_int_equal(v[0], 80000);
+    assert_int_equal(v[2], 132000);
     s->read(s, v);
     assert_int_equal(v[2], 132000);
     /* The rest of a row that was being written. */
@@ -87,6 +98,102 @@ static void test_rows_arrive(void **state)
     s->close(s);
 }
 
+/* Rows that come together were written before: by their own stamps, or evenly, and then their
+ * times are no better known than the silence is long. */
+static void test_times_of_a_burst(void **state)
+{
+    static const struct {
+        const char *rows;
+        int64_t t_ms[4], half_ms[4];
+        size_t n;
+    } table[] = {
+        {"101,10\n", {12000}, {10}, 1},
+        {"100.5,10\n101,20\n101.5,30\n", {11000, 11500, 12000}, {10, 10, 10}, 3},
+        {"11:00:59,10\n11:01:00,20\n", {11000, 12000}, {10, 10}, 2},
+        {"7,10\n7,20\n7,30\n7,40\n", {10500, 11000, 11500, 12000}, {2000, 2000, 2000, 10}, 4},
+        {"90,10\n101,20\n", {12000}, {10}, 1}, /* the first is from before the last row */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct ipw_source *s = open_log("time,w\n");
+        int64_t v[2], half_ns;
+
+        s->now = tick;
+        tick_ns = S(10);
+        assert_int_equal(next_row(s, v, &half_ns), S(10)); /* nothing yet: no value */
+        assert_true(v[0] == IPW_NO_VALUE);
+        write_log("ae", strchr(table[i].rows, ':') ? "10:59:00,5\n" : "1,5\n");
+        tick_ns += S(0.01);
+        assert_int_equal(next_row(s, v, &half_ns), S(10.01));
+        assert_int_equal(v[0], 5000);
+        tick_ns = S(11.99);
+        assert_int_equal(next_row(s, v, &half_ns), -1);
+        write_log("ae", table[i].rows);
+        tick_ns = S(12);
+        for (size_t k = 0; k < table[i].n; k++) {
+            int64_t t_ns = next_row(s, v, &half_ns), off = t_ns / 1000000 - table[i].t_ms[k];
+
+            if (off < -10 || off > 10 || llabs(half_ns / 1000000 - table[i].half_ms[k]) > 10)
+                fail_msg("row %zu.%zu: %lld, half %lld", i, k, (long long)t_ns, (long long)half_ns);
+            assert_int_equal(v[1], half_ns);
+            if (table[i].n > 1) assert_int_equal(v[0], (int64_t)(k + 1) * 10000);
+        }
+        assert_int_equal(next_row(s, v, &half_ns), -1);
+        s->close(s);
+    }
+}
+
+/* One rule for every source: silent for three usual distances and a second is stale.  A meter that
+ * is slower than every 2.5 s is held in between. */
+static void test_staleness(void **state)
+{
+    struct ipw_meter_feed_pace p = {0};
+    struct ipw_source *s;
+    int64_t v[2], half_ns;
+
+    (void)state;
+    assert_true(ipw_meter_feed_pace_is_stale(&p, S(1)));
+    ipw_meter_feed_pace_news(&p, S(1));
+    assert_false(ipw_meter_feed_pace_is_stale(&p, S(11))); /* the distance is unknown */
+    assert_true(ipw_meter_feed_pace_is_stale(&p, S(11.1)));
+    ipw_meter_feed_pace_news(&p, S(1.1));
+    assert_false(ipw_meter_feed_pace_is_stale(&p, S(2.1)));
+    assert_true(ipw_meter_feed_pace_is_stale(&p, S(2.2)));
+    p = (struct ipw_meter_feed_pace){.last_ns = S(1)};
+    ipw_meter_feed_pace_news(&p, S(6));
+    assert_false(ipw_meter_feed_pace_is_stale(&p, S(21)));
+    assert_true(ipw_meter_feed_pace_is_stale(&p, S(21.1)));
+
+    s = open_log("time,w\n");
+    s->now = tick;
+    tick_ns = S(10);
+    next_row(s, v, &half_ns);
+    write_log("ae", "1,5\n");
+    tick_ns = S(15);
+    assert_int_equal(next_row(s, v, &half_ns), S(15));
+    write_log("ae", "6,6\n");
+    tick_ns = S(20);
+    assert_int_equal(next_row(s, v, &half_ns), S(20));
+    tick_ns = S(22.4);
+    assert_int_equal(next_row(s, v, &half_ns), -1);
+    tick_ns = S(22.5);
+    assert_int_equal(next_row(s, v, &half_ns), S(22.5));
+    assert_int_equal(v[0], 6000);
+    tick_ns = S(35.1); /* more than three distances of 5 s */
+    assert_int_equal(next_row(s, v, &half_ns), S(35.1));
+    assert_true(v[0] == IPW_NO_VALUE);
+    assert_int_equal(next_row(s, v, &half_ns), -1); /* told twice a second */
+    tick_ns = S(35.6);
+    assert_int_equal(next_row(s, v, &half_ns), S(35.6));
+    assert_true(v[0] == IPW_NO_VALUE);
+    write_log("ae", "7,8\n");
+    tick_ns = S(36);
+    assert_int_equal(next_row(s, v, &half_ns), S(36));
+    assert_int_equal(v[0], 8000);
+    s->close(s);
+}
+
 static void test_damaged_rows_are_named(void **state)
 {
     struct ipw_source *s = open_log("time,w\n");
@@ -94,8 +201,9 @@ static void test_damaged_rows_are_named(void **state)
     (void)state;
     assert_true(read_one(s) == IPW_NO_VALUE);
     write_log("ae", "1,5\n2,oops\n3\n4,7\n");
-    assert_int_equal(read_one(s), 6000);
-    assert_string_equal(s->note, "meter.csv:3: 'oops' in column w is not a number");
+    assert_int_equal(read_one(s), 7000);
+    assert_string_equal(s->note,
+                        "2 lines are no reading; meter.csv:3: 'oops' in column w is not a number");
     s->close(s);
 }
 
@@ -116,7 +224,7 @@ static void test_rows_of_several_devices_give_no_value(void **state)
 static void test_counters(void **state)
 {
     struct ipw_source *s = open_log("time;energy (Wh);power (W)\n");
-    int64_t v[2];
+    int64_t v[3];
 
     (void)state;
     assert_int_equal(s->channels[0].kind, IPW_CHANNEL_COUNTER);
@@ -159,7 +267,7 @@ static void test_a_cut_or_replaced_log_begins_anew(void **state)
     write_log("we", "time,joules\n1,8\n");
     read_one(s);
     read_one(s);
-    assert_string_equal(s->note, "meter.csv:1: the columns have changed");
+    assert_string_equal(s->note, "1 line is no reading; meter.csv:1: the columns have changed");
     s->close(s);
     unlink(moved);
 }
@@ -190,7 +298,7 @@ static void test_one_column_of_many(void **state)
     write_log("we", "time,apower,w\n1,5,6\n");
     snprintf(named, sizeof named, "%s#apower", path);
     assert_int_equal(ipw_powerlog_open(&s, named, &err), 0);
-    assert_int_equal(s->n_channels, 1);
+    assert_int_equal(s->n_channels, 2);
     assert_int_equal(read_one(s), 5000);
     s->close(s);
     snprintf(named, sizeof named, "%s#none", path);
@@ -214,28 +322,7 @@ static void test_what_is_no_log(void **state)
     assert_int_equal(ipw_powerlog_open(&s, folder, &err), IPW_EINVAL);
 }
 
-/* A reading is held for five of its distances and at least 10 s; not forever. */
-static void test_a_held_reading_goes_stale(void **state)
-{
-    struct ipw_powerlog_held h = {0};
-
-    (void)state;
-    assert_true(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(1)) == IPW_NO_VALUE);
-    ipw_powerlog_held_push(&h, 5, S(1));
-    assert_int_equal(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(11)), 5000);
-    assert_true(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(11.1)) == IPW_NO_VALUE);
-    ipw_powerlog_held_push(&h, 7, S(21)); /* 20 s apart */
-    assert_int_equal(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(121)), 7000);
-    assert_true(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(121.1)) == IPW_NO_VALUE);
-    ipw_powerlog_held_push(&h, 1e12, S(122));
-    assert_int_equal(ipw_powerlog_held_take(&h, IPW_METER_WATTS, S(122)),
-                     INT64_C(1000000000000000));
-}
-
-static int64_t tick_ns;
-static int64_t tick(void) { return tick_ns; }
-
-/* The same by the source's own clock: a log that stands still is not what the meter says now. */
+/* By the source's own clock: a log that stands still is not what the meter says now. */
 static void test_a_silent_log_goes_stale(void **state)
 {
     struct ipw_source *s = open_log("time,watts\n1,60\n");
@@ -253,36 +340,35 @@ static void test_a_silent_log_goes_stale(void **state)
     s->close(s);
 }
 
-static size_t lines_seen;
-static size_t longest;
+static void no_pull(struct ipw_meter_feed *f) { (void)f; }
+static void no_shut(struct ipw_meter_feed *f) { (void)f; }
 
-static void see_line(void *ud, const char *line, size_t n, int64_t number)
-{
-    (void)ud;
-    (void)line;
-    lines_seen++;
-    assert_int_equal(number, lines_seen);
-    if (n > longest) longest = n;
-}
-
+/* However the bytes are cut, the lines are the same; a line without an end takes no room. */
 static void test_lines_in_pieces(void **state)
 {
-    struct ipw_powerlog_lines f = {0};
+    struct ipw_meter_feed f = {.pull = no_pull, .shut = no_shut, .patient = true};
     char *flood = malloc(100000);
 
     (void)state;
-    ipw_powerlog_lines_push(&f, "ab", 2, see_line, NULL);
-    assert_int_equal(lines_seen, 0);
-    ipw_powerlog_lines_push(&f, "c\r\n\nd", 5, see_line, NULL);
-    assert_int_equal(lines_seen, 2);
-    assert_int_equal(longest, 3);
+    ipw_meter_feed_init(&f, "x");
+    ipw_meter_feed_bytes(&f, "5 ", 2);
+    assert_int_equal(f.number, 0);
+    ipw_meter_feed_bytes(&f, "W\r\n\n6", 5);
+    assert_int_equal(f.number, 2);
+    assert_int_equal(f.n_rows, 1);
     memset(flood, 'x', 100000);
-    ipw_powerlog_lines_push(&f, flood, 100000, see_line, NULL);
-    ipw_powerlog_lines_push(&f, "\n", 1, see_line, NULL);
-    assert_int_equal(lines_seen, 3);
-    assert_int_equal(longest, sizeof f.text);
-    ipw_powerlog_lines_end(&f, see_line, NULL);
-    assert_int_equal(lines_seen, 3);
+    ipw_meter_feed_bytes(&f, flood, 100000);
+    ipw_meter_feed_bytes(&f, "\n", 1);
+    assert_int_equal(f.number, 3);
+    assert_int_equal(f.bad, 1);
+    ipw_meter_feed_bytes(&f, "7", 1);
+    ipw_meter_feed_end_line(&f);
+    ipw_meter_feed_end_line(&f);
+    assert_int_equal(f.number, 4);
+    assert_int_equal(f.n_rows, 2);
+    for (int i = 0; i < 10000; i++) ipw_meter_feed_bytes(&f, "8\n", 2);
+    assert_true(f.n_rows - f.taken <= 4096 && f.cap_rows < 20000);
+    f.source.close(&f.source);
     free(flood);
 }
 
@@ -383,7 +469,7 @@ static void test_one_column(void **state)
     write_log("we", "time,a_w,b_w\n1,5,7\n");
     snprintf(named, sizeof named, "%s#b_w", path);
     assert_int_equal(ipw_powerlog_open(&s, named, &err), 0);
-    assert_int_equal(s->n_channels, 1);
+    assert_int_equal(s->n_channels, 2);
     assert_int_equal(read_one(s), 7000);
     s->close(s);
     snprintf(named, sizeof named, "%s#a_w", path);
@@ -406,7 +492,8 @@ UNIT(powerlog)
         cmocka_unit_test(test_a_mark_before_the_first_line),
         cmocka_unit_test(test_one_column_of_many),
         cmocka_unit_test(test_what_is_no_log),
-        cmocka_unit_test(test_a_held_reading_goes_stale),
+        cmocka_unit_test(test_times_of_a_burst),
+        cmocka_unit_test(test_staleness),
         cmocka_unit_test(test_a_silent_log_goes_stale),
         cmocka_unit_test(test_lines_in_pieces),
         cmocka_unit_test(test_refused_files),

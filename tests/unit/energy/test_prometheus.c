@@ -420,6 +420,41 @@ static void test_what_is_missing_is_no_value(void **state)
     assert_non_null(strstr(err.text, "plain http"));
 }
 
+/* A page that is served with one old time stamp says nothing of the present, at once or after three
+ * of its periods. */
+static void test_stamps(void **state)
+{
+    static char pages[5][160];
+    struct ipw_source *s;
+    struct exporter e;
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        snprintf(pages[i], sizeof pages[i],
+                 OK "node_rapl_package_joules_total{index=\"0\"} %d %lld\n", i + 1,
+                 (long long)time(NULL) * 1000 + (i < 4 ? i * 500 : -3600000));
+    s = open_page(&e, pages[0]);
+    s->now = tick;
+    tick_ns = ipw_now_ns();
+    for (int i = 0; i < 4; i++, tick_ns += IPW_NS_PER_S / 2) {
+        atomic_store(&e.reply, pages[i]);
+        assert_int_equal(value_of(s, "package-0"), (i + 1) * 1000000);
+    }
+    tick_ns += IPW_NS_PER_S / 2;
+    assert_int_equal(value_of(s, "package-0"), 4000000);
+    tick_ns += IPW_NS_PER_S;
+    assert_true(value_of(s, "package-0") == IPW_NO_VALUE);
+    assert_string_equal(s->note, "the time stamps of 1 series stand still: no value");
+    s->close(s);
+    atomic_store(&e.reply, pages[4]);
+    assert_int_equal(ipw_prometheus_open(&s, e.url, &fetch, NULL), 0);
+    assert_true(value_of(s, "package-0") == IPW_NO_VALUE);
+    atomic_store(&e.reply, pages[1]); /* now it moves */
+    assert_int_equal(value_of(s, "package-0"), 2000000);
+    s->close(s);
+    stop(&e);
+}
+
 /* ---- the URL ---- */
 
 static char asked[1024];
@@ -555,6 +590,7 @@ UNIT(prometheus)
         cmocka_unit_test(test_node_exporter),
         cmocka_unit_test(test_another_ipw_agent),
         cmocka_unit_test(test_what_is_missing_is_no_value),
+        cmocka_unit_test(test_stamps),
         cmocka_unit_test(test_urls),
         cmocka_unit_test(test_long_hosts),
         cmocka_unit_test(test_35_remote_hosts),

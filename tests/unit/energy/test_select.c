@@ -175,7 +175,7 @@ static void test_arguments(void **state)
     assert_int_equal(set.n_verdicts, 3);
     assert_string_equal(set.verdicts[0].name, "log=");
     assert_int_equal(set.verdicts[0].code, IPW_OK);
-    assert_string_equal(set.verdicts[2].text, "1 channel");
+    assert_string_equal(set.verdicts[2].text, "2 channels");
     ipw_source_set_close(&set);
     assert_int_equal(open_set(&set, WORDS("exec=echo 5 W; cat", "exec=echo 5 W; cat"), NULL, NULL),
                      0);
@@ -192,7 +192,7 @@ static void test_arguments(void **state)
 /* Each list has a ceiling; beyond it there is a message, and nothing is left open. */
 static void test_limits(void **state)
 {
-    static char many[40][24], gpus[4000];
+    static char many[40][64], gpus[4000];
     const char *words[41] = {NULL};
     struct ipw_source_set set;
     struct ipw_err err = {0};
@@ -210,6 +210,23 @@ static void test_limits(void **state)
     assert_int_equal(open_set(&set, words, NULL, &err), 0); /* as many as are told of */
     assert_true(set.n_verdicts > 0 && set.n_verdicts <= 32);
     ipw_source_set_close(&set);
+    /* Each of 31 logs is a source, beside the tree's two: none is closed without a word. */
+    for (size_t i = 0; i < 31; i++) {
+        char file[24];
+
+        snprintf(file, sizeof file, "m%zu.csv", i);
+        put(file, "time,watts\n");
+        snprintf(many[i], sizeof many[i], "log=%s/%s", root, file);
+    }
+    words[30] = NULL;
+    assert_int_equal(open_set(&set, words, NULL, &err), 0);
+    assert_int_equal(set.n, 30);
+    ipw_source_set_close(&set);
+    words[30] = many[30];
+    words[31] = "auto";
+    assert_int_equal(open_set(&set, words, NULL, &err), IPW_ELIMIT);
+    assert_non_null(strstr(err.text, "1 more than the 32 sources"));
+    assert_int_equal(set.n, 0);
     for (int i = 0; i < 300; i++)
         used += (size_t)snprintf(gpus + used, sizeof gpus - used, "GPU-%04d,", i);
     assert_int_equal(open_set(&set, NULL, gpus, &err), IPW_ELIMIT);

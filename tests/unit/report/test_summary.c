@@ -306,6 +306,9 @@ static void failures_and_the_unknown(void **state)
     number(doc, "ledger/cpu/queries_j", 60);
     number(doc, "ledger/cpu/difference_j", 0);
     assert_true(ipw_json_bool(at(doc, "ledger/cpu/balanced"), false));
+    number(doc, "ledger/cpu/warmup_j", 0);
+    number(doc, "ledger/machine/warmup_j", NAN); /* never read, so not known to be nothing */
+    number(doc, "ledger/machine/wasted_j", NAN);
     number(doc, "ledger/gpu/queries_j", NAN);
     number(doc, "ledger/gpu/difference_j", NAN);
     assert_int_equal(ipw_json_kind(at(doc, "ledger/gpu/balanced")), IPW_JSON_NULL);
