@@ -6,6 +6,7 @@
 --- averaged first, so that the difference is that of the two means. A difference is significant if its
 --- interval does not contain 0. The bounds of joules come from the sensors' readings; the interval shows what
 --- another sample of tasks could give.
+local json  = require "ipw.json"
 local runs  = require "ipw.runs"
 local stats = require "ipw.stats"
 
@@ -145,8 +146,8 @@ end
 local function verdict(row)
   if row.tasks == 0 then return "unknown" end
   if row.tasks < 3 then return "too_few" end
-  if row.least == 0 and row.most == 0 then return "same" end
   local d = row.difference
+  if row.least == 0 and row.most == 0 and (not d.lo or d.lo == d.hi) then return "same" end
   if not d.lo then return "unknown" end
   return d.lo > 0 and "higher" or d.hi < 0 and "lower" or "not_shown"
 end
@@ -189,23 +190,47 @@ function compare.two(a, b)
   return out
 end
 
-local kept = { { "agent", "agent_sha256" }, { "concurrency" }, { "dataset", "dataset_sha256" }, { "model" } }
+--- The settings that head a comparison, with the hash of the content of a file.
+compare.settings = { { "agent", "agent_sha256" }, { "concurrency" }, { "dataset", "dataset_sha256" }, { "model" } }
 
---- The settings in which two runs are known to differ: a list of { key, version }. version: only the content of
---- the file differs.
+--- Members of a manifest's config with other names for people; false: it is no setting, or follows from others.
+local setting_names = {
+  agent_file = false, agent_sha256 = false, dataset_sha256 = false, dataset_source = false, max_queries = false,
+  no_content = false, selection_sha256 = false, client_base_url = "server", price = "prices", share = "sharing rule",
+  telemetry = "sensors", telemetry_interval = "sampling interval",
+}
+
+--- A member of the config as text that is compared; what is off is as what is not there.
+local function setting_text(config, key)
+  local value = config[key]
+  if value == nil or value == false or type(value) == "table" and next(value) == nil then return nil end
+  -- Each run with the demo model has a server of its own.
+  if key == "client_base_url" and config.model == "demo" then return nil end
+  return type(value) == "string" and value or json.encode(value)
+end
+
+--- The settings in which two runs are known to differ, in the order of their names: a list of { name, a, b } or
+--- { name, version }; a, b: the values as text; version: only the content of the file differs.
 function compare.differ(a, b)
-  local out = {}
-  local function differs(key)
-    local x, y = key and runs.setting(a, key), key and runs.setting(b, key)
-    return x and y and x ~= y
+  local out, keys, of_file = {}, {}, {}
+  local one, other = runs.object(runs.object(a.manifest).config), runs.object(runs.object(b.manifest).config)
+  if not next(one) or not next(other) then return out end
+  for _, setting in ipairs(compare.settings) do of_file[setting[1]] = setting[2] end
+  for _, config in ipairs { one, other } do
+    for key in pairs(config) do keys[key] = setting_names[key] == nil and key:gsub("_", " ") or setting_names[key] end
   end
-  for _, key in ipairs(kept) do
-    local name = differs(key[1])
-    if name or differs(key[2]) then out[#out + 1] = { key[1], version = not name } end
+  for key, name in pairs(keys) do
+    local x, y = setting_text(one, key), setting_text(other, key)
+    local hash = of_file[key]
+    if name and x ~= y then
+      out[#out + 1] = { name, key = key, a = x or "none", b = y or "none" }
+    elseif name and hash and one[hash] and other[hash] and one[hash] ~= other[hash] then
+      out[#out + 1] = { name, key = key, version = true }
+    end
   end
+  table.sort(out, function(x, y) return x[1] < y[1] end)
   return out
 end
-compare.settings = kept
 
 --- A run by itself, over a basis: accuracy (Wilson), joules, seconds and output tokens of a query, and joules of a
 --- solved one, each with mean, lo, hi, n.

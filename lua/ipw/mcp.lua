@@ -3,11 +3,14 @@
 -- A server is one that the user named with --mcp or --mcp-config; a script opens it as "mcp:1", ...
 -- Revision 2026-07-28 is asked for first (server/discover); a server that does not know it is one of
 -- 2024-11-05 to 2025-11-25 (initialize).  The list of tools is remembered for a replay and for the
--- other queries of the process; a query starts the server itself when it first calls a tool.  A server
--- that died is started again once.
+-- other queries of the process.  A run starts its servers once and keeps them (ipw.mcp_kept): a query's
+-- calls go to them.  Else a query starts the server itself when it first calls a tool.
 
 local core = require "ipw.core.tool"
+local child = require "ipw.core.child"
 local json = require "ipw.json"
+local run = require "ipw.core.run"
+local shared = require "ipw.core.kept"
 
 local MODERN = "2026-07-28"
 local LEGACY = { ["2025-11-25"] = true, ["2025-06-18"] = true, ["2025-03-26"] = true, ["2024-11-05"] = true }
@@ -16,6 +19,8 @@ local INPUT_ROUNDS = 4
 -- At most; a call: --mcp-timeout.  An old program can be silent at a question that it does not know; an old
 -- server over HTTP answers with a status.
 local PROBE_SECONDS, PROBE_HTTP_SECONDS, START_SECONDS = 2, 10, 30
+local START_POLL_SECONDS = 0.01
+local RESTARTS_MAX = 3 -- of a server that is kept, without an answer between them
 local PAGES_MAX, TOOLS_MAX, SCHEMA_BYTES, ABOUT_BYTES = 64, 512, 64 * 1024, 8000
 
 local mcp = {}
@@ -33,7 +38,8 @@ local function error_text(err)
 end
 
 --- The result of a request; or nil, a reason, a word, the HTTP status and the error of the server.
-function Client:ask(method, params, seconds)
+-- `extra`: values for headers.
+function Client:ask(method, params, seconds, extra)
   self.last = self.last + 1
   local body = json.object {}
   for key, value in pairs(params) do body[key] = value end
@@ -43,13 +49,11 @@ function Client:ask(method, params, seconds)
     body._meta["io.modelcontextprotocol/clientInfo"] = INFO
     body._meta["io.modelcontextprotocol/clientCapabilities"] = json.object {}
   end
-  local parent = require("ipw.trace_id").traceparent()
-  if parent then
-    body._meta = body._meta or {}
-    body._meta.traceparent = parent
-  end
   local message = { jsonrpc = "2.0", id = self.last, method = method, params = body }
-  local said, why, word, status = self.transport:exchange(message, seconds)
+  local _ <close> = setmetatable({}, { __close = function(_, err)
+    if err then self.cancelled[#self.cancelled + 1] = message.id end
+  end })
+  local said, why, word, status = self.transport:exchange(message, seconds, extra)
   if not said then return nil, why, word, status end
   if type(said.error) == "table" then return nil, error_text(said.error), "refused", said.status, said.error end
   if type(said.result) ~= "table" then return nil, "an answer without a result", "refused" end
@@ -95,7 +99,7 @@ end
 
 function Client:open_transport()
   local _, why
-  _, self.name, self.is_url, self.seconds = require("ipw.core.child").server(self.number)
+  _, self.name, self.is_url, self.seconds = child.server(self.number)
   self.start_seconds = math.min(START_SECONDS, self.seconds)
   self.transport, why = require(self.is_url and "ipw.mcp_http" or "ipw.mcp_stdio")(self.number)
   return self.transport, why
@@ -219,11 +223,12 @@ local function declined(requests)
 end
 
 --- The result of tools/call, after the server's questions; or nil and as ask().
-function Client:call_result(params)
+function Client:call_result(request)
+  local params = { name = request.name, arguments = json.raw(request.arguments) }
   local result, why, word, status
   for _ = 1, INPUT_ROUNDS do
-    params._meta = { progressToken = self.last + 1 }
-    result, why, word, status = self:ask("tools/call", params, self.seconds)
+    params._meta = { progressToken = self.last + 1, traceparent = request.traceparent }
+    result, why, word, status = self:ask("tools/call", params, self.seconds, self.modern and request.headers or nil)
     local answers = result and result.resultType == "input_required" and declined(result.inputRequests)
     if not answers then break end
     params.inputResponses, params.requestState = answers, result.requestState
@@ -231,34 +236,93 @@ function Client:call_result(params)
   return result, why, word, status
 end
 
+--- Runs fn(), which starts the server or its session; other calls wait meanwhile.
+function Client:while_starting(fn)
+  self.starting = true
+  local _ <close> = setmetatable({}, { __close = function(_, err)
+    self.starting = false
+    if err then self:close() end -- cancelled half-way
+  end })
+  return fn()
+end
+
+function Client:await_start()
+  while self.starting do run.sleep(START_POLL_SECONDS) end
+end
+
+--- Whether the server is there, started if need be; else false and why.
+function Client:ready()
+  self:await_start()
+  local gone = self.transport and self.transport.gone
+  if self.transport and not gone then return true end
+  if gone and self.restarts == self.restarts_max then return false, "the server of this tool has ended: " .. gone end
+  if gone then self.restarts = self.restarts + 1 end
+  local ok, why = self:while_starting(function()
+    local span <close> = not self.keeps and require "ipw.span"("starting MCP server") or nil
+    local ok, why = self:connect()
+    if span then span:finish(ok and "ok" or "error") end
+    return ok, why
+  end)
+  if ok then return true end
+  self.transport = self.transport or {}
+  self.transport.gone = why
+  return false, "the server of this tool did not start: " .. why
+end
+
+--- Opens a session again that the server has ended, if no other call has done so.
+function Client:renew(session)
+  self:await_start()
+  if self.transport.session ~= session then return true end
+  return self:while_starting(function()
+    self.transport.session = nil
+    return self:handshake()
+  end)
+end
+
+--- Calls a tool: { result = }; or { why =, word = } with a word of the outcome.
+function Client:perform(request)
+  local ok, gone = self:ready()
+  if not ok then return { why = gone, word = "tool_gone" } end
+  local session = self.transport.session
+  local result, why, word, status = self:call_result(request)
+  if not result and session and (status == 404 or status == 400) and self:renew(session) then
+    result, why, word = self:call_result(request) -- the session was over, so nothing was called
+  end
+  if result then
+    if self.keeps then self.restarts = 0 end
+    return { result = result }
+  end
+  if word == "gone" or word == "flood" then
+    return { why = "the server of this tool has ended: " .. why, word = "tool_gone" }
+  end
+  return { why = why, word = word == "timeout" and "timeout" or nil }
+end
+
 --- Calls a tool: text; or nil, a reason, false and a word of the outcome.
 function Client:call(tool, args)
-  if self.transport and self.transport.gone and self.restarts == 0 then
-    self.restarts = 1
-    self.transport = nil
+  local request = { name = tool.name, arguments = json.encode(args), headers = header_values(tool.schema, args),
+                    traceparent = require("ipw.trace_id").traceparent() }
+  local said
+  if shared.has(self.number) then
+    said = json.decode(shared.ask(self.number, json.encode(request)))
+    if said.child then shared.count(said.child.cpu_s, said.child.peak_bytes) end
+  else
+    said = self:perform(request)
   end
-  if not self.transport then
-    local ok, why = self:connect()
-    if not ok then
-      self.transport = self.transport or {}
-      self.transport.gone = why
-      return nil, ("the server of this tool did not start: %s"):format(why), false, "tool_gone"
+  if said.result then return require("ipw.mcp_content")(said.result, tool.name) end
+  return nil, said.why, false, said.word
+end
+
+--- Tells the server of requests that were cancelled here.
+function Client:tell_cancelled()
+  local list = self.cancelled
+  self.cancelled = {}
+  for _, id in ipairs(list) do
+    if self.transport and self.transport.tell and not self.transport.gone then
+      self.transport:tell { jsonrpc = "2.0", method = "notifications/cancelled",
+                            params = { requestId = id, reason = "the query was ended" } }
     end
-  elseif self.transport.gone then
-    return nil, ("the server of this tool has ended: %s"):format(self.transport.gone), false, "tool_gone"
   end
-  self.transport.extra = self.modern and header_values(tool.schema, args) or nil
-  local params = { name = tool.name, arguments = args }
-  local result, why, word, status = self:call_result(params)
-  if not result and self.transport.session and (status == 404 or status == 400) then
-    self.transport.session = nil -- it is over, so nothing was called
-    if self:handshake() then result, why, word = self:call_result(params) end
-  end
-  if result then return require("ipw.mcp_content")(result, tool.name) end
-  if word == "gone" or word == "flood" then
-    return nil, ("the server of this tool has ended: %s"):format(why), false, "tool_gone"
-  end
-  return nil, why, false, word == "timeout" and "timeout" or nil
 end
 
 function Client:close()
@@ -268,11 +332,15 @@ end
 
 -- opening -----------------------------------------------------------------------------------------
 
-local function new(number) return setmetatable({ number = number, last = 0, restarts = 0 }, Client) end
+--- The client of a server.  `keeps`: it outlives the query, so a server that dies is started again more often.
+function mcp.client(number, keeps)
+  return setmetatable({ number = number, keeps = keeps, last = 0, restarts = 0, cancelled = {},
+                        restarts_max = keeps and RESTARTS_MAX or 1 }, Client)
+end
 
 --- What a server offers, as JSON text: { name =, tools = } or { error = }.
-local function ask_for_list(client)
-  local where = require("ipw.core.child").server(client.number)
+function mcp.ask_for_list(client)
+  local where = child.server(client.number)
   local ok, why = client:connect()
   local list
   if ok then list, why = client:list() end
@@ -292,7 +360,7 @@ local function listed(client)
   if known then return known end
   local text = core.kept(key)
   if not text then
-    local ok, said = pcall(ask_for_list, client)
+    local ok, said = pcall(mcp.ask_for_list, client)
     if not ok then
       core.remember(id, json.encode { error = "cancelled" })
       error(said, 0)
@@ -320,7 +388,7 @@ end
 function mcp.open(entry, taken)
   local number = math.tointeger(tonumber(entry:match("^mcp:(%d+)$")))
   if not number then error(("'%s': an MCP server is named mcp:1, mcp:2, ... and given with --mcp"):format(entry), 0) end
-  local client = new(number)
+  local client = mcp.client(number)
   local known = json.decode(listed(client))
   if known.error then error(known.error, 0) end
   client.era = known.era

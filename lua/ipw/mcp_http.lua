@@ -38,14 +38,14 @@ local function header(text)
   return "=?base64?" .. require("ipw.base64").encode(text) .. "?="
 end
 
-function Http:headers(message)
+function Http:headers(message, extra)
   local out = { Accept = "application/json, text/event-stream", ["Content-Type"] = "application/json" }
   if self.version and message.method ~= "initialize" then out["MCP-Protocol-Version"] = self.version end
   out["Mcp-Session-Id"] = self.session
   if self.modern then
     out["Mcp-Method"] = message.method
     out["Mcp-Name"] = message.method == "tools/call" and header(message.params.name) or nil
-    for name, value in pairs(self.extra or {}) do out["Mcp-Param-" .. name] = header(value) end
+    for name, value in pairs(extra or {}) do out["Mcp-Param-" .. name] = header(value) end
   end
   return out
 end
@@ -58,13 +58,13 @@ local function answer_in(messages, id)
 end
 
 --- Reads a stream on, from its last event.
-function Http:resume(message, last, pause, stop)
+function Http:resume(message, extra, last, pause, stop)
   for _ = 1, AGAIN_MAX do
     local left = stop - run.now()
     pause = math.max(0, (pause or AGAIN_SECONDS * 1000) / 1000)
     if left <= pause then break end
     run.sleep(pause)
-    local headers = self:headers(message)
+    local headers = self:headers(message, extra)
     headers.Accept, headers["Content-Type"], headers["Last-Event-ID"] = "text/event-stream", nil, last
     local r, why, word = core.request { server = self.number, method = "GET", headers = headers,
       seconds = math.max(0.01, stop - run.now()), max_bytes = MESSAGE_BYTES, ["until"] = message.id }
@@ -78,14 +78,14 @@ function Http:resume(message, last, pause, stop)
   return nil, "the stream of the server ended without an answer"
 end
 
-function Http:post(message, seconds)
+function Http:post(message, seconds, extra)
   return core.request { server = self.number, method = "POST", body = json.encode(message),
-    headers = self:headers(message), seconds = seconds, max_bytes = MESSAGE_BYTES, ["until"] = message.id }
+    headers = self:headers(message, extra), seconds = seconds, max_bytes = MESSAGE_BYTES, ["until"] = message.id }
 end
 
-function Http:exchange(message, seconds)
+function Http:exchange(message, seconds, extra)
   local stop = run.now() + seconds
-  local r, why, word = self:post(message, seconds)
+  local r, why, word = self:post(message, seconds, extra)
   if not r then
     if word == "timeout" then
       why = ("no answer within %g s"):format(seconds)
@@ -102,7 +102,7 @@ function Http:exchange(message, seconds)
     local messages, last, pause = events(r.body)
     local found = answer_in(messages, message.id)
     if found then return found end
-    if r.status == 200 and last then return self:resume(message, last, pause, stop) end
+    if r.status == 200 and last then return self:resume(message, extra, last, pause, stop) end
     return nil, "the stream of the server ended without an answer"
   end
   local said = json.decode(r.body)

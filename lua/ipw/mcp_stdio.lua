@@ -1,15 +1,16 @@
 --- ipw.mcp_stdio: the messages of an MCP server that is a child process: one JSON object a line.
 --
--- A transport of ipw.mcp: exchange(message, seconds) sends a request and returns its answer, or nil, a
--- reason and a word ("timeout", "gone", "flood"); tell(message) sends what has no answer; close() ends
--- it.  Answers to other requests (late ones, invented ones) are dropped by their number.
+-- A transport of ipw.mcp: exchange(message, seconds, extra) sends a request and returns its answer, or nil, a
+-- reason and a word ("timeout", "gone", "flood"); tell(message) sends what has no answer; close() ends it.
+-- Several requests can be under way: the core gives each line to the one whose number it has
+-- (src/script/lib_child.c), and lines that are no answer to any of them.
 
 local core = require "ipw.core.child"
 local json = require "ipw.json"
 local run  = require "ipw.core.run"
 
-local MESSAGES_MAX = 10000       -- between a request and its answer
-local TIMEOUTS_MAX = 2           -- in a row; then it counts as gone
+local MESSAGES_MAX = 10000       -- between two answers
+local TIMEOUTS_MAX = 2           -- in a row, and nothing else is under way; then it counts as gone
 
 local Stdio = {}
 Stdio.__index = Stdio
@@ -19,10 +20,11 @@ function Stdio:close()
   self.child = nil
 end
 
---- It gave no sign of life: it is ended.
+--- It gave no sign of life: it is ended, for all that wait for it.
 function Stdio:lose(why, word)
-  self:close()
+  if self.gone then return nil, self.gone, "gone" end
   self.gone = why
+  self:close()
   return nil, why, word or "gone"
 end
 
@@ -33,7 +35,7 @@ end
 --- What a server asks or tells of its own accord.
 function Stdio:hear(message)
   if message.method == "notifications/progress" and type(message.params) == "table" then
-    self.progress = message.params
+    self.progress[message.params.progressToken or 0] = message.params
   elseif message.id ~= nil and message.method == "ping" then
     self:tell { jsonrpc = "2.0", id = message.id, result = json.object {} }
   elseif message.id ~= nil then
@@ -45,7 +47,7 @@ end
 function Stdio:late(message, seconds)
   self.timeouts = self.timeouts + 1
   local why = ("no answer within %g s"):format(seconds)
-  local seen = self.progress
+  local seen = self.progress[message.id]
   if seen and type(seen.progress) == "number" then
     why = ("%s (progress %g%s)"):format(why, seen.progress,
       type(seen.total) == "number" and (" of %g"):format(seen.total) or "")
@@ -54,32 +56,39 @@ function Stdio:late(message, seconds)
     self:tell { jsonrpc = "2.0", method = "notifications/cancelled",
                 params = { requestId = message.id, reason = "timeout" } }
   end
-  if self.timeouts >= TIMEOUTS_MAX then self:lose(why .. ", twice in a row") end
+  if self.timeouts >= TIMEOUTS_MAX and self.under_way == 1 then self:lose(why .. ", twice in a row") end
   return nil, why, "timeout"
 end
 
 function Stdio:answer(message, seconds)
   local stop = run.now() + seconds
-  for _ = 1, MESSAGES_MAX do
-    local line, why, word = core.receive(self.child, math.max(0, stop - run.now()))
+  while self.child do
+    if self.waiting[message.id] ~= true then return self.waiting[message.id] end
+    local line, why, word = core.receive(self.child, math.max(0, stop - run.now()), message.id)
     if word == "timeout" then return self:late(message, seconds) end
     if not line then return self:lose(why) end
+    self.messages = self.messages + 1
     local said = json.decode(line)
     if type(said) == "table" and type(said.method) == "string" then
       self:hear(said)
-    elseif type(said) == "table" and said.id == message.id and said.id ~= nil then
-      self.timeouts = 0
-      return said
+    elseif type(said) == "table" and said.id ~= nil and self.waiting[said.id] then
+      self.waiting[said.id] = said -- of another request, if that one did not wait at this moment
+      self.timeouts, self.messages = 0, 0
+    end
+    if self.messages > MESSAGES_MAX then
+      return self:lose(("more than %d messages and no answer"):format(MESSAGES_MAX), "flood")
     end
   end
-  return self:lose(("more than %d messages and no answer"):format(MESSAGES_MAX), "flood")
+  return nil, self.gone, "gone"
 end
 
 function Stdio:exchange(message, seconds)
-  while self.busy do run.sleep(0.005) end -- one request at a time
   if not self.child then return nil, self.gone, "gone" end
-  self.busy, self.progress = true, nil
-  local _ <close> = setmetatable({}, { __close = function() self.busy = false end })
+  self.waiting[message.id], self.under_way = true, self.under_way + 1
+  local _ <close> = setmetatable({}, { __close = function()
+    self.waiting[message.id], self.progress[message.id] = nil, nil
+    self.under_way = self.under_way - 1
+  end })
   local ok, why = self:tell(message)
   if not ok then return self:lose(why) end
   return self:answer(message, seconds)
@@ -89,5 +98,5 @@ end
 return function(number)
   local child, why = core.open(number)
   if not child then return nil, why end
-  return setmetatable({ child = child, timeouts = 0 }, Stdio)
+  return setmetatable({ child = child, timeouts = 0, messages = 0, under_way = 0, waiting = {}, progress = {} }, Stdio)
 end

@@ -106,7 +106,7 @@ function runs.read(i, warn, each)
   local run = { path = path, name = path:match "([^/]+)/*$" or path, number = i, reader = reader, rows = {},
     not_lm = {},
                 manifest = core.document(reader, "manifest.json"), summary = core.document(reader, "summary.json") }
-  local doubts = doubted(run.manifest)
+  local doubts, answered = doubted(run.manifest), false
   while true do
     local query, torn = core.query(reader)
     if not query then
@@ -122,7 +122,11 @@ function runs.read(i, warn, each)
         if not there[domain] then run.not_lm[domain] = true end
       end
     end
+    answered = answered or row.outcome == "answered" or row.resolved == 1
     if each then each(row, query, run) else run.rows[#run.rows + 1] = row end
+  end
+  if not answered then -- as summary.json: no answer was given, so no accuracy is known
+    for _, row in ipairs(run.rows) do row.resolved = nil end
   end
   return run
 end

@@ -28,7 +28,7 @@ static const struct rule {
     {IPW_DOUBT_HELD,   5,   "stuck",        false, "does not change, although its counter does"},
     {IPW_DOUBT_STUCK,  1,   "stuck",        false, "does not move: not believed"},
     {IPW_DOUBT_LEAST,  1,   "stuck",        true,  "less than its device draws"},
-    {IPW_DOUBT_GAUGE,  0.2, "contradicted", true,  "the gauge of its device"},
+    {IPW_DOUBT_GAUGE,  0.2, "contradicted", true,  "its gauge"},
     {IPW_DOUBT_PARTS,  0.1, "contradicted", true,  "its parts"},
 };
 /* clang-format on */

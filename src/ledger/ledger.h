@@ -87,8 +87,8 @@ void ipw_ledger_break(struct ipw_ledger *l, const char *reason);
  * begins a new chain.  Call it before the row that shows the loss. */
 void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason);
 
-/* The channel is not believed (energy/trust.h): it has no figure from now on, also of earlier times,
- * and neither has its domain.  `reason` is static text ("contradicted"). */
+/* The channel is not believed (energy/trust.h): it has no figure from now on, also of earlier
+ * times, and neither has its domain.  `reason` is static text ("contradicted"). */
 void ipw_ledger_doubt(struct ipw_ledger *l, size_t channel, const char *reason);
 
 /* How long the channel's counter has stood still, if longer than its period allows; else 0.  Only

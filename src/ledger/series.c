@@ -10,6 +10,9 @@
 #define GIVE_UP_NS     (3 * IPW_NS_PER_S)  /* how long it is waited for, at least */
 #define GIVE_UP_NEW_NS (15 * IPW_NS_PER_S) /* ... while its period is still unknown */
 #define FEW_CHANGES    8
+#define UNLIMITED_W    4000 /* the most of a channel whose device has no limit, at least */
+#define FEW_READS      5
+#define SPIKE          10
 
 void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel)
 {
@@ -116,6 +119,11 @@ static void as_old_as_its_sample(const struct ipw_series *s, struct ipw_series_s
     reading->early_ns = narrow(reading->t_ns - (x->t_ns - x->early_ns));
 }
 
+static bool is_slow(const struct ipw_series *s)
+{
+    return __builtin_popcount(s->pace.repeat_bits) >= 2;
+}
+
 /* The newest reading becomes the first of a new chain. */
 void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, const char *reason)
 {
@@ -128,8 +136,10 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
                                       .late_ns = narrow(s->clock_ns)};
     int64_t from_ns;
 
-    /* A counter that fell silent is known up to its last change. */
-    if (!ipw_series_silence_ns(s) && s->samples[s->n - 1].t_ns < s->last.t_ns)
+    /* A counter that fell silent, or that publishes from time to time, is known up to its last
+     * change. */
+    if (!ipw_series_silence_ns(s) && s->samples[s->n - 1].t_ns < s->last.t_ns &&
+        !(s->channel.kind == IPW_CHANNEL_COUNTER && is_slow(s) && s->pace.repeated))
         ipw_series_add(s, &s->last);
     from_ns = s->samples[s->n - 1].t_ns;
     IPW_GROW(s->gaps, s->cap_gaps, s->n_gaps + 1);
@@ -145,11 +155,6 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
     s->counter.suspect = IPW_COUNTER_SOUND;
     s->counter.stretch_ns = t_ns; /* the least and most power stay known */
     s->counter.stretch_uj = 0;
-}
-
-static bool is_slow(const struct ipw_series *s)
-{
-    return __builtin_popcount(s->pace.repeat_bits) >= 2;
 }
 
 bool ipw_series_is_slow(const struct ipw_series *s)
@@ -305,6 +310,40 @@ static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
     }
 }
 
+/* A meter at the wall has no limit that is known, so it may read anything.  A reading that is many
+ * times the most that came before waits for the next value: if that is as high, it was right; else
+ * it was wrong, and nothing is known of the time between its neighbours.  A value that is read again
+ * is not the next one, unless it stays. */
+static bool is_spike(const struct ipw_series *s, int64_t value)
+{
+    return s->channel.max_w >= UNLIMITED_W && s->last.reads >= FEW_READS &&
+           (double)value > SPIKE * s->gauge_most_mw;
+}
+
+static void push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value)
+{
+    struct ipw_counter *c = &s->counter;
+    int64_t before_ns = s->last.t_ns;
+
+    if (c->suspect && value == c->suspect_raw && t_ns - c->suspect_ns < ipw_series_quiet_ns(s))
+        return;
+    if (c->suspect && value < c->suspect_raw / 2) {
+        s->rejected++;
+        IPW_GROW(s->stills, s->cap_stills, s->n_stills + 1);
+        s->stills[s->n_stills++] = (struct ipw_series_still){before_ns, t_ns};
+    } else if (c->suspect) {
+        ipw_series_push_gauge(s, c->suspect_ns, c->suspect_raw);
+    } else if (is_spike(s, value)) {
+        c->suspect = IPW_COUNTER_JUMPED;
+        c->suspect_ns = t_ns;
+        c->suspect_raw = value;
+        return;
+    }
+    c->suspect = IPW_COUNTER_SOUND;
+    if ((double)value > s->gauge_most_mw) s->gauge_most_mw = (double)value;
+    ipw_series_push_gauge(s, t_ns, value);
+}
+
 static bool plausible(const struct ipw_channel *channel, int64_t value)
 {
     if (value < 0) return false;
@@ -346,7 +385,7 @@ void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value)
     } else if (s->channel.kind == IPW_CHANNEL_COUNTER) {
         push_counter(s, t_ns, value);
     } else {
-        ipw_series_push_gauge(s, t_ns, value);
+        push_gauge(s, t_ns, value);
     }
 }
 

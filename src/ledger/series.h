@@ -135,9 +135,10 @@ struct ipw_series {
     uint32_t gauge_chain; /* of a replaced counter: chains from here on belong to a gauge */
     uint32_t most_w;      /* channel.max_w, or more if more was seen */
     double plain_uj,
-        plain_off_uj;   /* of an undone mean: the readings' integral; its offset at rest */
-    int64_t gauge_rest; /* rest of the trapezoid rule, in half picojoules */
-    bool asleep;        /* the device sleeps: ipw_series_sleep() */
+        plain_off_uj;     /* of an undone mean: the readings' integral; its offset at rest */
+    double gauge_most_mw; /* of its readings */
+    int64_t gauge_rest;   /* rest of the trapezoid rule, in half picojoules */
+    bool asleep;          /* the device sleeps: ipw_series_sleep() */
 
     struct ipw_series_knot *knots; /* in order, each strictly between two samples of a chain */
     size_t n_knots, cap_knots;

@@ -7,7 +7,8 @@
 #include "report/table_priv.h"
 #include "report/words.h"
 
-enum { NAME_COLUMNS = 20, ROWS_MAX = 12 };
+/* The numbers of a row, and those of its joules, have as many columns as put_row() prints. */
+enum { NAME_COLUMNS = 20, COLUMNS = 80, NUMBER_COLUMNS = 23, JOULE_COLUMNS = 19, ROWS_MAX = 12 };
 
 struct row {
     const struct ipw_tool_sum *tool;
@@ -23,10 +24,36 @@ static int by_weight(const void *a, const void *b)
     return strcmp(x->tool->name, y->tool->name);
 }
 
-static void put_head(struct ipw_table_block *b, int domain)
+static int name_columns(const struct ipw_tool_sums *tools, int domain)
+{
+    int most = COLUMNS - IPW_TABLE_LABEL - NUMBER_COLUMNS - (domain >= 0 ? JOULE_COLUMNS : 0);
+    int n = NAME_COLUMNS;
+
+    for (size_t i = 0; i < tools->n; i++) {
+        int width = (int)ipw_format_width(tools->list[i].name, strlen(tools->list[i].name));
+
+        if (width > n) n = width;
+    }
+    return n < most ? n : most;
+}
+
+/* A name that is too long loses its middle: tools of one MCP server differ in their ends. */
+static void put_name(struct ipw_table_block *b, const char *name, size_t columns)
+{
+    size_t n = strlen(name), head = columns / 3;
+
+    if (n <= columns || ipw_format_width(name, n) != n) {
+        ipw_format_cell(b->out, name, columns, IPW_ALIGN_LEFT);
+        return;
+    }
+    ipw_format_cell(b->out, name, head + 1, IPW_ALIGN_LEFT);
+    ipw_format_cell(b->out, name + n - (columns - head - 1), columns - head - 1, IPW_ALIGN_LEFT);
+}
+
+static void put_head(struct ipw_table_block *b, int domain, int columns)
 {
     ipw_buf_addf(b->out, " %s%-*s%-*s %6s %6s %8s", ipw_style(IPW_CYAN, b->colour),
-                 IPW_TABLE_LABEL - 1, "tools", NAME_COLUMNS, "", "calls", "failed", "time");
+                 IPW_TABLE_LABEL - 1, "tools", columns, "", "calls", "failed", "time");
     if (domain >= 0) {
         ipw_buf_addf(b->out, " %8s  idle tax", ipw_words_domain((enum ipw_domain)domain));
     }
@@ -42,12 +69,12 @@ static void put_cell(struct ipw_table_block *b, double j)
                     IPW_ALIGN_RIGHT);
 }
 
-static void put_row(struct ipw_table_block *b, const struct row *row, int domain)
+static void put_row(struct ipw_table_block *b, const struct row *row, int domain, int columns)
 {
     char seconds[32];
 
     ipw_buf_addf(b->out, " %*s", IPW_TABLE_LABEL - 1, "");
-    ipw_format_cell(b->out, row->tool->name, NAME_COLUMNS, IPW_ALIGN_LEFT);
+    put_name(b, row->tool->name, (size_t)columns);
     ipw_buf_addf(b->out, " %6lld %6lld %8s", (long long)row->tool->calls,
                  (long long)row->tool->failed,
                  ipw_format_spaced_seconds(seconds, row->tool->seconds));
@@ -62,7 +89,7 @@ static void put_row(struct ipw_table_block *b, const struct row *row, int domain
 void ipw_table_tools(struct ipw_table_block *b)
 {
     const struct ipw_tool_sums *tools = &b->s->tools;
-    int domain = ipw_table_account_domain(&b->t);
+    int domain = ipw_table_account_domain(&b->t), columns = name_columns(tools, domain);
     struct row *rows;
 
     if (!tools->n) return;
@@ -75,8 +102,8 @@ void ipw_table_tools(struct ipw_table_block *b)
         if (domain >= 0 && part) rows[i].idle_tax_j = part->j[domain];
     }
     qsort(rows, tools->n, sizeof *rows, by_weight);
-    put_head(b, domain);
-    for (size_t i = 0; i < tools->n && i < ROWS_MAX; i++) put_row(b, &rows[i], domain);
+    put_head(b, domain, columns);
+    for (size_t i = 0; i < tools->n && i < ROWS_MAX; i++) put_row(b, &rows[i], domain, columns);
     if (tools->n > ROWS_MAX)
         ipw_buf_addf(b->out, " %*s%zu more: `tools` of summary.json\n", IPW_TABLE_LABEL - 1, "",
                      tools->n - ROWS_MAX);

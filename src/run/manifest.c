@@ -95,6 +95,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kcount(w, "max_turns", max_turns > 0 ? max_turns : -1);
     ipw_jw_key(w, "mcp");
     ipw_mcp_servers_write(w, o->script.servers);
+    ipw_jw_kbool(w, "mcp_per_query", o->script.mcp.per_query);
     ipw_jw_kstr(w, "model", m->connection->model);
     ipw_jw_kbool(w, "no_content", o->output.no_content);
     ipw_jw_kbool(w, "no_proc", o->script.no_proc);

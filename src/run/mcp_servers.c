@@ -20,6 +20,7 @@ const struct ipw_opt ipw_mcp_option_rows[] = {
     {"mcp", 0, IPW_OPT_LIST, AT(said), "CMD|URL", "add the tools of this MCP server"},
     {"mcp-config", 0, IPW_OPT_LIST, AT(files), "FILE", "add the tools of the file's mcpServers"},
     {"mcp-timeout", 0, IPW_OPT_DURATION, AT(timeout_ns), "TIME", "longest call of an MCP tool (default: 60s)", IPW_NS_PER_MS},
+    {"mcp-per-query", 0, IPW_OPT_FLAG, AT(per_query), NULL, "each query starts MCP servers of its own"},
     IPW_OPT_END,
 };
 /* clang-format on */

@@ -17,6 +17,7 @@ struct ipw_mcp_options {
     struct ipw_opt_list said;  /* commands and addresses */
     struct ipw_opt_list files; /* of JSON, with an object mcpServers */
     int64_t timeout_ns;        /* of a call; 0: 60 s */
+    bool per_query;            /* each query starts servers of its own */
 };
 /* Rows of an option table for it. */
 extern const struct ipw_opt ipw_mcp_option_rows[];

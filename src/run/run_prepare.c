@@ -1,6 +1,8 @@
 /* Before a run: each stage detects its errors before the run's folder is created. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/exit.h"
 #include "base/log.h"
@@ -149,7 +151,7 @@ static int connect_server(struct run *run, struct ipw_err *err)
     rc = ipw_http_global_init(err);
     if (!rc) rc = ipw_loop_new(&run->loop, err);
     if (rc) return rc;
-    run->web = ipw_script_web(&o->script, run->loop, o->server.net.cacert);
+    run->reach.web = ipw_script_web(&o->script, run->loop, o->server.net.cacert);
     run->connection =
         (struct ipw_connection){.o = &o->server, .loop = run->loop, .quiet = o->output.quiet};
     rc = ipw_connect(&run->connection, (uint64_t)run->session.anchor.wall_ns, err);
@@ -207,6 +209,47 @@ static int settle(struct run *run, struct ipw_err *err)
     return rc ? rc : decide(run, err);
 }
 
+void ipw_run_all_grants(struct ipw_host_grants *out, const struct run *run)
+{
+    ipw_run_grants(out, run->o);
+    out->web = run->reach.web;
+    out->may_fetch = run->reach.web != NULL;
+    if (run->reach.kept) out->kept = ipw_kept_servers_host(run->reach.kept);
+}
+
+/* The folder that MCP servers have as their workspace, if the queries share them. */
+static const char *kept_folder(void *ud)
+{
+    struct run *run = ud;
+    struct ipw_err err;
+
+    if (run->reach.kept_folder) return run->reach.kept_folder;
+    if (ipw_workspaces_make(&run->workspaces, &err)) {
+        ipw_log(IPW_LOG_WARN, "%s", err.text);
+        return NULL;
+    }
+    run->reach.kept_folder = ipw_asprintf("%s/servers", run->workspaces.path);
+    if (mkdir(run->reach.kept_folder, 0700))
+        ipw_log(IPW_LOG_WARN, "%s: %s", run->reach.kept_folder, strerror(errno));
+    return run->reach.kept_folder;
+}
+
+/* Before the sensors are read: no query pays for the start of the MCP servers. */
+static int open_tools(struct run *run, struct ipw_err *err)
+{
+    struct ipw_host_grants grants;
+    const struct ipw_kept_options options = {.loop = run->loop,
+                                             .agent = &run->agent,
+                                             .config = &run->config,
+                                             .grants = &grants,
+                                             .workspace = kept_folder,
+                                             .ud = run,
+                                             .per_query = run->o->script.mcp.per_query};
+
+    ipw_run_all_grants(&grants, run);
+    return ipw_kept_servers_open(&run->reach.kept, &options, err);
+}
+
 /* The stages, in this order; the exit code of a stage's failure, and one error with another exit
  * code. */
 static const struct {
@@ -220,6 +263,7 @@ static const struct {
     {open_data, IPW_EXIT_INPUT, 0, 0},
     {look_for_work, IPW_EXIT_INPUT, 0, 0},
     {connect_server, IPW_EXIT_FAILED, IPW_EINVAL, IPW_EXIT_USAGE},
+    {open_tools, IPW_EXIT_FAILED, 0, 0},
     {open_sensors, IPW_EXIT_FAILED, IPW_EINVAL, IPW_EXIT_USAGE},
     {settle, IPW_EXIT_INPUT, 0, 0},
 };

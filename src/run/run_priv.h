@@ -9,7 +9,14 @@
 #include "run/manifest.h"
 #include "run/run.h"
 #include "run/schedule.h"
+#include "script/kept_servers.h"
 #include "trace/redact.h"
+
+struct run_reach {       /* of scripts, outside of their Lua states */
+    struct ipw_web *web; /* NULL: web requests are not allowed */
+    struct ipw_kept_servers *kept;
+    char *kept_folder; /* NULL: there is none yet */
+};
 
 struct run {
     const struct ipw_run_options *o;
@@ -28,7 +35,7 @@ struct run {
 
     struct ipw_connection connection;
     struct ipw_server_watch servers;
-    struct ipw_web *web; /* of scripts; NULL: web requests are not allowed */
+    struct run_reach reach;
     struct ipw_pricing pricing;
     struct ipw_sensors sensors;
     struct ipw_baseline baseline;
@@ -61,6 +68,8 @@ struct run {
 int ipw_run_prepare(struct run *run, struct ipw_err *err);
 /* The values for the manifest at this moment. */
 struct ipw_manifest ipw_run_manifest(const struct run *run);
+/* What the scripts of its queries may do. */
+void ipw_run_all_grants(struct ipw_host_grants *out, const struct run *run);
 /* The parts report; ud is the run. */
 void ipw_run_sampled(void *ud);
 void ipw_run_step_soon(void *ud);

@@ -221,6 +221,26 @@ static void push_config(lua_State *L, int agent, const struct ipw_agent_config *
     if (config->tools) push_tools(L, config->tools);
 }
 
+static int push_cfg_tools(lua_State *L)
+{
+    push_config(L, 1, lua_touserdata(L, 2));
+    lua_getfield(L, -1, "tools");
+    return 1;
+}
+
+int ipw_agent_push_tools(struct ipw_vm *vm, const struct ipw_agent_info *info,
+                         const struct ipw_agent_config *config, struct ipw_err *err)
+{
+    lua_State *L = ipw_vm_lua(vm);
+    int rc = ipw_chunk_run(vm, info->path, err);
+
+    if (rc) return rc;
+    lua_pushcfunction(L, push_cfg_tools);
+    lua_insert(L, -2);
+    lua_pushlightuserdata(L, (void *)config);
+    return ipw_vm_call(vm, 2, 1, err);
+}
+
 /* start(agent table, light userdata): leaves run, query, cfg. */
 static int prepare(lua_State *L)
 {

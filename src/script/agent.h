@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "script/dataset.h"
 #include "script/host.h"
+#include "script/vm.h"
 
 struct ipw_agent_config {     /* options of the command line that replace the agent's defaults */
     int64_t max_turns;        /* 0: the agent's own */
@@ -51,6 +52,11 @@ struct ipw_agent_result {
     size_t lua_peak_bytes;
     int64_t lua_cpu_ns; /* time the loop's thread spent in this state */
 };
+
+/* Pushes the list of tools that its queries get as cfg.tools, or nil; `vm` has the agent's folder
+ * and paths. [0, +1, -] on success */
+int ipw_agent_push_tools(struct ipw_vm *vm, const struct ipw_agent_info *info,
+                         const struct ipw_agent_config *config, struct ipw_err *err);
 
 struct ipw_agent;
 typedef void (*ipw_agent_fn)(void *ud, const struct ipw_agent_result *result);

@@ -1,6 +1,7 @@
 #include "script/host.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *ipw_host_workspace(const struct ipw_host *host)
 {
@@ -31,6 +32,17 @@ void ipw_host_server_where(struct ipw_buf *out, const struct ipw_host_server *se
     }
     for (const char **a = server->argv; *a; a++)
         ipw_buf_addf(out, "%s%s", a > server->argv ? " " : "", *a);
+}
+
+static bool names_workspace(const char **list)
+{
+    while (list && *list && !strstr(*list, "${IPW_WORKSPACE}")) list++;
+    return list && *list;
+}
+
+bool ipw_host_server_in_workspace(const struct ipw_host_server *server)
+{
+    return names_workspace(server->argv) || names_workspace(server->env);
 }
 
 void ipw_host_release(struct ipw_host *host)

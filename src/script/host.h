@@ -80,6 +80,21 @@ struct ipw_host_server {
 /* Its command or address, as the user wrote it. */
 void ipw_host_server_where(struct ipw_buf *out, const struct ipw_host_server *server);
 
+/* Whether its settings name the query's own folder, as ${IPW_WORKSPACE}. */
+bool ipw_host_server_in_workspace(const struct ipw_host_server *server);
+
+/* The servers that all queries of a run share (script/kept_servers.h). */
+struct ipw_host_kept {
+    bool (*has)(void *ud, size_t number);
+    /* Asks a server: `done` gets the answer, or NULL and the reason, in a later round of the loop.
+     * Returns the call; NULL: it is over. */
+    void *(*ask)(void *ud, size_t number, const char *request, size_t n,
+                 void (*done)(void *ud, const char *answer, size_t n, const struct ipw_err *err),
+                 void *done_ud);
+    void (*cancel)(void *call); /* `done` does not follow; the server is told */
+    void *ud;
+};
+
 /* What the run allows a script to do outside of its Lua state. */
 struct ipw_host_grants {
     struct ipw_quota quota; /* of the workspace */
@@ -95,6 +110,7 @@ struct ipw_host_grants {
     const char *no_web, *no_proc; /* messages: how to allow what was refused */
     const struct ipw_host_server *servers;
     size_t n_servers;
+    const struct ipw_host_kept *kept;     /* those that all queries share; or NULL */
     const struct ipw_host_server *search; /* the engine of web_search; NULL: there is none */
     const struct ipw_host_server *speech; /* turns sound into text; NULL: there is none */
     bool leave_out; /* a tool that needs what is not granted is left out; else opening it fails */

@@ -1,7 +1,9 @@
 /* ipw.core.child: child processes that stay, and are talked to line by line.
  *
  * A child is a number in a list of its state, which ends those that are left when it is closed.
- * Its lines wait in a buffer until receive() takes them; a child that says more waits itself. */
+ * Its lines wait in a buffer until receive() takes them; a child that says more waits itself.
+ * Several tasks can wait for answers of one child (JSON-RPC): each line goes to the one that waits
+ * for its number, every other line to the one that waits longest. */
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/proc.h"
+#include "json/json.h"
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
@@ -18,7 +21,7 @@
 #include "script/value.h"
 #include "script/vm.h"
 
-enum { MAX_ARGS = 256, MAX_CHILDREN = 16, SERVER_CPU_S = 3600 };
+enum { MAX_ARGS = 256, MAX_CHILDREN = 32, SERVER_CPU_S = 3600 };
 #define LINE_MAX_BYTES      (16 * IPW_MIB)
 #define UNREAD_MAX_BYTES    (1 * IPW_MIB)     /* a longer line alone is still read */
 #define SERVER_MEMORY_BYTES ((size_t)1 << 40) /* node reserves far more than it uses */
@@ -37,7 +40,7 @@ struct child {
     bool open, too_long;
     char *end;                  /* how it ended, for messages */
     struct ipw_tool_child used; /* what the tool calls have used of it */
-    struct receive_op *waiter;
+    struct receive_op *waiters; /* those that wait longest first */
 };
 
 struct children {
@@ -49,10 +52,14 @@ struct children {
 struct receive_op {
     struct ipw_op op;
     struct child *child;
-    struct ipw_loop *loop;
     struct ipw_timer *timer;
     int64_t effect;
-    bool timed_out;
+    int64_t id; /* of the answer that is awaited; 0: any line */
+    /* What came: a line, or why there is none and a word for it. */
+    char *line, *why;
+    const char *word;
+    size_t n;
+    struct receive_op *next;
 };
 
 /* The end of the next line, or NULL. */
@@ -66,15 +73,58 @@ static const char *line_end(struct child *c)
     return hit;
 }
 
-static void wake(struct child *c)
+/* Takes the operation from those that wait. */
+static void leave(struct receive_op *op)
 {
-    struct receive_op *op = c->waiter;
+    struct receive_op **at = &op->child->waiters;
 
-    if (!op) return;
-    c->waiter = NULL;
+    while (*at && *at != op) at = &(*at)->next;
+    if (*at) *at = op->next;
     ipw_timer_cancel(op->timer);
     op->timer = NULL;
+}
+
+static void wake(struct receive_op *op, const char *why, const char *word)
+{
+    leave(op);
+    op->why = ipw_strdup(why);
+    op->word = word;
     ipw_op_done(&op->op);
+}
+
+/* The one that waits for the answer in this line; or that waits longest. */
+static struct receive_op *whose(struct child *c, const char *line, size_t n)
+{
+    struct receive_op *op = c->waiters;
+    struct ipw_json *doc = NULL;
+    int64_t id;
+
+    if (!op->next || ipw_json_parse(&doc, line, n, NULL, NULL)) return op;
+    id = ipw_json_get(doc, "method") ? 0 : ipw_json_int(ipw_json_get(doc, "id"), 0);
+    ipw_json_free(doc);
+    while (op && (!id || op->id != id)) op = op->next;
+    return op ? op : c->waiters;
+}
+
+/* Gives the lines that came to those that wait.  Each runs on at once, and can end the child. */
+static void deliver(struct child *c)
+{
+    const char *end;
+
+    while (c->waiters && (end = line_end(c))) {
+        const char *from = ipw_buf_str(&c->said) + c->taken;
+        size_t n = (size_t)(end - from);
+        struct receive_op *op = whose(c, from, n);
+
+        c->taken += n + 1;
+        op->n = n > 0 && from[n - 1] == '\r' ? n - 1 : n;
+        op->line = ipw_memdup(from, op->n);
+        if (c->proc && !c->too_long && c->said.len - c->taken < UNREAD_MAX_BYTES)
+            ipw_proc_rest_output(c->proc, false);
+        wake(op, NULL, NULL);
+    }
+    while (c->waiters && c->too_long) wake(c->waiters, "a line of more than 16 MiB", "too_long");
+    while (c->waiters && !c->proc) wake(c->waiters, c->end, "gone");
 }
 
 static void on_output(void *ud, const char *bytes, size_t n)
@@ -89,10 +139,9 @@ static void on_output(void *ud, const char *bytes, size_t n)
         c->taken = 0;
     }
     if (ipw_buf_add(&c->said, bytes, n)) c->too_long = true;
-    if (c->too_long || line_end(c)) {
-        if (c->said.len > UNREAD_MAX_BYTES) ipw_proc_rest_output(c->proc, true);
-        wake(c);
-    }
+    if (c->said.len > UNREAD_MAX_BYTES && (c->too_long || line_end(c)))
+        ipw_proc_rest_output(c->proc, true);
+    deliver(c);
 }
 
 static void leave_quota(struct child *c)
@@ -120,7 +169,7 @@ static void look(void *ud)
     c->proc = NULL;
     leave_quota(c);
     c->end = ipw_strdup(err.text);
-    wake(c);
+    deliver(c);
 }
 
 static void on_done(void *ud, const struct ipw_proc_result *r)
@@ -147,7 +196,7 @@ static void on_done(void *ud, const struct ipw_proc_result *r)
         free(c->end);
         c->end = whole;
     }
-    wake(c);
+    deliver(c);
 }
 
 /* ---- the list ---- */
@@ -304,7 +353,7 @@ static int child_open(lua_State *L)
     }
     for (int i = 0; !c && i < MAX_CHILDREN; i++)
         if (!all->list[i].open) c = &all->list[i];
-    if (!c) return why(L, "more than 16 children are open");
+    if (!c) return why(L, "more than 32 children are open");
     if (quota && ipw_quota_child_begins(quota, request.cwd, &request.file_bytes, &err))
         return why(L, err.text);
     rc = ipw_proc_start(&c->proc, host->loop, &request, on_done, c, &err);
@@ -345,7 +394,9 @@ static int child_close(lua_State *L)
     struct child *c = child_at(L);
 
     if (!c) return 0;
-    if (c->waiter) return luaL_error(L, "a child is closed while a line of it is awaited");
+    if (c->waiters && !c->waiters->id)
+        return luaL_error(L, "a child is closed while a line of it is awaited");
+    while (c->waiters) wake(c->waiters, "it was ended", "gone");
     close_child(c);
     return 0;
 }
@@ -355,59 +406,43 @@ static void receive_late(void *ud)
     struct receive_op *op = ud;
 
     op->timer = NULL;
-    op->timed_out = true;
-    op->child->waiter = NULL;
-    ipw_op_done(&op->op);
+    wake(op, "no line in time", "timeout");
 }
 
-static void receive_cancel(struct ipw_op *base)
+static void receive_cancel(struct ipw_op *base) { leave((struct receive_op *)base); }
+
+static void receive_release(struct ipw_op *base)
 {
     struct receive_op *op = (struct receive_op *)base;
 
-    ipw_timer_cancel(op->timer);
-    op->timer = NULL;
-    if (op->child->waiter == op) op->child->waiter = NULL;
+    free(op->line);
+    free(op->why);
 }
 
 /* A line without its end; or nil, a reason and "timeout", "too_long" or "gone". */
-static int push_line(lua_State *L, struct child *c, bool timed_out)
-{
-    const char *end = line_end(c), *from = ipw_buf_str(&c->said) + c->taken;
-    size_t n;
-
-    if (end) {
-        n = (size_t)(end - from);
-        c->taken += n + 1;
-        lua_pushlstring(L, from, n > 0 && from[n - 1] == '\r' ? n - 1 : n);
-        if (c->proc && !c->too_long && c->said.len - c->taken < UNREAD_MAX_BYTES)
-            ipw_proc_rest_output(c->proc, false);
-        return 1;
-    }
-    lua_pushnil(L);
-    if (c->too_long)
-        lua_pushliteral(L, "a line of more than 16 MiB");
-    else if (!c->proc)
-        lua_pushstring(L, c->end);
-    else
-        lua_pushliteral(L, "no line in time");
-    lua_pushstring(L, c->too_long ? "too_long" : timed_out && c->proc != NULL ? "timeout" : "gone");
-    return 3;
-}
-
 static int receive_finish(lua_State *L, struct ipw_op *base)
 {
     struct receive_op *op = (struct receive_op *)base;
-    int n = push_line(L, op->child, op->timed_out);
+    int n = op->line ? 1 : 3;
 
+    if (op->line) {
+        lua_pushlstring(L, op->line, op->n);
+    } else {
+        lua_pushnil(L);
+        lua_pushstring(L, op->why);
+        lua_pushstring(L, op->word);
+    }
     ipw_recorded_effect_note(L, op->effect, "child.receive", n);
     return n;
 }
 
-/* receive(number, seconds): the next line. [-2, +(1|3), e] */
+/* receive(number, seconds[, id]): the next line; with `id` that answer, or a line that is none.
+ * [-3, +(1|3), e] */
 static int child_receive(lua_State *L)
 {
     double seconds = luaL_checknumber(L, 2);
-    struct receive_op *op;
+    lua_Integer id = luaL_optinteger(L, 3, 0);
+    struct receive_op *op, **at;
     struct child *c;
     int64_t effect;
     int n;
@@ -417,28 +452,45 @@ static int child_receive(lua_State *L)
     if (ipw_recorded_effect_replayed(L, effect))
         return ipw_recorded_effect_wait(L, effect, "child.receive");
     c = child_at(L);
-    if (!c || c->waiter) {
+    if (!c || (c->waiters && !id)) {
         why(L, c ? "another task waits for its next line" : "it is closed");
         lua_pushstring(L, c ? "busy" : "gone");
         n = 3;
         ipw_recorded_effect_note(L, effect, "child.receive", n);
         return n;
     }
-    op = ipw_op_new(L, sizeof *op, receive_cancel, receive_finish, NULL);
+    op = ipw_op_new(L, sizeof *op, receive_cancel, receive_finish, receive_release);
     ipw_tool_child_use(&c->used);
     op->child = c;
     op->effect = effect;
-    if (line_end(c) || c->too_long || !c->proc) {
-        op->op.done = true;
-    } else {
-        c->waiter = op;
-        op->timer = ipw_timer_start(ipw_vm_host(L)->loop, ipw_s_to_ns(seconds), receive_late, op);
-    }
+    op->id = id;
+    at = &c->waiters;
+    while (*at) at = &(*at)->next;
+    *at = op;
+    op->timer = ipw_timer_start(ipw_vm_host(L)->loop, ipw_s_to_ns(seconds), receive_late, op);
+    deliver(c);
     return ipw_op_await(L);
 }
 
+/* used(number): the CPU time of the child so far in seconds, or nil, and the most memory that it
+ * held. [-1, +2, e] */
+static int child_used(lua_State *L)
+{
+    const struct child *c = child_at(L);
+    int64_t cpu_ns = -1, peak_bytes = 0;
+
+    if (c && c->proc) ipw_proc_used(c->proc, &cpu_ns, &peak_bytes);
+    if (cpu_ns < 0)
+        lua_pushnil(L);
+    else
+        lua_pushnumber(L, ipw_ns_to_s(cpu_ns));
+    lua_pushinteger(L, peak_bytes);
+    return 2;
+}
+
 /* server(number): what the user wrote of it: its command or address, its name or nil, whether it is
- * an address, and the limit of a call in seconds. [-1, +4, e] */
+ * an address, the limit of a call in seconds, and whether it works in the query's own folder.
+ * [-1, +5, e] */
 static int child_server(lua_State *L)
 {
     const struct ipw_host_server *s = server_at(L, 1);
@@ -450,7 +502,8 @@ static int child_server(lua_State *L)
     lua_pushstring(L, s->name);
     lua_pushboolean(L, s->url != NULL);
     lua_pushnumber(L, s->seconds);
-    return 4;
+    lua_pushboolean(L, ipw_host_server_in_workspace(s));
+    return 5;
 }
 
 static int recorded_open(lua_State *L)
@@ -465,9 +518,13 @@ static int recorded_send(lua_State *L)
 
 int ipw_lib_child(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"open", recorded_open},    {"send", recorded_send},
-                                         {"receive", child_receive}, {"close", child_close},
-                                         {"server", child_server},   {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"open", recorded_open},
+                                         {"send", recorded_send},
+                                         {"receive", child_receive},
+                                         {"close", child_close},
+                                         {"server", child_server},
+                                         {"used", child_used},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -450,7 +450,8 @@ static int http_request(lua_State *L)
     r.body_max_bytes = ipw_fields_bytes(L, 1, "http", "max_bytes", DEFAULT_BYTES, 1, 256 * IPW_MIB);
     redirects = (int)ipw_fields_number(L, 1, "http", "redirects", IPW_WEB_REDIRECTS, 0, 20);
     r.headers = headers;
-    quiet = find_server(L) && lua_getfield(L, 1, "quiet") == LUA_TBOOLEAN;
+    quiet =
+        !host || !host->on.emit || (find_server(L) && lua_getfield(L, 1, "quiet") == LUA_TBOOLEAN);
     if (!host || !host->grants.may_fetch)
         return luaL_error(L, "http: %s",
                           host && host->grants.no_web ? host->grants.no_web

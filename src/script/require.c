@@ -25,7 +25,8 @@ static const struct {
     {"ipw.core.text", ipw_lib_text},       {"ipw.core.sqlite", ipw_lib_sqlite},
     {"ipw.core.fetch", ipw_lib_fetch},     {"ipw.core.export", ipw_lib_export},
     {"ipw.core.compute", ipw_lib_compute}, {"ipw.core.stats", ipw_lib_stats},
-    {"ipw.core.child", ipw_lib_child},     {"ipw.core.report", ipw_lib_report},
+    {"ipw.core.kept", ipw_lib_kept},       {"ipw.core.child", ipw_lib_child},
+    {"ipw.core.report", ipw_lib_report},
 };
 
 static int base_require(lua_State *L);

@@ -125,6 +125,15 @@ void ipw_tool_call_child_ended(struct ipw_vm *vm, const struct ipw_proc_result *
 
 /* ---- children that stay ---- */
 
+void ipw_tool_call_used(struct ipw_vm *vm, int64_t cpu_ns, int64_t peak_bytes)
+{
+    struct ipw_tool_call *call = running(vm);
+
+    if (!call) return;
+    call->stays = true;
+    add(call, cpu_ns, peak_bytes);
+}
+
 void ipw_tool_child_open(struct ipw_tool_child *child, struct ipw_vm *vm,
                          const struct ipw_proc *proc)
 {

@@ -30,6 +30,9 @@ void ipw_tool_call_refused(struct ipw_vm *vm);
 void ipw_tool_call_child_starts(struct ipw_vm *vm);
 void ipw_tool_call_child_ended(struct ipw_vm *vm, const struct ipw_proc_result *result);
 
+/* A child of another state worked for the call; cpu_ns < 0: unknown. */
+void ipw_tool_call_used(struct ipw_vm *vm, int64_t cpu_ns, int64_t peak_bytes);
+
 /* A child that stays. */
 struct ipw_tool_child {
     struct ipw_vm *vm;

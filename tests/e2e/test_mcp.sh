@@ -99,6 +99,86 @@ expect_exit 0 agent replay run --mode hermetic -o again
 cmp run/events.jsonl again/events.jsonl || fail "events differ"
 check_out "identical to the saved run"
 
+step "a run starts a server once, before its first query, and queries share it"
+cat >echo.llm <<'LLM'
+unless again:
+always
+call mcp__bad__echo {"text": "hi"}
+---
+always
+text done
+LLM
+for i in $(seq 40); do echo '{"question":"say it","answer":"done"}'; done >forty.jsonl
+start_fake --script echo.llm
+expect_exit 0 agent run tools --mcp "exec python3 '$FAKE_MCP' bad none '$WORK/starts'" --dataset forty.jsonl \
+    --concurrency 8 --model m --base-url "$BASE_URL" -o shared -q
+assert_file_lines starts 1
+echoes() { json "$1/events.jsonl" 'sorted(e["outcome"] for e in d if e["event"] == "tool_call_end")'; }
+assert_eq "$(echoes shared)" "$(python3 -c 'import json; print(json.dumps(["ok"] * 40))')"
+assert_json shared/events.jsonl 'not [e for e in d if e.get("name") == "starting MCP server"]'
+
+step "--mcp-per-query: each query starts its own, in a span of its own name"
+rm starts
+expect_exit 0 agent run tools --mcp "exec python3 '$FAKE_MCP' bad none '$WORK/starts'" --mcp-per-query \
+    --dataset forty.jsonl --limit 3 --model m --base-url "$BASE_URL" -o own -q
+assert_file_lines starts 4 # one listed the tools, before the first query
+assert_json own/events.jsonl 'len([e for e in d if e["event"] == "span_end" and e["name"] == "starting MCP server"]) == 3'
+assert_json own/manifest.json 'd["config"]["mcp_per_query"]'
+expect_exit 0 agent replay own --mode hermetic -o own_again
+cmp own/events.jsonl own_again/events.jsonl || fail "events differ"
+
+step "a server that works in the query's folder is each query's own"
+rm starts
+expect_exit 0 agent run tools --mcp "exec python3 '$FAKE_MCP' bad none '$WORK/starts' \${IPW_WORKSPACE}" \
+    --dataset forty.jsonl --limit 3 --model m --base-url "$BASE_URL" -o folders -q
+assert_file_lines starts 4
+stop_fake
+
+step "a server that cannot list its tools ends the run before it begins"
+expect_exit 1 agent run tools --mcp "exec python3 '$FAKE_MCP' bad dies_at_list" --dataset two.jsonl --model demo -o none
+check_err "the MCP server 'exec python3"
+[ ! -e none ] || fail "a folder was made"
+
+step "a query's end disturbs no other call to its server; one that dies is started again for the next call"
+cat >sharing.lua <<'LUA'
+local tools, ipw = require "ipw.tools", require "ipw"
+return {
+  name = "sharing",
+  run = function(query, cfg)
+    local kit <close> = tools.open(cfg.tools)
+    local function say(tool, text) return (kit:invoke("mcp__" .. tool .. "__echo", { text = text })) end
+    if query.prompt == "is ended" then
+      pcall(ipw.map, { 1, 2 }, function(i)
+        if i == 1 then say("late", "fault") end
+        ipw.sleep(0.3)
+        error "enough"
+      end)
+      return "ended"
+    elseif query.prompt == "neighbour" then
+      ipw.sleep(0.1)
+      return say("late", "hi")
+    end
+    local said = {}
+    for i = 1, 6 do said[i] = say("dies", i % 2 == 1 and "fault" or "hi") end
+    return table.concat(said, "; ")
+  end,
+}
+LUA
+for prompt in "is ended" neighbour dies; do printf '{"question":"%s"}\n' "$prompt"; done >sharing.jsonl
+mkdir told
+cat >sharing.json <<JSON
+{"mcpServers": {
+  "late": {"command": "python3", "args": ["$FAKE_MCP", "bad", "late"], "env": {"TOLD": "$WORK/told"}},
+  "dies": {"command": "python3", "args": ["$FAKE_MCP", "bad", "dies", "$WORK/deaths"]}}}
+JSON
+expect_exit 0 agent run ./sharing.lua --mcp-config sharing.json --dataset sharing.jsonl --concurrency 2 --model demo \
+    -o sharing -q
+died="error: the server of this tool has ended: it ended with exit status 4: out of luck; again: hi"
+assert_eq "$(json sharing/traces.jsonl 'sorted((q["query_id"], q["answer"]) for q in d)')" \
+    "[[\"q0000\", \"ended\"], [\"q0001\", \"again: hi\"], [\"q0002\", \"$died; $died; $died\"]]"
+assert_file_lines deaths 4
+assert_eq "$(cat told/cancelled)" "the query was ended"
+
 step "wrong settings"
 expect_exit 2 agent run tools --mcp '' --dataset two.jsonl
 check_err "expected a command or an address"

@@ -71,7 +71,8 @@ check_out "2 GPUs (nvml)"
 check_out "1 package (rapl)"
 check_out "2x H100 80GB"
 match_out() { assert_matches "$WORK/out" "$1"; }
-match_out 'gpu1 .* against its gauge'
+match_out 'gpu1 .* its gauge 100 W: not believed'
+match_out 'gpu +unknown +2 GPUs'
 
 step "the table of good channels fits a terminal of 80 columns"
 cp nvml.txt both.txt

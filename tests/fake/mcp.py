@@ -300,7 +300,7 @@ class Bad:
             answer = {"server/discover": self.discover, "initialize": self.initialize, "tools/list": self.list,
                       "tools/call": self.call}.get(m.get("method"))
             if m.get("method") == "notifications/cancelled":
-                with open(os.environ["IPW_WORKSPACE"] + "/cancelled", "a") as f:
+                with open(os.environ.get("TOLD", os.environ["IPW_WORKSPACE"]) + "/cancelled", "a") as f:
                     f.write("%s\n" % m["params"]["reason"])
             if answer:
                 answer(m)

@@ -84,6 +84,39 @@ return {
     equal(row_of(two_of({ 10 }, { 12 }), "dram_joules").verdict, "unknown")
   end },
 
+  { "as many right in both is no proof that the runs are equal; accuracies differ by points", function()
+    local ones = { 1, 1, 1, 1 }
+    local two = two_of({ 5, 5, 5, 5 }, { 5, 5, 5, 5 }, ones, ones)
+    equal(row_of(two, "accuracy").verdict, "not_shown")
+    equal(row_of(two, "joules").verdict, "same")
+    two = two_of({ 5, 5, 5, 5 }, { 5, 5, 5, 5 }, { 0, 1, 1, 0 }, ones)
+    for _, how in ipairs { "text", "markdown" } do
+      test.ok(show[how]({ two.a, two.b }, { two }, {}, {}):find("+50.0 pt", 1, true), how)
+    end
+  end },
+
+  { "every setting that differs is named", function()
+    local a, b = run "a", run "b"
+    a.manifest = { config = { agent = "react", agent_file = "x", agent_sha256 = "1", max_turns = 4, share = "phase",
+                              client_base_url = "http://a", tools = { "calculator" }, model = "m",
+                              limits = { query = { tokens = 5 } }, dataset = "d", dataset_sha256 = "1" } }
+    b.manifest = { config = { agent = "react", agent_file = "y", agent_sha256 = "2", max_turns = 8, share = "equal",
+                              client_base_url = "http://b", tools = { "python" }, model = "m", limits = { query = {} },
+                              seed = 7, price = { input = 1 }, untrusted = false, dataset = "d",
+                              dataset_sha256 = "1" } }
+    local names = {}
+    for i, setting in ipairs(compare.differ(a, b)) do names[i] = setting[1] end
+    equal(names, { "agent", "limits", "max turns", "prices", "seed", "server", "sharing rule", "tools" })
+    equal(compare.differ(a, run "without a manifest"), {})
+    a.manifest.config.model, b.manifest.config.model = "demo", "demo" -- each has its own server
+    equal(#compare.differ(a, b), 7)
+    add(a, "q", { gpu = 1 })
+    add(b, "q", { gpu = 1 })
+    local text = show.text({ a, b }, { compare.two(a, b) }, {}, {})
+    test.ok(text:find("agent (another version of it)", 1, true) and text:find("max turns (4, 8)", 1, true), text)
+    for line in text:gmatch "[^\n]+" do test.ok(utf8.len(line) <= 80, line) end
+  end },
+
   { "joules have the bounds of the readings", function()
     local a, b = run "a", run "b"
     for i = 0, 3 do
@@ -132,7 +165,7 @@ return {
     near(turns.a, 30) near(turns.a_lo, 29) near(turns.b, 98.5 / 3)
     local text = show.text({ a, b }, { two }, {}, { turns = true })
     test.ok(text:find("\n  68f700f\u{2026} 4    10.0 J    16.0 J", 1, true), text)
-    test.ok(text:find("no significant difference", 1, true))
+    test.ok(text:find("no clear difference", 1, true))
     for line in text:gmatch "[^\n]+" do test.ok(utf8.len(line) <= 80, line) end
   end },
 

@@ -2,10 +2,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "report/format.h"
+#include "report/repeats.h"
 #include "report/table.h"
 #include "unit/report/fixture.h"
 #include "unit/unit.h"
@@ -201,6 +204,34 @@ static void each_missing_domain_has_its_reason(void **state)
     table = table_of(&s, &run, 80);
     says(table, "time s  GPU J  answer");
     says(table, "not measured: CPU, DRAM (permission) \xC2\xB7 machine (gpu lost)\n");
+    free(table);
+    ipw_summary_release(&s);
+}
+
+/* Every query failed: 0 of 3 solved is no accuracy, and nothing follows from it. */
+static void without_an_answer_there_is_no_accuracy(void **state)
+{
+    struct made failed = gaia[3];
+    struct ipw_summary_run run = sample_run();
+    struct ipw_repeats repeats;
+    struct ipw_totals totals;
+    struct ipw_summary s;
+    char *table;
+
+    (void)state;
+    failed.resolved = 0;
+    ipw_summary_init(&s);
+    for (int i = 0; i < 3; i++) add_made(&s, &failed, i);
+    ipw_summary_totals(&totals, &s);
+    assert_true(isnan(totals.accuracy));
+    ipw_repeats_of(&repeats, &s);
+    assert_true(isnan(repeats.metrics[IPW_REPEAT_ACCURACY].mean));
+    assert_true(isnan(repeats.metrics[IPW_REPEAT_IPJ].mean));
+    assert_true(repeats.metrics[IPW_REPEAT_WALL_S].mean > 0);
+    table = table_of(&s, &run, 80);
+    says(table, "no query was answered, !\xC2\xA0\x33 failed");
+    says(table, "efficiency  not known: no query was answered");
+    never_says(table, "accuracy per joule");
     free(table);
     ipw_summary_release(&s);
 }
@@ -415,6 +446,38 @@ static void a_ledger_that_is_off_says_so(void **state)
     ipw_summary_release(&s);
 }
 
+/* Two tools of one MCP server differ in their ends. */
+static void long_tool_names_can_be_told_apart(void **state)
+{
+    struct ipw_summary s;
+    struct ipw_summary_run run = sample_run();
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    const struct ipw_table_options options = {.width = 80};
+    struct ipw_span spans[2] = {
+        {.name = "mcp__secure-filesystem-server__list_directory"},
+        {.name = "mcp__secure-filesystem-server__list_allowed_directories"},
+    };
+    struct ipw_turn turn = {.spans = spans, .n_spans = 2};
+
+    (void)state;
+    fill(&s, true, true);
+    for (int i = 0; i < 2; i++) {
+        spans[i].kind = IPW_SPAN_TOOL;
+        spans[i].outcome = "ok";
+        spans[i].end_ns = IPW_NS_PER_S;
+        spans[i].child_cpu_s = NAN;
+        spans[i].energy = ipw_turn_figures();
+    }
+    ipw_tool_sums_add(&s.tools, &(struct ipw_query_trace){.turns = &turn, .n_turns = 1});
+    ipw_table_write(&text, &s, &run, &options);
+    no_line_is_wider(&text, 80);
+    assert_non_null(strstr(ipw_buf_str(&text), "__list_directory "));
+    assert_non_null(strstr(ipw_buf_str(&text), "wed_directories "));
+    for (int i = 0; i < 2; i++) free(spans[i].energy);
+    ipw_buf_release(&text);
+    ipw_summary_release(&s);
+}
+
 UNIT(table)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +487,7 @@ UNIT(table)
         cmocka_unit_test(latencies_of_the_calls),
         cmocka_unit_test(each_missing_domain_has_its_reason),
         cmocka_unit_test(no_efficiency_says_why),
+        cmocka_unit_test(without_an_answer_there_is_no_accuracy),
         cmocka_unit_test(an_estimate_is_no_figure),
         cmocka_unit_test(the_marks_count_what_the_shares_count),
         cmocka_unit_test(a_share_of_the_power_is_called_so),
@@ -431,6 +495,7 @@ UNIT(table)
         cmocka_unit_test(columns_have_one_unit),
         cmocka_unit_test(interrupted_and_empty),
         cmocka_unit_test(a_ledger_that_is_off_says_so),
+        cmocka_unit_test(long_tool_names_can_be_told_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
