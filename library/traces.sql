@@ -10,7 +10,7 @@
 -- (docs/trace-format.md).
 -- Keys that are not named here are left out; attempts.jsonl and warmup.jsonl have the same shape.
 
-CREATE OR REPLACE TYPE ipw_figure AS STRUCT(joules DOUBLE, provenance VARCHAR, lo DOUBLE, hi DOUBLE, mean_w DOUBLE,
+CREATE OR REPLACE TYPE ipw_figure AS STRUCT(joules DOUBLE, provenance VARCHAR, lo DOUBLE, hi DOUBLE, u DOUBLE, mean_w DOUBLE,
   peak_w DOUBLE, coverage DOUBLE, samples BIGINT, split_fraction DOUBLE, reason VARCHAR, sources VARCHAR[], devices JSON,
   estimate JSON);
 CREATE OR REPLACE TYPE ipw_energy AS STRUCT(cpu ipw_figure, dram ipw_figure, gpu ipw_figure, machine ipw_figure);
