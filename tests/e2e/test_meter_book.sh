@@ -104,7 +104,10 @@ for q in load("run/traces.jsonl"):
 (cut,), (was_cut,) = load("run/attempts.jsonl"), load("orig/attempts.jsonl")
 assert cut["energy"]["cpu"] == was_cut["energy"]["cpu"] and cut["energy"]["cpu"]["joules"] > 0, (cut["energy"], was_cut["energy"])
 s = json.load(open("run/summary.json"))
-assert s["efficiency"]["basis"] == "machine" and s["efficiency"]["intelligence_per_joule"] > 0, s["efficiency"]
+e = s["efficiency"]
+mean, bounds = e["mean_joules_per_query"], e["bounds"]["mean_joules_per_query"]
+coarse = bounds["hi"] - bounds["lo"] > mean # queries of 0.4 s by a meter of 20 rows a second: about as wide as that
+assert e["basis"] == "machine" and (e["intelligence_per_joule"] is None) == coarse, e
 assert s["ledger"]["machine"]["balanced"] is True
 (log,) = now["meter"]["logs"]
 assert (log["file"], log["offset_s"]) == ("meter.csv", 0.7) and abs(log["row_interval_s"] - 0.05) < 1e-3, log
