@@ -209,6 +209,9 @@ function headline.flags(run)
     local reason = ((summary.ledger or {})[domain] or {}).reason
     if lost[reason] then flag(("%s: %s. Its joules are in no figure."):format(domain_names[domain], lost[reason])) end
   end
+  if (summary.efficiency or {}).withheld == "too_coarse" then
+    flag("The sensor is too coarse: the joules are not known to half of them, so there is no efficiency.", "energy")
+  end
   if manifest.not_quiet then flag("The machine was not quiet before the start: " .. manifest.not_quiet .. ".") end
   if (summary.run or {}).earlier_attempts and summary.run.earlier_attempts > 0 then
     flag(("The books hold %s that were cut or repeated."):format(
