@@ -18,14 +18,11 @@ static void begin(struct ipw_buf *out, const char *metric, const struct ipw_live
 }
 
 /* A gauge that represents its device also has its integral, so that readers of this page can use
- * either.  What is contradicted is absent. */
-static bool has_joules(const struct ipw_telemetry *t, size_t i)
+ * either. */
+static bool has_joules(const struct ipw_live *l)
 {
-    const struct ipw_live *l = &t->live[i];
-
-    return l->seen && !ipw_trust_is_broken(t->trust, i) &&
-           (l->channel.kind == IPW_CHANNEL_COUNTER ||
-            (l->channel.kind == IPW_CHANNEL_GAUGE && l->channel.in_sum));
+    return l->seen && (l->channel.kind == IPW_CHANNEL_COUNTER ||
+                       (l->channel.kind == IPW_CHANNEL_GAUGE && l->channel.in_sum));
 }
 
 /* Metrics that are not energy: a family for each unit that occurs. */
@@ -63,6 +60,8 @@ static void sensors(struct ipw_buf *out, const struct ipw_telemetry *t)
         const struct ipw_live *l = &t->live[i];
 
         begin(out, "ipw_sensor_info", l);
+        ipw_metrics_label(out, "believed",
+                          ipw_trust_verdict(t->trust, i).believed ? "true" : "false");
         ipw_metrics_label(out, "in_sum", l->channel.in_sum ? "true" : "false");
         ipw_metrics_label(out, "method", l->channel.method);
         ipw_metrics_label(out, "unit", l->channel.unit);
@@ -79,7 +78,7 @@ void ipw_telemetry_metrics(struct ipw_buf *out, void *telemetry)
     ipw_metrics_family(out, "ipw_energy_joules_total", "counter",
                        "Energy as the device counts it, or its power integrated since the start.");
     for (size_t i = 0; i < t->n; i++) {
-        if (!has_joules(t, i)) continue;
+        if (!has_joules(&t->live[i])) continue;
         begin(out, "ipw_energy_joules_total", &t->live[i]);
         ipw_metrics_end_joules(out, t->live[i].uj);
     }
