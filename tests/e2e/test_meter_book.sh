@@ -140,6 +140,13 @@ assert_json run/manifest.json 'd["meter"]["logs"][0]["offset_s"] == 0.5'
 expect_exit 0 agent meter run --log meter.csv --offset 0.7 --book --replace
 sums run | diff booked.sums - || fail "the first log gives the same files again"
 
+step "a meter that reads less than the machine's own sensors is not booked"
+awk -F , 'BEGIN { OFS = "," } NR > 1 { for (i = 3; i <= 5; i++) $i = $i / 20 } 1' meter.csv >little.csv
+rm -rf cut && cp -r orig cut && (cd cut && sums . >"$WORK/a")
+expect_exit 3 agent meter cut --log little.csv --offset 0.7 --book
+check_err "it is not booked"
+(cd cut && sums . >"$WORK/b") && diff a b || fail "a refused meter changed the run"
+
 step "a kill at any moment leaves one whole run"
 for ms in 10 20 30 40 60; do
     rm -rf cut && cp -r orig cut
