@@ -11,8 +11,8 @@
 -- Keys that are not named here are left out; attempts.jsonl and warmup.jsonl have the same shape.
 
 CREATE OR REPLACE TYPE ipw_figure AS STRUCT(joules DOUBLE, provenance VARCHAR, lo DOUBLE, hi DOUBLE, mean_w DOUBLE,
-  peak_w DOUBLE, coverage DOUBLE, samples BIGINT, split_fraction DOUBLE, reason VARCHAR, sources VARCHAR[], devices JSON,
-  estimate JSON);
+  peak_w DOUBLE, coverage DOUBLE, samples BIGINT, split_fraction DOUBLE, u DOUBLE, reason VARCHAR, sources VARCHAR[],
+  devices JSON, estimate JSON);
 CREATE OR REPLACE TYPE ipw_energy AS STRUCT(cpu ipw_figure, dram ipw_figure, gpu ipw_figure, machine ipw_figure);
 CREATE OR REPLACE TYPE ipw_span AS STRUCT(kind VARCHAR, name VARCHAR, id BIGINT, attempt BIGINT, start_s DOUBLE,
   end_s DOUBLE, outcome VARCHAR, error VARCHAR, result_bytes BIGINT, argument_bytes BIGINT, cut_bytes BIGINT,
@@ -31,7 +31,7 @@ CREATE OR REPLACE TYPE ipw_turn AS STRUCT(turn_index BIGINT, start_s DOUBLE, end
 
 CREATE OR REPLACE TYPE ipw_joules AS STRUCT(cpu DOUBLE, dram DOUBLE, gpu DOUBLE, machine DOUBLE);
 CREATE OR REPLACE TYPE ipw_part AS STRUCT(part VARCHAR, name VARCHAR, calls BIGINT, seconds DOUBLE, joules ipw_joules,
-  waste_joules ipw_joules);
+  waste_joules ipw_joules, bounds JSON);
 
 CREATE OR REPLACE MACRO traces(path) AS TABLE SELECT * FROM read_json(path, format = 'newline_delimited',
   filename = true, maximum_object_size = 536870912, columns = {
