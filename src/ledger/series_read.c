@@ -147,24 +147,14 @@ struct ipw_series_known ipw_series_look(const struct ipw_series *s, int64_t t_ns
     return found;
 }
 
-static int64_t energy_at(const struct ipw_series *s, int64_t t_ns, bool straight)
+int64_t ipw_series_at(const struct ipw_series *s, int64_t t_ns)
 {
     const struct ipw_series_sample *a, *b;
 
     if (!s->n) return 0;
     if (t_ns <= first_ns(s)) return s->head.n ? s->head.samples[0].uj : s->samples[s->first].uj;
     a = neighbours(s, t_ns, &b);
-    return straight ? cut(a, b, t_ns) : bent(s, a, b, t_ns);
-}
-
-int64_t ipw_series_at(const struct ipw_series *s, int64_t t_ns)
-{
-    return energy_at(s, t_ns, false);
-}
-
-int64_t ipw_series_straight(const struct ipw_series *s, int64_t t_ns)
-{
-    return energy_at(s, t_ns, true);
+    return bent(s, a, b, t_ns);
 }
 
 const struct ipw_series_sample *ipw_series_around(const struct ipw_series *s, int64_t t_ns,
