@@ -543,6 +543,7 @@ static void put_definitions(struct ipw_jw *w)
     ipw_jw_kstr(w, "ipw", ipw_definition_ipw);
     ipw_jw_kstr(w, "joules_per_correct_answer", ipw_definition_j_per_correct);
     ipw_jw_kstr(w, "joules_per_output_token", ipw_definition_j_per_token);
+    ipw_jw_kstr(w, "judge", ipw_definition_judge);
     ipw_summary_put_latency_definitions(w);
     ipw_jw_kstr(w, "marginal_j", ipw_definition_net);
     ipw_jw_kstr(w, "tokens_per_joule", ipw_definition_tokens_per_j);
