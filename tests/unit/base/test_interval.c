@@ -48,6 +48,36 @@ static void from_20_on_the_bootstrap_and_always_the_same(void **state)
     assert_true(b.hi > 22.7 && b.hi < 24.5);
 }
 
+static struct ipw_interval share_of(const struct ipw_stats_cluster *clusters, size_t n)
+{
+    struct ipw_spill_place memory = {0};
+    struct ipw_interval_sample s = {.kind = IPW_INTERVAL_SHARE};
+
+    ipw_spill_init(&s.clusters, sizeof *clusters, &memory);
+    for (size_t i = 0; i < n; i++) ipw_spill_add(&s.clusters, &clusters[i]);
+    ipw_interval_make(&s, 1, IPW_INTERVAL_SEED);
+    ipw_spill_release(&s.clusters);
+    return s.out;
+}
+
+/* Of one task, however often it was repeated, nothing follows for others; nor of tasks without an
+ * observation. */
+static void a_share_has_wilsons_interval_or_none(void **state)
+{
+    const struct ipw_stats_cluster tasks[] = {{1, 3}, {3, 3}, {0, 3}, {2, 3}}, empty[4] = {{0, 0}};
+    struct ipw_interval some = share_of(tasks, 4), one = share_of(tasks, 1);
+    struct ipw_interval none = share_of(empty, 4);
+
+    (void)state;
+    assert_string_equal(some.method, "wilson");
+    assert_near(some.mean, 0.5, 1e-12);
+    assert_true(some.lo > 0 && some.lo < 0.5 && some.hi > 0.5 && some.hi < 1);
+    assert_string_equal(one.method, "none");
+    assert_true(isnan(one.lo) && isnan(one.hi));
+    assert_string_equal(none.method, "none");
+    assert_true(isnan(none.mean) && isnan(none.lo) && isnan(none.hi));
+}
+
 enum { SAMPLES = 12, CLUSTERS = 300 };
 
 /* Values that are often the same in every cluster, or those of another sample. */
@@ -128,6 +158,7 @@ UNIT(interval)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(case_51_two_values_have_no_interval_three_have_t),
         cmocka_unit_test(from_20_on_the_bootstrap_and_always_the_same),
+        cmocka_unit_test(a_share_has_wilsons_interval_or_none),
         cmocka_unit_test(samples_that_share_their_draws_have_the_plain_bounds),
     };
 
