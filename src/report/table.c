@@ -349,8 +349,8 @@ static void put_answer(struct ipw_buf *out, const struct cells *of, size_t colum
         /* The column is narrow, and the mark shows that it failed, so the reason comes first. */
         bool plain = *error && (!strcmp(shown->outcome, "error") || !strcmp(shown->outcome, error));
 
-        ipw_buf_addf(&text, "%s%s%s", plain ? "" : shown->outcome, plain || !*error ? "" : ": ",
-                     error);
+        ipw_buf_addf(&text, "%s%s%s", plain ? "" : ipw_words_outcome(shown->outcome),
+                     plain || !*error ? "" : ": ", ipw_words_outcome(error));
     } else if (shown->answer) {
         ipw_buf_adds(&text, shown->answer);
     }

@@ -95,7 +95,7 @@ assert_json shame/traces.jsonl "sum(s['energy']['gpu']['hi'] for s in $TOOLS) >=
 assert_json shame/traces.jsonl "d[0]['accounts']['gpu']['waste_j'] == 0"
 expect_exit 0 agent ledger shame --check --method window --method linear --method phase
 check_out "by window"
-check_out "of the queries: waiting for tools or retries"
+check_out "of the queries: tools and waits for retries"
 assert_fits out 80
 check_out "joules              queries            idle           total      difference"
 assert_lacks out "of the total: warm-up"
