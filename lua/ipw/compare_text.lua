@@ -9,7 +9,8 @@ local core     = require "ipw.core.text"
 local show = {}
 
 local words = { higher = "significant", lower = "significant", same = "the same",
-                not_shown = "no clear difference", too_few = "too few tasks", unknown = "" }
+                not_shown = "no clear difference", too_few = "too few tasks", unknown = "",
+                too_coarse = "cannot tell: the sensor is too coarse" }
 
 local function plural(n, one, many) return ("%d %s"):format(n, n == 1 and one or many) end
 
@@ -288,8 +289,8 @@ function show.json(list, twos, results)
   for i, run in ipairs(list) do
     local one = { path = run.path }
     for key, value in pairs(compare.alone(run, basis)) do
-      one[key] = { mean = known(value.mean), lo = known(value.lo), hi = known(value.hi), n = value.n, method =
-        value.method }
+      one[key] = { mean = known(value.mean), lo = known(value.lo), hi = known(value.hi), n = value.n,
+                   method = value.method, sensor_lo = value.sensor_lo, sensor_hi = value.sensor_hi }
     end
     out.runs[i] = one
   end

@@ -1,5 +1,6 @@
 #include "ledger/series_priv.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,6 @@
 #define GIVE_UP_NS     (3 * IPW_NS_PER_S)  /* how long it is waited for, at least */
 #define GIVE_UP_NEW_NS (15 * IPW_NS_PER_S) /* ... while its period is still unknown */
 #define FEW_CHANGES    8
-#define UNLIMITED_W    4000 /* the most of a channel whose device has no limit, at least */
 #define FEW_READS      5
 #define SPIKE          10
 
@@ -107,7 +107,7 @@ void ipw_series_add(struct ipw_series *s, const struct ipw_series_sample *sample
         learn_spacing(&s->pace, sample->t_ns - s->samples[s->n - 1].t_ns);
     IPW_GROW(s->samples, s->cap, s->n + 1);
     s->samples[s->n] = *sample;
-    s->samples[s->n].most_w = s->most_w & 0x7fffffff;
+    s->samples[s->n].most_w = (uint32_t)ipw_series_most_w(s) & 0x7fffffff;
     s->samples[s->n++].usual_us = narrow(s->pace.spacing_ns / 1000);
 }
 
@@ -226,9 +226,10 @@ static void learn_most(struct ipw_series *s, const struct ipw_series_sample *sam
 {
     const struct ipw_series_sample *x = &s->samples[s->n - 1];
     double ns = (double)(sample->t_ns + sample->late_ns - x->t_ns + x->early_ns);
-    double w = (double)(sample->uj - x->uj) * 1e3 / ns; /* uJ / ns = kW */
+    double uj = (double)(sample->uj - x->uj), w = uj * 1e3 / ns; /* uJ / ns = kW */
 
     if (s->pace.changes && w * 1.25 > s->most_w && w < 1e9) s->most_w = (uint32_t)(w * 1.25);
+    s->largest_mw = fmax(s->largest_mw, uj * 1e6 / (double)(sample->t_ns - x->t_ns));
 }
 
 /* The age of the first value is known once the period is. */
@@ -316,8 +317,8 @@ static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
  * is not the next one, unless it stays. */
 static bool is_spike(const struct ipw_series *s, int64_t value)
 {
-    return s->channel.max_w >= UNLIMITED_W && s->last.reads >= FEW_READS &&
-           (double)value > SPIKE * s->gauge_most_mw;
+    return s->channel.max_w >= IPW_SERIES_UNLIMITED_W && s->last.reads >= FEW_READS &&
+           (double)value > SPIKE * s->largest_mw;
 }
 
 static void push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value)
@@ -340,7 +341,7 @@ static void push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value)
         return;
     }
     c->suspect = IPW_COUNTER_SOUND;
-    if ((double)value > s->gauge_most_mw) s->gauge_most_mw = (double)value;
+    if ((double)value > s->largest_mw) s->largest_mw = (double)value;
     ipw_series_push_gauge(s, t_ns, value);
 }
 

@@ -16,7 +16,6 @@ static const struct ipw_spec channel[] = {
     KEY("period_ns", C | OPT),
     KEY("remote", B | OPT),
     KEY("scope", TZ | OPT),
-    KEY("undo_window", B | OPT),
     KEY("unit", T),
     KEY("window_ns", C | OPT),
     END,

@@ -246,8 +246,8 @@ static void judge(const struct row *r, const struct ipw_figure *f, const char *w
     make(&w, r);
     truth = w.own_part * (truth_j(ENDS_S) - truth_j(BEGIN_S));
     if (r->want == IS_NULL && f->known)
-        bad("%s: the %s is %.6g J [%.6g, %.6g], truth %.6g", r->name, what, f->j, f->lo_j,
-                 f->hi_j, truth);
+        bad("%s: the %s is %.6g J [%.6g, %.6g], truth %.6g", r->name, what, f->j, f->lo_j, f->hi_j,
+            truth);
     if (r->want == IS_RIGHT && !f->known)
         bad("%s: the %s is not known: %s", r->name, what, f->reason);
     if (!f->known) return;
@@ -255,11 +255,11 @@ static void judge(const struct row *r, const struct ipw_figure *f, const char *w
     if (r->want == IS_RIGHT && off > 0.02 * truth)
         bad("%s: the %s is %.6g J, truth %.6g", r->name, what, f->j, truth);
     if (f->lo_j > truth * 1.0001 || f->hi_j < truth * 0.9999)
-        bad("%s: the %s is %.6g J [%.6g, %.6g], truth %.6g", r->name, what, f->j, f->lo_j,
-                 f->hi_j, truth);
+        bad("%s: the %s is %.6g J [%.6g, %.6g], truth %.6g", r->name, what, f->j, f->lo_j, f->hi_j,
+            truth);
     if ((r->want == IS_WIDE || off > 0.1 * truth) && f->hi_j - f->lo_j < 0.1 * f->j)
-        bad("%s: the %s is %.6g J, truth %.6g, and its bounds do not say so", r->name, what,
-                 f->j, truth);
+        bad("%s: the %s is %.6g J, truth %.6g, and its bounds do not say so", r->name, what, f->j,
+            truth);
 }
 
 static void test_no_figure_without_the_truth(void **state)
