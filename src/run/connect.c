@@ -288,8 +288,14 @@ const char *ipw_connection_elsewhere(const struct ipw_connection *c)
 {
     for (size_t i = 0; c->llm && i < ipw_llm_n_urls(c->llm); i++)
         if (!ipw_url_is_local(ipw_llm_url_at(c->llm, i))) return ipw_llm_url_at(c->llm, i);
-    if (c->sub && !ipw_url_is_local(ipw_llm_url_at(c->sub, 0))) return ipw_llm_url_at(c->sub, 0);
     return NULL;
+}
+
+const char *ipw_connection_sub_elsewhere(const struct ipw_connection *c)
+{
+    const char *url = c->sub ? ipw_llm_url_at(c->sub, 0) : NULL;
+
+    return url && !ipw_url_is_local(url) ? url : NULL;
 }
 
 void ipw_connection_close(struct ipw_connection *c)
