@@ -67,11 +67,11 @@ static void bench_phases(enum ipw_share share, int crowd)
                             .in_sum = true};
     struct ipw_ledger *l = ipw_ledger_new(&c, 1);
     const int64_t step = 10 * IPW_NS_PER_MS;
-    int64_t ordinal[64], since[64], left[64], was[64] = {0}, told[64] = {0}, v = 0,
-                                              begin = ipw_cpu_self_ns(), windows = 0;
+    int64_t ordinal[64], since[64], left[64], was[64] = {0}, v = 0, begin = ipw_cpu_self_ns(),
+                                              windows = 0;
     double sum = 0;
 
-    ipw_ledger_set_share(l, share, 0);
+    ipw_ledger_set_share(l, share);
     ipw_ledger_set_baseline(l, c.domain, 50);
     for (int q = 0; q < crowd; q++) ordinal[q] = left[q] = -1;
     for (int64_t i = 0; i < SAMPLES; i++) {
@@ -80,8 +80,6 @@ static void bench_phases(enum ipw_share share, int crowd)
         if (i % 10 == 0) { /* a span begins every 100 ms, in one lane after the other */
             int64_t n = i / 10, q = n % crowd, k = n / crowd % 10;
 
-            if (ordinal[q] >= 0) ipw_ledger_tokens(l, ordinal[q], told[q], t, 100, 100);
-            told[q] = t;
             if (k == 0 && ordinal[q] >= 0) {
                 ipw_ledger_query_end(l, ordinal[q], t);
                 left[q] = ordinal[q];

@@ -28,8 +28,7 @@ function ipw.map(list, fn) end
 --- gpu_j, cpu_j, dram_j, machine_j (nil if no sensor measures the domain), the bounds of each
 --- (gpu_lo_j, gpu_hi_j, ...), until_s (seconds of the query that the values cover: sensors lag by up to
 --- a tenth of a second) and provenance ("measured", "interpolated", ...: of the least certain value).
---- With several queries in flight it is this query's share. Under `--share tokens` the share is equal
---- and "estimated" while a call is in progress, because its tokens are known only at its end.
+--- With several queries in flight it is this query's share.
 ---@return ipw.Energy
 function ipw.energy() end
 

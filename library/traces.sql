@@ -10,9 +10,9 @@
 -- (docs/trace-format.md).
 -- Keys that are not named here are left out; attempts.jsonl and warmup.jsonl have the same shape.
 
-CREATE OR REPLACE TYPE ipw_figure AS STRUCT(joules DOUBLE, provenance VARCHAR, lo DOUBLE, hi DOUBLE, mean_w DOUBLE,
-  peak_w DOUBLE, coverage DOUBLE, samples BIGINT, split_fraction DOUBLE, reason VARCHAR, sources VARCHAR[], devices JSON,
-  estimate JSON);
+CREATE OR REPLACE TYPE ipw_figure AS STRUCT(joules DOUBLE, provenance VARCHAR, lo DOUBLE, hi DOUBLE, u DOUBLE,
+  mean_w DOUBLE, peak_w DOUBLE, coverage DOUBLE, samples BIGINT, split_fraction DOUBLE, reason VARCHAR,
+  sources VARCHAR[], devices JSON, estimate JSON);
 CREATE OR REPLACE TYPE ipw_energy AS STRUCT(cpu ipw_figure, dram ipw_figure, gpu ipw_figure, machine ipw_figure);
 CREATE OR REPLACE TYPE ipw_span AS STRUCT(kind VARCHAR, name VARCHAR, id BIGINT, attempt BIGINT, start_s DOUBLE,
   end_s DOUBLE, outcome VARCHAR, error VARCHAR, result_bytes BIGINT, argument_bytes BIGINT, cut_bytes BIGINT,

@@ -1,11 +1,12 @@
 --- ipw.compare: saved runs compared query by query and turn by turn.
 ---
---- Queries are paired by id (repeats of one id in the order in which they began), turns by their place. Each
---- metric is compared over the pairs whose values both sides know: the two means, and the mean of the
---- differences with its 95 % interval. All means are over tasks: repeats of an id and the turns of a query are
---- averaged first, so that the difference is that of the two means. A difference is significant if its
---- interval does not contain 0. The bounds of joules come from the sensors' readings; the interval shows what
---- another sample of tasks could give.
+--- Queries are paired by id (repeats of one id in the order in which they began), turns by their place. Each metric
+--- is compared over the pairs whose values both sides know: the two means, and the mean of the differences with its
+--- 95 % interval. All means are over tasks: repeats of an id and the turns of a query are averaged first, so that
+--- the difference is that of the two means. A difference is significant if its interval does not contain 0, and
+--- cannot be told where a mean is not known to half of it. The bounds of joules come from the sensors' readings;
+--- the interval shows what another sample of tasks could give.
+local json  = require "ipw.json"
 local runs  = require "ipw.runs"
 local stats = require "ipw.stats"
 
@@ -145,14 +146,43 @@ end
 local function verdict(row)
   if row.tasks == 0 then return "unknown" end
   if row.tasks < 3 then return "too_few" end
-  if row.least == 0 and row.most == 0 then return "same" end
+  if row.coarse then return "too_coarse" end
   local d = row.difference
+  if row.least == 0 and row.most == 0 and (not d.lo or d.lo == d.hi) then return "same" end
   if not d.lo then return "unknown" end
   return d.lo > 0 and "higher" or d.hi < 0 and "lower" or "not_shown"
 end
 
+--- The bounds of the two means: those of the queries together, where each task counts as often as the others.
+local function narrow(row, two, tasks, basis)
+  local domain = row.metric[1]:match "^(%a+)_joules$"
+  if row.metric.turn or not (domain or row.metric[1] == "joules") or row.pairs ~= #two.pairs then return end
+  for _, task in ipairs(tasks) do
+    if task.n ~= tasks[1].n then return end
+  end
+  for k, side in ipairs { "a", "b" } do
+    local some = {}
+    for i, both in ipairs(two.pairs) do some[i] = both[k] end
+    local lo, hi = runs.together(two[side], some, domain and { domain } or basis)
+    if lo and row[side] then
+      row[side .. "_lo"] = math.min(row[side], math.max(row[side .. "_lo"] or lo / #some, lo / #some))
+      row[side .. "_hi"] = math.max(row[side], math.min(row[side .. "_hi"] or hi / #some, hi / #some))
+    end
+  end
+end
+
+--- Whether the sensors leave open what the row compares. Joules of turns and of tokens are known no worse than those
+--- of the queries that they are part of.
+local function is_coarse(row, two)
+  if row.metric[3] ~= "J" then return false end
+  local of = row
+  if row.metric.turn or row.metric[1]:find "^joules_per_" then of = two.rows[2] end
+  return runs.coarse(of.a, of.a_lo, of.a_hi) or runs.coarse(of.b, of.b_lo, of.b_hi) or false
+end
+
 --- One metric of two runs: tasks, pairs, a, b and their bounds, difference (mean, lo, hi, method) and verdict.
-local function compare_metric(pairs_of, metric, basis)
+local function compare_metric(two, metric)
+  local pairs_of, basis = two.pairs, two.basis
   local tasks = compare.tasks(pairs_of, metric, basis)
   local row = { metric = metric, tasks = #tasks, pairs = 0 }
   local differences = {}
@@ -162,6 +192,8 @@ local function compare_metric(pairs_of, metric, basis)
     row.most = math.max(row.most or differences[i], differences[i])
   end
   for _, key in ipairs { "a", "b", "a_lo", "a_hi", "b_lo", "b_hi" } do row[key] = mean_of(tasks, key) end
+  narrow(row, two, tasks, basis)
+  row.coarse = is_coarse(row, two)
   row.readings_lo = row.b_lo and row.a_hi and row.b_lo - row.a_hi
   row.readings_hi = row.b_hi and row.a_lo and row.b_hi - row.a_lo
   row.difference = stats.interval(stats.clusters(differences))
@@ -175,7 +207,7 @@ local function compare_metric(pairs_of, metric, basis)
 end
 
 --- Two runs of ipw.runs: pairs, turns, only (queries without a partner of each), basis, rows (in the order of
---- compare.metrics).
+--- compare.metrics; the second is that of the joules of a query).
 function compare.two(a, b)
   number_repeats(a.rows)
   number_repeats(b.rows)
@@ -185,30 +217,54 @@ function compare.two(a, b)
   local sides = { {}, {} }
   for i, both in ipairs(out.pairs) do sides[1][i], sides[2][i] = both[1], both[2] end
   out.basis = runs.basis({ a, b }, sides)
-  for i, metric in ipairs(compare.metrics) do out.rows[i] = compare_metric(out.pairs, metric, out.basis) end
+  for i, metric in ipairs(compare.metrics) do out.rows[i] = compare_metric(out, metric) end
   return out
 end
 
-local kept = { { "agent", "agent_sha256" }, { "concurrency" }, { "dataset", "dataset_sha256" }, { "model" } }
+--- The settings that head a comparison, with the hash of the content of a file.
+compare.settings = { { "agent", "agent_sha256" }, { "concurrency" }, { "dataset", "dataset_sha256" }, { "model" } }
 
---- The settings in which two runs are known to differ: a list of { key, version }. version: only the content of
---- the file differs.
+--- Members of a manifest's config with other names for people; false: it is no setting, or follows from others.
+local setting_names = {
+  agent_file = false, agent_sha256 = false, dataset_sha256 = false, dataset_source = false, max_queries = false,
+  no_content = false, selection_sha256 = false, client_base_url = "server", price = "prices", share = "sharing rule",
+  telemetry = "sensors", telemetry_interval = "sampling interval",
+}
+
+--- A member of the config as text that is compared; what is off is as what is not there.
+local function setting_text(config, key)
+  local value = config[key]
+  if value == nil or value == false or type(value) == "table" and next(value) == nil then return nil end
+  -- Each run with the demo model has a server of its own.
+  if key == "client_base_url" and config.model == "demo" then return nil end
+  return type(value) == "string" and value or json.encode(value)
+end
+
+--- The settings in which two runs are known to differ, in the order of their names: a list of { name, a, b } or
+--- { name, version }; a, b: the values as text; version: only the content of the file differs.
 function compare.differ(a, b)
-  local out = {}
-  local function differs(key)
-    local x, y = key and runs.setting(a, key), key and runs.setting(b, key)
-    return x and y and x ~= y
+  local out, keys, of_file = {}, {}, {}
+  local one, other = runs.object(runs.object(a.manifest).config), runs.object(runs.object(b.manifest).config)
+  if not next(one) or not next(other) then return out end
+  for _, setting in ipairs(compare.settings) do of_file[setting[1]] = setting[2] end
+  for _, config in ipairs { one, other } do
+    for key in pairs(config) do keys[key] = setting_names[key] == nil and key:gsub("_", " ") or setting_names[key] end
   end
-  for _, key in ipairs(kept) do
-    local name = differs(key[1])
-    if name or differs(key[2]) then out[#out + 1] = { key[1], version = not name } end
+  for key, name in pairs(keys) do
+    local x, y = setting_text(one, key), setting_text(other, key)
+    local hash = of_file[key]
+    if name and x ~= y then
+      out[#out + 1] = { name, key = key, a = x or "none", b = y or "none" }
+    elseif name and hash and one[hash] and other[hash] and one[hash] ~= other[hash] then
+      out[#out + 1] = { name, key = key, version = true }
+    end
   end
+  table.sort(out, function(x, y) return x[1] < y[1] end)
   return out
 end
-compare.settings = kept
 
 --- A run by itself, over a basis: accuracy (Wilson), joules, seconds and output tokens of a query, and joules of a
---- solved one, each with mean, lo, hi, n.
+--- solved one, each with mean, lo, hi, n; of joules also sensor_lo and sensor_hi, the bounds of the mean.
 function compare.alone(run, basis)
   local by = { accuracy = {}, joules = {}, seconds = {}, output_tokens = {} }
   local names, solved = { accuracy = {}, joules = {}, seconds = {}, output_tokens = {} }, {}
@@ -235,6 +291,12 @@ function compare.alone(run, basis)
   local n = 0
   for _, cluster in ipairs(solved) do whole, n = whole and cluster.sum ~= nil, n + cluster.n end
   out.j_solved = whole and n > 0 and stats.interval(solved, "ratio") or { n = #solved, method = "none" }
+  local lo, hi
+  if whole then lo, hi = runs.together(run, run.rows, basis) end
+  if lo and hi then
+    out.joules.sensor_lo, out.joules.sensor_hi = lo / #run.rows, hi / #run.rows
+    if n > 0 then out.j_solved.sensor_lo, out.j_solved.sensor_hi = lo / n, hi / n end
+  end
   return out
 end
 

@@ -9,7 +9,8 @@ local core     = require "ipw.core.text"
 local show = {}
 
 local words = { higher = "significant", lower = "significant", same = "the same",
-                not_shown = "no significant difference", too_few = "too few tasks", unknown = "" }
+                not_shown = "no clear difference", too_few = "too few tasks", unknown = "",
+                too_coarse = "cannot tell: the sensor is too coarse" }
 
 local function plural(n, one, many) return ("%d %s"):format(n, n == 1 and one or many) end
 
@@ -42,11 +43,14 @@ local function head(title, b)
   return ("\n  %s%9s%9s%9s 95 %% interval\n"):format(cell(title, 10), "A", b, b .. " - A")
 end
 
+--- A difference of shares is in points: "+5 %" would be read as a part of the first run's value.
+local function change_unit(metric) return metric[3] == "%" and "pt" or metric[3] end
+
 local function line(out, row, style)
   local metric = row.metric
   local d, unit = row.difference, metric[3]
   if row.pairs == 0 then return end
-  local scale = quantity.scale(unit, d.mean, d.lo, d.hi)
+  local scale = quantity.scale(change_unit(metric), d.mean, d.lo, d.hi)
   local significant = row.verdict == "higher" or row.verdict == "lower"
   out[#out + 1] = ("  %s%s%s%s %-14s %s%s%s\n"):format(cell(metric[2], 10), cell(quantity.of(row.a, unit), 9, true),
     cell(quantity.of(row.b, unit), 9, true), cell(quantity.signed(d.mean, scale, true), 9, true),
@@ -75,6 +79,26 @@ local function turns(out, two, b)
         cell(quantity.of(one.seconds, "s"), 7, true), cell(quantity.of(other.seconds, "s"), 7, true))
     end
   end
+end
+
+local function setting_text(setting)
+  if setting.version then return setting[1] .. " (another version of it)" end
+  if #setting.a + #setting.b > 40 then return setting[1] end
+  return ("%s (%s, %s)"):format(setting[1], core.printable(setting.a, 0), core.printable(setting.b, 0))
+end
+
+--- The settings that differ, each with its values where they are short.
+local function warn_of_settings(out, two, style)
+  local text, differ = "  warning: the runs differ in", compare.differ(two.a, two.b)
+  for i, setting in ipairs(differ) do
+    local more = " " .. setting_text(setting) .. (i < #differ and "," or "")
+    if utf8.len(text) + utf8.len(more) > 80 then
+      out[#out + 1] = ("%s%s%s\n"):format(style.yellow, text, style.plain)
+      text = "   "
+    end
+    text = text .. more
+  end
+  if #differ > 0 then out[#out + 1] = ("%s%s%s\n"):format(style.yellow, text, style.plain) end
 end
 
 --- What a run is by itself.
@@ -107,7 +131,7 @@ local states = { held = "held", broken = "BROKEN", unknown = "cannot tell" }
 
 local function change_text(result)
   if not result.mean then return result.why end
-  local unit = (result.relative or result.metric == "accuracy") and "%" or result.metric:find "^j_" and "J" or
+  local unit = result.relative and "%" or result.metric == "accuracy" and "pt" or result.metric:find "^j_" and "J" or
     result.metric == "seconds" and "s" or nil
   local scale = quantity.scale(unit, result.mean, result.lo, result.hi)
   local text = quantity.signed(result.mean, scale, true)
@@ -134,14 +158,7 @@ function show.text(list, twos, results, options)
   for i, two in ipairs(twos) do
     local b = letter(i + 1)
     if #twos > 1 then out[#out + 1] = ("\n%s against A\n"):format(b) end
-    local differ = {}
-    for _, key in ipairs(compare.differ(two.a, two.b)) do
-      differ[#differ + 1] = key[1] .. (key.version and " (another version of it)" or "")
-    end
-    if #differ > 0 then
-      out[#out + 1] = ("  %swarning: the runs differ in %s%s\n"):format(style.yellow, table.concat(differ, ", "),
-        style.plain)
-    end
+    warn_of_settings(out, two, style)
     out[#out + 1] = ("  %s and %s in both"):format(plural(#two.pairs, "query", "queries"), plural(two.turns, "turn",
       "turns"))
     if two.only[1] > 0 or two.only[2] > 0 then
@@ -183,7 +200,7 @@ function show.markdown(list, twos, results)
     for _, of in ipairs(two.rows) do
       if of.pairs > 0 and not of.metric.turn then
         local d = of.difference
-        local scale = quantity.scale(of.metric[3], d.mean, d.lo, d.hi)
+        local scale = quantity.scale(change_unit(of.metric), d.mean, d.lo, d.hi)
         local change = quantity.signed(d.mean, scale, true)
         if of.verdict == "higher" or of.verdict == "lower" then change = "**" .. change .. "**" end
         row { (of.metric[2]:gsub("^ +", "")), quantity.of(of.a, of.metric[3]), quantity.of(of.b, of.metric[3]), change,
@@ -237,7 +254,7 @@ local function two_json(two)
                 queries = #two.pairs, turns = two.turns,
                 settings = { a = settings_json(two.a), b = settings_json(two.b), differ = json.list {} } }
   for _, row in ipairs(two.rows) do out.metrics[row.metric[1]] = row_json(row) end
-  for i, key in ipairs(compare.differ(two.a, two.b)) do out.settings.differ[i] = key[1] end
+  for i, setting in ipairs(compare.differ(two.a, two.b)) do out.settings.differ[i] = setting.key end
   for i, both in ipairs(two.pairs) do
     local of = { epoch = both[1].epoch, query_id = both[1].id, turns = json.list {} }
     for k = 1, math.max(#both[1].turns, #both[2].turns) do
@@ -272,8 +289,8 @@ function show.json(list, twos, results)
   for i, run in ipairs(list) do
     local one = { path = run.path }
     for key, value in pairs(compare.alone(run, basis)) do
-      one[key] = { mean = known(value.mean), lo = known(value.lo), hi = known(value.hi), n = value.n, method =
-        value.method }
+      one[key] = { mean = known(value.mean), lo = known(value.lo), hi = known(value.hi), n = value.n,
+                   method = value.method, sensor_lo = value.sensor_lo, sensor_hi = value.sensor_hi }
     end
     out.runs[i] = one
   end

@@ -110,6 +110,13 @@ local function change_of(g, two)
   end
 end
 
+--- Whether the sensors leave open what the gate is about: joules that are not known to half of them.
+local function is_coarse(g, two)
+  for _, row in ipairs(two.rows) do
+    if row.metric[1] == (g.metric or "joules") then return row.coarse end
+  end
+end
+
 --- Judges a gate: text, run (the path of the second), state ("held", "broken", "unknown"), mean, lo, hi, why.
 function gate.judge(g, two)
   local change = change_of(g, two)
@@ -118,6 +125,8 @@ function gate.judge(g, two)
                 metric = g.name, bound = g.bound }
   if not change.mean then
     out.state, out.why = "unknown", "not known of both runs"
+  elseif is_coarse(g, two) then
+    out.state, out.why = "unknown", "the sensor is too coarse"
   elseif not change.lo then
     out.state, out.why = "unknown", ("%d tasks are too few for an interval"):format(#two.pairs)
   else

@@ -14,9 +14,10 @@ local AGAIN_MAX, AGAIN_SECONDS, END_SECONDS = 10, 1, 2
 local Http = {}
 Http.__index = Http
 
---- The messages of a stream of events; the number of its last event; the pause that it asks for.
+--- The messages of a stream of events; the number of its last event; the pause that it asks for; why a
+--- message of it cannot be read.
 local function events(body)
-  local out, last, pause = {}, nil, nil
+  local out, last, pause, unreadable = {}, nil, nil, nil
   body = body:gsub("\r\n?", "\n")
   for block in (body .. "\n\n"):gmatch("(.-)\n\n+") do
     local data = {}
@@ -26,10 +27,12 @@ local function events(body)
       if field == "id" then last = value end
       if field == "retry" then pause = tonumber(value) end
     end
-    local message = json.decode(table.concat(data, "\n"))
+    local text = table.concat(data, "\n")
+    local message, why = json.decode(text)
     if type(message) == "table" then out[#out + 1] = message end
+    if why and text:find "^{" then unreadable = "its answer cannot be read: " .. why end
   end
-  return out, last, pause
+  return out, last, pause, unreadable
 end
 
 --- A header's value: other than visible ASCII only in base64.
@@ -99,13 +102,17 @@ function Http:exchange(message, seconds, extra)
   if message.method == "initialize" then self.session = r.headers["mcp-session-id"] end
   if message.id == nil then return r.status < 300, ("HTTP %d"):format(r.status), "http" end
   if (r.type or ""):find("^text/event%-stream") then
-    local messages, last, pause = events(r.body)
+    local messages, last, pause, unreadable = events(r.body)
     local found = answer_in(messages, message.id)
     if found then return found end
+    if unreadable then return nil, unreadable end
     if r.status == 200 and last then return self:resume(message, extra, last, pause, stop) end
     return nil, "the stream of the server ended without an answer"
   end
-  local said = json.decode(r.body)
+  local said, unreadable = json.decode(r.body)
+  if r.status == 200 and unreadable and r.body:find "^%s*{" then
+    return nil, "its answer cannot be read: " .. unreadable
+  end
   if type(said) == "table" and (said.id == message.id or type(said.error) == "table") then
     said.status = r.status
     return said

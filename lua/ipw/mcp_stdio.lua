@@ -12,6 +12,8 @@ local run  = require "ipw.core.run"
 local MESSAGES_MAX = 10000       -- between two answers
 local TIMEOUTS_MAX = 2           -- in a row, and nothing else is under way; then it counts as gone
 
+local UNREADABLE = {}            -- in place of the version
+
 local Stdio = {}
 Stdio.__index = Stdio
 
@@ -60,15 +62,24 @@ function Stdio:late(message, seconds)
   return nil, why, "timeout"
 end
 
+--- The number of a line that cannot be decoded, such as one that is nested too deep.
+local function number_of(line)
+  return math.tointeger(tonumber(line:sub(1, 200):match '"id"%s*:%s*(%d+)' or line:sub(-100):match '"id"%s*:%s*(%d+)'))
+end
+
 function Stdio:answer(message, seconds)
   local stop = run.now() + seconds
   while self.child do
-    if self.waiting[message.id] ~= true then return self.waiting[message.id] end
+    local mine = self.waiting[message.id]
+    if mine ~= true then return mine.jsonrpc ~= UNREADABLE and mine or nil, mine.why end
     local line, why, word = core.receive(self.child, math.max(0, stop - run.now()), message.id)
     if word == "timeout" then return self:late(message, seconds) end
     if not line then return self:lose(why) end
     self.messages = self.messages + 1
-    local said = json.decode(line)
+    local said, unreadable = json.decode(line)
+    if unreadable then
+      said = { id = number_of(line), jsonrpc = UNREADABLE, why = "its answer cannot be read: " .. unreadable }
+    end
     if type(said) == "table" and type(said.method) == "string" then
       self:hear(said)
     elseif type(said) == "table" and said.id ~= nil and self.waiting[said.id] then

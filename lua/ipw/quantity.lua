@@ -47,11 +47,14 @@ function quantity.of(x, unit)
   return quantity.si(x, unit)
 end
 
---- Size, unit and decimal places that a value and its interval share, so that they compare by eye.
+--- Size, unit ("pt": points, of a difference of shares) and decimal places that a value and its interval share, so
+--- that they compare by eye.
 function quantity.scale(unit, ...)
   local most = 0
   for _, x in pairs { ... } do most = math.max(most, math.abs(x)) end
-  if unit == "%" then return { size = 0.01, unit = " %", places = most >= 0.9995 and 0 or 1 } end
+  if unit == "%" or unit == "pt" then
+    return { size = 0.01, unit = " " .. unit, places = most >= 0.9995 and 0 or 1 }
+  end
   local p = 0
   if most > 0 and (unit or most >= 1e5) then
     local y = most

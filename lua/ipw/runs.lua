@@ -106,7 +106,7 @@ function runs.read(i, warn, each)
   local run = { path = path, name = path:match "([^/]+)/*$" or path, number = i, reader = reader, rows = {},
     not_lm = {},
                 manifest = core.document(reader, "manifest.json"), summary = core.document(reader, "summary.json") }
-  local doubts = doubted(run.manifest)
+  local doubts, answered = doubted(run.manifest), false
   while true do
     local query, torn = core.query(reader)
     if not query then
@@ -122,7 +122,11 @@ function runs.read(i, warn, each)
         if not there[domain] then run.not_lm[domain] = true end
       end
     end
+    answered = answered or row.outcome == "answered" or row.resolved == 1
     if each then each(row, query, run) else run.rows[#run.rows + 1] = row end
+  end
+  if not answered then -- as summary.json: no answer was given, so no accuracy is known
+    for _, row in ipairs(run.rows) do row.resolved = nil end
   end
   return run
 end
@@ -138,6 +142,32 @@ function runs.joules(energy, basis)
   if #basis == 0 then return nil end
   return j or nil, lo or nil, hi or nil
 end
+
+--- Bounds of the joules of some of a run's queries together, over a basis: their own added up, or what the summary's
+--- bounds of all queries leave for them without the others, where that is narrower. nil: not known.
+---@return number? lo, number? hi
+function runs.together(run, some, basis)
+  local totals, mine = object(object(run.summary).totals), {}
+  local sums = { [true] = { lo = 0.0, hi = 0.0 }, [false] = { lo = 0.0, hi = 0.0 } }
+  for _, row in ipairs(some) do mine[row] = true end
+  for _, row in ipairs(run.rows) do
+    local _, lo, hi = runs.joules(row.energy, basis)
+    local sum = sums[mine[row] == true]
+    sum.lo, sum.hi = sum.lo and lo and sum.lo + lo, sum.hi and hi and sum.hi + hi
+  end
+  local own, others = sums[true], sums[false]
+  if not own.lo or not own.hi then return nil end
+  local least, most = 0.0, 0.0
+  for _, domain in ipairs(basis) do
+    local b = object(object(totals.bounds)[domain .. "_energy_joules"])
+    least, most = least and number(b.lo) and least + b.lo, most and number(b.hi) and most + b.hi
+  end
+  if totals.queries ~= #run.rows or not least or not most or not others.lo then return own.lo, own.hi end
+  return math.max(own.lo, least - others.hi), math.min(own.hi, most - others.lo)
+end
+
+--- Half the distance of the bounds is over half of the joules: nothing can be concluded from them.
+function runs.coarse(joules, lo, hi) return joules and lo and hi and hi - lo > joules end
 
 --- The devices to compare by: the machine's meter if all runs have it; else those that all runs measured. Never
 --- memory alone, and no domain that is 0 J throughout. `rows` is a list of lists of rows.

@@ -3,6 +3,7 @@
 
 #include "app/commands.h"
 #include "app/workbench.h"
+#include "base/buf.h"
 #include "base/clock.h"
 
 int ipw_cmd_fetch(int argc, char **argv)
@@ -43,6 +44,7 @@ int ipw_cmd_fetch(int argc, char **argv)
         const char *of_fetch[] = {args[0], NULL};
 
         bench.host.grants.may_download = true;
+        bench.memory_bytes = 256 * IPW_MIB; /* for a list of 100,000 files */
         rc = ipw_workbench_run(&bench, &status, "ipw.cli.fetch", NULL, of_fetch, &err);
     }
     ipw_workbench_close(&bench, &o);

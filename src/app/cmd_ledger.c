@@ -17,7 +17,6 @@
 enum { MAX_OUTPUT_BYTES = 1024 * 1024 * 1024 };
 
 struct ledger_options {
-    struct ipw_opt_list methods;
     const char *share;
     bool json, check;
 };
@@ -28,14 +27,6 @@ struct job {
     struct ipw_check *check;     /* NULL: there are no traces to compare with */
     const enum ipw_share *share; /* another rule than the run's, or NULL */
 };
-
-static void ask_methods(void *ud, const struct ipw_ledger *ledger, int64_t ordinal,
-                        const struct ipw_recompute_query *query)
-{
-    struct job *j = ud;
-
-    ipw_ledger_report_by(&j->report, ledger, ordinal, query->trace);
-}
 
 static int take_query(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
 {
@@ -69,27 +60,10 @@ static int take_query(void *ud, const struct ipw_recompute_query *query, struct 
     return rc;
 }
 
-static int parse_methods(unsigned *out, const struct ipw_opt_list *given, struct ipw_err *err)
-{
-    for (size_t i = 0; i < given->n; i++) {
-        int m = 0;
-
-        while (m < IPW_LEDGER_METHODS &&
-               strcmp(given->items[i], ipw_method_name((enum ipw_ledger_what)m)))
-            m++;
-        if (m == IPW_LEDGER_METHODS)
-            return ipw_fail(err, IPW_EINVAL, "--method %.40s: expected window, linear or phase",
-                            given->items[i]);
-        *out |= 1u << m;
-    }
-    return 0;
-}
-
 static int recompute(struct job *j, const char *run, const enum ipw_share *share,
                      struct ipw_err *err)
 {
-    struct ipw_recompute_options how = {
-        .query = take_query, .before = ask_methods, .ud = j, .share = share};
+    struct ipw_recompute_options how = {.query = take_query, .ud = j, .share = share};
     int rc = ipw_check_open(&j->check, run, NULL, err);
 
     if (rc) return rc;
@@ -127,12 +101,11 @@ static int print(const struct job *j, bool json, struct ipw_err *err)
     return rc;
 }
 
-/* One rule is compared with the run's values, several rules with each other. */
-static int print_shares(const char *run, unsigned rules, bool json, struct ipw_err *err)
+static int print_shares(const char *run, bool json, struct ipw_err *err)
 {
     struct ipw_buf out = IPW_BUF(MAX_OUTPUT_BYTES);
     struct ipw_shares shares;
-    int rc = ipw_shares_run(&shares, run, rules, err);
+    int rc = ipw_shares_run(&shares, run, err);
 
     if (rc) {
         rc = ipw_exit_with(err, IPW_EXIT_INPUT);
@@ -153,9 +126,9 @@ int ipw_cmd_ledger(int argc, char **argv)
     /* clang-format off */
     static const struct ipw_opt options[] = {
         {"check", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, check), NULL, "fail if an energy value differs from the saved one"},
-        {"method", 0, IPW_OPT_LIST, offsetof(struct ledger_options, methods), "METHOD", "also show a simpler method: window, linear, phase"},
-        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "RULE|all", "split by equal, tokens, phase; all: side by side"},
+        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "RULE|all", "split by equal or phase; all: side by side"},
         {"json", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, json), NULL, "print one JSON object"},
+        {"method", 0, IPW_OPT_GONE, 0, NULL, "the simpler methods are not computed; use --share equal to compare rules"},
         IPW_OPT_END,
     };
     /* clang-format on */
@@ -173,26 +146,24 @@ int ipw_cmd_ledger(int argc, char **argv)
     struct job j = {0};
     enum ipw_share share = IPW_SHARE_EQUAL;
     struct ipw_err err = {0};
-    unsigned rules = 0;
+    bool all;
     char **args;
     int n = 0, code = IPW_EXIT_OK,
         rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
     ipw_ledger_report_init(&j.report, n > 0 && !rc ? args[0] : "", ipw_workspaces_root());
-    if (!rc) rc = parse_methods(&j.report.methods, &o.methods, &err);
-    if (!rc && o.share) rc = ipw_shares_parse(&rules, o.share, &err);
+    all = o.share && !strcmp(o.share, "all");
+    if (!rc && o.share && !all) rc = ipw_share_parse(&share, o.share, &err);
     if (!rc && o.share && o.check)
         rc = ipw_fail(&err, IPW_EINVAL, "ledger: --check and --share do not go together");
-    free(o.methods.items);
     if (rc) {
         ipw_ledger_report_release(&j.report);
         return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
-    if (rules & (rules - 1)) {
+    if (all) {
         ipw_ledger_report_release(&j.report);
-        return print_shares(args[0], rules, o.json, &err);
+        return print_shares(args[0], o.json, &err);
     }
-    while (rules > 1u << share) share++;
     rc = recompute(&j, args[0], o.share ? &share : NULL, &err);
     if (rc) {
         code = ipw_exit_with(&err, IPW_EXIT_INPUT);

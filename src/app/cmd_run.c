@@ -53,11 +53,10 @@ static const struct ipw_opt options[] = {
     {"telemetry", 0, IPW_OPT_LIST, AT(sensors.telemetry), "LIST", "sensors: auto (default), none, or a list: see below"},
     {"gpu", 0, IPW_OPT_STR, AT(sensors.gpu), "LIST", "measure only these GPUs: UUID, index or bus id"},
     {"sample-interval", 0, IPW_OPT_DURATION, AT(sensors.sample_interval_ns), "TIME", "time between readings (default: 50ms)"},
-    {"share", 0, IPW_OPT_STR, AT(sensors.share), "RULE", "split energy by: phase (default), tokens, equal"},
+    {"share", 0, IPW_OPT_STR, AT(sensors.share), "RULE", "split energy by: phase (default), equal"},
     {"baseline", 0, IPW_OPT_DURATION, AT(sensors.baseline_ns), "TIME", "measure idle power before and after (try 30s)"},
     {"model-host", 0, IPW_OPT_STR, AT(sensors.energy), "WHERE", "the model's machine: auto (default), local, remote"},
     {"require-quiet", 0, IPW_OPT_FLAG, AT(sensors.require_quiet), NULL, "fail if other programs use the CPU or a GPU"},
-    {"undo-mean", 0, IPW_OPT_FLAG, AT(sensors.undo_mean), NULL, "undo the averaging of gauges (tried in simulation)"},
     {"no-estimate", 0, IPW_OPT_FLAG, AT(sensors.no_estimate), NULL, "do not estimate CPU energy if no sensor reads it"},
     {"Scripts and safety", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"lua-cpu", 0, IPW_OPT_DURATION, AT(agent.lua_cpu_ns), "TIME", "Lua CPU time between two waits (default: 2s)", 20 * IPW_NS_PER_MS},
@@ -79,6 +78,7 @@ static const struct ipw_opt options[] = {
     {"verbose", 'v', IPW_OPT_FLAG, AT(output.verbose), NULL, "print what happens"},
     {"energy", 0, IPW_OPT_OLD, 0, "WHERE", "model-host"},
     {"retry", 0, IPW_OPT_OLD, 0, "WHICH", "rerun"},
+    {"undo-mean", 0, IPW_OPT_GONE, 0, NULL, "a gauge's mean is not undone; leave it out (the bounds include the averaging)"},
     IPW_OPT_END,
 };
 /* clang-format on */

@@ -25,7 +25,10 @@
 
 #define LOOK_NS   (1250 * IPW_NS_PER_MS) /* the table measures for so long before it prints */
 #define REDRAW_NS (500 * IPW_NS_PER_MS)
-#define STEP_MS   20
+/* How often readings are taken from the sampler: to a listener at once, to a file and a person in
+ * their own time, because waking costs more than reading. */
+#define STEP_MS     100
+#define LISTENED_MS 20
 enum { MAX_TEXT = 16 * 1024 * 1024 };
 
 struct telemetry_options {
@@ -141,12 +144,12 @@ static int print_now(struct ipw_telemetry *t, bool json, bool live)
 }
 
 /* Waits a little; true if the user wants to end. */
-static bool step(int signals, bool keys)
+static bool step(int signals, bool keys, int wait_ms)
 {
     struct pollfd fds[2] = {{signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
     char key;
 
-    if (poll(fds, keys ? 2 : 1, STEP_MS) <= 0) return false;
+    if (poll(fds, keys ? 2 : 1, wait_ms) <= 0) return false;
     if (fds[0].revents) return true;
     return keys && fds[1].revents && (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q');
 }
@@ -177,7 +180,7 @@ static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int
         end = start + o->duration_ns;
     else if (!endless)
         end = start + (t->set.n ? LOOK_NS : 0);
-    while (!rc && ipw_now_ns() < end && !step(signals, keys)) {
+    while (!rc && ipw_now_ns() < end && !step(signals, keys, o->listen ? LISTENED_MS : STEP_MS)) {
         ipw_telemetry_take(t);
         ipw_telemetry_stream_tell(&recorder->stream, listener);
         flush_rows(recorder);

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "base/terminal.h"
+#include "base/text.h"
 
 /* clang-format off */
 #define AT(field) offsetof(struct ipw_workbench_options, field)
@@ -96,12 +97,14 @@ int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
 
 static void put(FILE *to, const char *line)
 {
-    struct ipw_buf clean = IPW_BUF(256 * IPW_MIB);
+    struct ipw_buf clean = IPW_BUF(256 * IPW_MIB), shown = IPW_BUF(512 * IPW_MIB);
 
     ipw_buf_adds(&clean, line);
     ipw_secret_clean(&clean, 0);
-    fprintf(to, "%s\n", ipw_buf_str(&clean));
+    ipw_text_shown(&shown, ipw_buf_str(&clean), clean.len, isatty(fileno(to)));
+    fprintf(to, "%s\n", ipw_buf_str(&shown));
     ipw_buf_release(&clean);
+    ipw_buf_release(&shown);
 }
 
 static void say(void *ud, const char *line)
@@ -125,10 +128,14 @@ static void warn(void *ud, const char *line)
 
 static bool draw(void *ud, const char *line)
 {
+    struct ipw_buf shown = IPW_BUF(64 * IPW_KIB);
+
     (void)ud;
     if (!ipw_terminal_width(STDERR_FILENO)) return false;
-    fprintf(stderr, "\r%s\x1b[K", line);
+    ipw_text_printable(&shown, line, strlen(line), 0);
+    fprintf(stderr, "\r%s\x1b[K", ipw_buf_str(&shown));
     fflush(stderr);
+    ipw_buf_release(&shown);
     return true;
 }
 

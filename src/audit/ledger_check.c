@@ -221,7 +221,7 @@ static bool is_older(const struct ipw_json *node)
 
 /* Older builds rounded the joules of every step, found wider bounds, wrote all digits, and took a
  * reply that came in one event for a prefill. */
-static const char *const otherwise[] = {"lo", "hi", "parts", "spans", "split_fraction", NULL};
+static const char *const otherwise[] = {"lo", "hi", "parts", "spans", "split_fraction", "u", NULL};
 static const struct ipw_json_near older = {.most = 1e-4, .but = otherwise};
 /* Builds that knew no parts wrote all else as it is written now. */
 static const char *const parts[] = {"parts", NULL};

@@ -40,7 +40,6 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompu
                                  .warmup = query->warmup,
                                  .earlier = was ? details->superseded != NULL : query->cut};
 
-    memcpy(row.by, r->by, sizeof row.by);
     memcpy(row.energy, trace->energy, sizeof row.energy);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         row.energy[d].reason = NULL; /* the ledger's */
@@ -55,42 +54,6 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompu
         ipw_uncounted_add(&r->balances.warmup, trace);
     else
         ipw_summary_add(&r->summary, trace, details);
-}
-
-/* The energy of the model calls, each a window of its own, as other tools compute it. */
-static double joules_of_calls(const struct ipw_ledger *ledger, struct ipw_ledger_question ask,
-                              const struct ipw_query_trace *q)
-{
-    double sum = NAN;
-
-    for (size_t i = 0; i < q->n_turns; i++) {
-        for (size_t k = 0; k < q->turns[i].n_spans; k++) {
-            const struct ipw_span *span = &q->turns[i].spans[k];
-            struct ipw_figure f;
-
-            if (span->kind != IPW_SPAN_LM) continue;
-            ask.t0_ns = span->start_ns;
-            ask.t1_ns = span->end_ns;
-            f = ipw_ledger_figure(ledger, ask);
-            if (f.known) sum = isnan(sum) ? f.j : sum + f.j;
-        }
-    }
-    return sum;
-}
-
-void ipw_ledger_report_by(struct ipw_ledger_report *r, const struct ipw_ledger *ledger,
-                          int64_t ordinal, const struct ipw_query_trace *q)
-{
-    for (int m = 0; m < IPW_LEDGER_METHODS; m++) {
-        for (int d = 0; d < IPW_DOMAIN_COUNT && (r->methods >> m & 1); d++) {
-            struct ipw_ledger_question ask = {ordinal,        (enum ipw_domain)d,
-                                              IPW_LEDGER_ALL, q->start_ns,
-                                              q->end_ns,      (enum ipw_ledger_what)m};
-            struct ipw_figure f = ipw_ledger_figure(ledger, ask);
-
-            r->by[m][d] = m == IPW_LEDGER_WINDOW ? joules_of_calls(ledger, ask, q) : joules_of(&f);
-        }
-    }
 }
 
 void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_recompute *redone)
@@ -244,12 +207,6 @@ static void put_queries(struct ipw_buf *out, const struct ipw_ledger_report *r)
         ipw_buf_addf(out, "%s%s%s\n", row->warmup ? "  warm-up" : "",
                      row->earlier ? "  earlier attempt" : "", row->differs ? "  differs" : "");
         if (row->compared && (row->differs || r->share) && moved(row)) put_was(out, row->was, now);
-        for (int m = 0; m < IPW_LEDGER_METHODS; m++) {
-            if (!(r->methods >> m & 1)) continue;
-            ipw_buf_addf(out, "  by %-11s", ipw_method_name((enum ipw_ledger_what)m));
-            for (int d = 0; d < IPW_DOMAIN_COUNT; d++) ipw_joules_cell(out, row->by[m][d]);
-            ipw_buf_addc(out, '\n');
-        }
     }
 }
 
@@ -389,8 +346,6 @@ void ipw_joules_write(struct ipw_jw *w, const char *key, const double *joules)
 
 void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
-    static const int by_name[IPW_LEDGER_METHODS] = {IPW_LEDGER_LINEAR, IPW_LEDGER_QUERY,
-                                                    IPW_LEDGER_WINDOW};
     struct ipw_totals totals;
     struct ipw_jw w;
 
@@ -446,15 +401,6 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
         }
         ipw_jw_obj_end(&w);
         ipw_jw_kint(&w, "index", row->index);
-        ipw_jw_key(&w, "methods");
-        ipw_jw_obj(&w);
-        for (int m = 0; m < IPW_LEDGER_METHODS; m++) {
-            int at = by_name[m];
-
-            if (!(r->methods >> at & 1)) continue;
-            ipw_joules_write(&w, ipw_method_name((enum ipw_ledger_what)at), row->by[at]);
-        }
-        ipw_jw_obj_end(&w);
         ipw_jw_kstr(&w, "query_id", row->id);
         ipw_jw_kint(&w, "segment", row->segment);
         ipw_jw_kbool(&w, "warmup", row->warmup);

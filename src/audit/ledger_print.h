@@ -13,9 +13,8 @@ struct ipw_ledger_row { /* one query */
     char *id;
     int32_t index;
     struct ipw_figure energy[IPW_DOMAIN_COUNT];
-    double by[IPW_LEDGER_METHODS][IPW_DOMAIN_COUNT]; /* by each method; NAN: unknown */
-    bool compared, differs;                          /* with, from the run's own line */
-    double was[IPW_DOMAIN_COUNT];                    /* in that line; NAN: unknown */
+    bool compared, differs;       /* with, from the run's own line */
+    double was[IPW_DOMAIN_COUNT]; /* in that line; NAN: unknown */
     int segment;
     bool warmup, earlier; /* earlier: another segment has a later attempt */
 };
@@ -30,9 +29,6 @@ struct ipw_ledger_report {
     size_t n_segments, n_cut;       /* sessions, and how many of them were killed */
     const char *path, *share;       /* share: another rule than the run's, by name; or NULL */
     double was_j[IPW_DOMAIN_COUNT]; /* what the run wrote for the queries that count */
-    unsigned methods;               /* to be shown: bit 1 << method */
-    double by[IPW_LEDGER_METHODS]
-             [IPW_DOMAIN_COUNT]; /* of the next query: see ipw_ledger_report_by() */
 };
 
 /* `folder`, borrowed: what no longer fits in memory goes there (base/spill.h). */
@@ -41,10 +37,6 @@ void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path, const
 void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompute_query *query,
                            const struct ipw_query_details *details,
                            const struct ipw_query_loaded *was, bool differs);
-/* Computes the next query by each method that is to be shown, before it is booked.  "window" is the
- * sum of the model calls, as upstream does it; the others are the whole query. */
-void ipw_ledger_report_by(struct ipw_ledger_report *r, const struct ipw_ledger *ledger,
-                          int64_t ordinal, const struct ipw_query_trace *trace);
 /* The whole run, after its last query. */
 void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_recompute *redone);
 void ipw_ledger_report_release(struct ipw_ledger_report *r);

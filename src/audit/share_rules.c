@@ -11,34 +11,6 @@
 #include "report/format.h"
 #include "report/words.h"
 
-/* By name, and the order in which they are shown. */
-static const enum ipw_share rules[IPW_SHARES] = {IPW_SHARE_EQUAL, IPW_SHARE_PHASE,
-                                                 IPW_SHARE_TOKENS};
-
-int ipw_shares_parse(unsigned *out, const char *given, struct ipw_err *err)
-{
-    const char *text = given;
-
-    *out = 0;
-    if (!strcmp(text, "all")) {
-        *out = (1u << IPW_SHARES) - 1;
-        return 0;
-    }
-    for (;;) {
-        size_t n = strcspn(text, ",");
-        enum ipw_share rule;
-        char name[41];
-
-        snprintf(name, sizeof name, "%.*s", (int)(n < 40 ? n : 40), text);
-        if (ipw_share_parse(&rule, name, NULL))
-            return ipw_fail(err, IPW_EINVAL,
-                            "--share %.40s: expected all, or some of equal, tokens, phase", given);
-        *out |= 1u << rule;
-        if (!text[n]) return 0;
-        text += n + 1;
-    }
-}
-
 /* ---- gathering ---- */
 
 struct pass {
@@ -105,17 +77,15 @@ static enum ipw_share own_rule(const struct ipw_recompute *redone)
     return redone->n_segments ? redone->segments[0]->own_share : IPW_SHARE_EQUAL;
 }
 
-int ipw_shares_run(struct ipw_shares *s, const char *run, unsigned wanted, struct ipw_err *err)
+int ipw_shares_run(struct ipw_shares *s, const char *run, struct ipw_err *err)
 {
-    *s = (struct ipw_shares){.path = run, .rules = wanted};
+    *s = (struct ipw_shares){.path = run};
     for (int r = 0; r < IPW_SHARES; r++) {
         struct pass pass = {s, (enum ipw_share)r, 0};
         struct ipw_recompute_options how = {.query = take, .ud = &pass, .share = &pass.rule};
         struct ipw_recompute redone = {0};
-        int rc;
+        int rc = ipw_recompute_run(&redone, run, &how, err);
 
-        if (!(wanted >> r & 1)) continue;
-        rc = ipw_recompute_run(&redone, run, &how, err);
         if (!rc) take_idle(s, pass.rule, &redone);
         s->own = own_rule(&redone);
         ipw_recompute_release(&redone);
@@ -133,49 +103,12 @@ void ipw_shares_release(struct ipw_shares *s)
 
 /* ---- how far apart ---- */
 
-/* The largest difference between two rules over the mean of all; NAN: fewer than two are known. */
-static double spread(const struct ipw_shares *s, const struct ipw_shares_row *row,
-                     enum ipw_domain d)
+/* The difference between the rules over their mean; NAN: not known. */
+static double apart_of(const struct ipw_shares_row *row, enum ipw_domain d)
 {
-    double least = NAN, most = NAN, sum = 0;
-    size_t n = 0;
+    double a = row->joules[IPW_SHARE_EQUAL][d], b = row->joules[IPW_SHARE_PHASE][d];
 
-    for (int r = 0; r < IPW_SHARES; r++) {
-        double j = row->joules[r][d];
-
-        if (!(s->rules >> r & 1) || isnan(j)) continue;
-        least = fmin(least, j);
-        most = fmax(most, j);
-        sum += j;
-        n++;
-    }
-    return n > 1 && sum > 0 ? (most - least) / (sum / (double)n) : NAN;
-}
-
-struct apart {
-    double mean, most; /* of |a - b| over the mean of both; NAN: no query has both */
-    const char *who;   /* the most */
-};
-
-static struct apart apart_of(const struct ipw_shares *s, int a, int b, enum ipw_domain d)
-{
-    struct apart out = {NAN, NAN, ""};
-    double sum = 0;
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->n; i++) {
-        double x = s->rows[i].joules[a][d], y = s->rows[i].joules[b][d];
-        double by = 2 * fabs(x - y) / (x + y);
-
-        if (!isfinite(by)) continue;
-        sum += by;
-        n++;
-        if (by <= out.most) continue; /* false for the first */
-        out.most = by;
-        out.who = s->rows[i].id;
-    }
-    if (n) out.mean = sum / (double)n;
-    return out;
+    return a + b > 0 ? 2 * fabs(a - b) / (a + b) : NAN;
 }
 
 /* ---- printed ---- */
@@ -190,33 +123,35 @@ static bool any(const struct ipw_shares *s, enum ipw_domain d)
     return false;
 }
 
-static void put_row(struct ipw_buf *out, const struct ipw_shares *s, const char *label,
-                    const double *joules)
+static void put_row(struct ipw_buf *out, const char *label, const double *joules)
 {
     ipw_format_cell(out, label, 16, IPW_ALIGN_LEFT);
-    for (int i = 0; i < IPW_SHARES; i++) {
-        if (s->rules >> rules[i] & 1) ipw_joules_cell(out, joules[rules[i]]);
-    }
+    for (int i = 0; i < IPW_SHARES; i++) ipw_joules_cell(out, joules[i]);
 }
 
-static void put_pairs(struct ipw_buf *out, const struct ipw_shares *s, enum ipw_domain d)
+static void put_apart(struct ipw_buf *out, const struct ipw_shares *s, enum ipw_domain d)
 {
-    for (int i = 0; i < IPW_SHARES; i++) {
-        for (int k = i + 1; k < IPW_SHARES; k++) {
-            struct apart apart;
-            char mean[32], most[32];
+    double sum = 0, most = 0;
+    const char *who = "";
+    char mean_text[32], most_text[32];
+    size_t n = 0;
 
-            if (!(s->rules >> rules[i] & 1) || !(s->rules >> rules[k] & 1)) continue;
-            apart = apart_of(s, rules[i], rules[k], d);
-            if (isnan(apart.mean)) continue;
-            ipw_buf_addf(out, "  %s and %s: %s apart on average, %s at most (",
-                         ipw_share_name(rules[i]), ipw_share_name(rules[k]),
-                         ipw_format_percent(mean, apart.mean),
-                         ipw_format_percent(most, apart.most));
-            ipw_format_cell(out, apart.who, 16, IPW_ALIGN_NONE);
-            ipw_buf_adds(out, ")\n");
+    for (size_t i = 0; i < s->n; i++) {
+        double apart = apart_of(&s->rows[i], d);
+
+        if (isnan(apart)) continue;
+        sum += apart;
+        if (!n++ || apart > most) {
+            most = apart;
+            who = s->rows[i].id;
         }
     }
+    if (!n) return;
+    ipw_buf_addf(out, "  equal and phase: %s apart on average, %s at most (",
+                 ipw_format_percent(mean_text, sum / (double)n),
+                 ipw_format_percent(most_text, most));
+    ipw_format_cell(out, who, 16, IPW_ALIGN_NONE);
+    ipw_buf_adds(out, ")\n");
 }
 
 static void put_domain(struct ipw_buf *out, const struct ipw_shares *s, enum ipw_domain d)
@@ -228,9 +163,8 @@ static void put_domain(struct ipw_buf *out, const struct ipw_shares *s, enum ipw
     ipw_buf_addc(out, '\n');
     ipw_format_cell(out, title, 16, IPW_ALIGN_LEFT);
     for (int i = 0; i < IPW_SHARES; i++) {
-        if (!(s->rules >> rules[i] & 1)) continue;
         ipw_buf_addc(out, ' ');
-        ipw_format_cell(out, ipw_share_name(rules[i]), 15, IPW_ALIGN_RIGHT);
+        ipw_format_cell(out, ipw_share_name((enum ipw_share)i), 15, IPW_ALIGN_RIGHT);
     }
     ipw_buf_adds(out, "   apart\n");
     for (size_t i = 0; i < s->n; i++) {
@@ -241,18 +175,18 @@ static void put_domain(struct ipw_buf *out, const struct ipw_shares *s, enum ipw
             joules[r] = s->rows[i].joules[r][d];
             sums[r] += joules[r];
         }
-        put_row(out, s, s->rows[i].id, joules);
-        ipw_format_percent(apart, spread(s, &s->rows[i], d));
+        put_row(out, s->rows[i].id, joules);
+        ipw_format_percent(apart, apart_of(&s->rows[i], d));
         ipw_buf_addc(out, ' ');
         ipw_format_cell(out, apart, 7, IPW_ALIGN_RIGHT);
         ipw_buf_addc(out, '\n');
     }
-    put_row(out, s, "all queries", sums);
+    put_row(out, "all queries", sums);
     ipw_buf_addc(out, '\n');
     for (int r = 0; r < IPW_SHARES; r++) sums[r] = s->idle[r][d];
-    put_row(out, s, "idle", sums);
+    put_row(out, "idle", sums);
     ipw_buf_addc(out, '\n');
-    put_pairs(out, s, d);
+    put_apart(out, s, d);
 }
 
 void ipw_shares_print(struct ipw_buf *out, const struct ipw_shares *s)
@@ -282,15 +216,13 @@ void ipw_shares_print_json(struct ipw_buf *out, const struct ipw_shares *s)
         const struct ipw_shares_row *row = &s->rows[i];
         double apart[IPW_DOMAIN_COUNT];
 
-        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) apart[d] = spread(s, row, (enum ipw_domain)d);
+        for (int d = 0; d < IPW_DOMAIN_COUNT; d++) apart[d] = apart_of(row, (enum ipw_domain)d);
         ipw_jw_obj(&w);
         ipw_joules_write(&w, "apart", apart);
         ipw_jw_key(&w, "energy");
         ipw_jw_obj(&w);
-        for (int r = 0; r < IPW_SHARES; r++) {
-            if (s->rules >> rules[r] & 1)
-                ipw_joules_write(&w, ipw_share_name(rules[r]), row->joules[rules[r]]);
-        }
+        for (int r = 0; r < IPW_SHARES; r++)
+            ipw_joules_write(&w, ipw_share_name((enum ipw_share)r), row->joules[r]);
         ipw_jw_obj_end(&w);
         ipw_jw_kint(&w, "index", row->index);
         ipw_jw_kstr(&w, "query_id", row->id);

@@ -24,6 +24,7 @@ enum ipw_code {
     IPW_EUNSUPPORTED = -12, /* not supported by this machine, server or build */
     IPW_EEXISTS = -13,      /* already exists */
     IPW_ECONTEXT = -14,     /* a request is longer than the model's context */
+    IPW_CODE_LAST = IPW_ECONTEXT,
 };
 
 struct ipw_err {

@@ -224,6 +224,17 @@ static unsigned decode(const char *s, size_t k)
     }
 }
 
+/* Appends one character, or what stands for one that a terminal would obey. */
+static void add_harmless(struct ipw_buf *out, const char *s, size_t k, unsigned cp)
+{
+    if (!k)
+        ipw_buf_adds(out, "\xEF\xBF\xBD");
+    else if (cp < 0x20 || (cp >= 0x7F && cp < 0xA0) || is_bidi_mark(cp))
+        ipw_buf_addf(out, "\\u{%x}", cp);
+    else
+        ipw_buf_add(out, s, k);
+}
+
 void ipw_text_printable(struct ipw_buf *out, const char *s, size_t n, size_t max_columns)
 {
     size_t columns = 0;
@@ -236,19 +247,38 @@ void ipw_text_printable(struct ipw_buf *out, const char *s, size_t n, size_t max
             ipw_buf_adds(out, "\xE2\x80\xA6");
             return;
         }
-        if (!k) {
-            ipw_buf_adds(out, "\xEF\xBF\xBD");
-            i++;
-            continue;
-        }
-        if (cp == '\n' || cp == '\t' || cp == '\r') {
+        if (cp == '\n' || cp == '\t' || cp == '\r')
             ipw_buf_addc(out, ' ');
-        } else if (cp < 0x20 || cp == 0x7F || (cp >= 0x80 && cp < 0xA0) || is_bidi_mark(cp)) {
-            ipw_buf_addf(out, "\\u{%x}", cp);
-        } else {
-            ipw_buf_add(out, s + i, k);
-        }
-        i += k;
+        else
+            add_harmless(out, s + i, k, cp);
+        i += k ? k : 1;
+    }
+}
+
+/* The length of a colour as our own tables use it: ESC, '[', one or two digits, 'm'; 0: it is none.
+ * 8 would hide text. */
+static size_t colour_len(const char *s, size_t n)
+{
+    size_t k = 2;
+
+    if (n < 4 || s[0] != '\x1b' || s[1] != '[' || (s[2] == '8' && s[3] == 'm')) return 0;
+    while (k < n && k < 4 && s[k] >= '0' && s[k] <= '9') k++;
+    return k > 2 && k < n && s[k] == 'm' ? k + 1 : 0;
+}
+
+void ipw_text_shown(struct ipw_buf *out, const char *s, size_t n, bool terminal)
+{
+    for (size_t i = 0; i < n;) {
+        size_t k = ipw_utf8_len(s + i, n - i), colour = colour_len(s + i, n - i);
+        bool kept = s[i] == '\n' || s[i] == '\t' ||
+                    (s[i] == '\r' && i + 1 < n && s[i + 1] == '\n') ||
+                    (!terminal && s[i] != '\x1b');
+
+        if (colour || kept)
+            ipw_buf_add(out, s + i, colour ? colour : k ? k : 1);
+        else
+            add_harmless(out, s + i, k, k ? decode(s + i, k) : 0);
+        i += colour ? colour : k ? k : 1;
     }
 }
 

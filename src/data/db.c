@@ -183,7 +183,9 @@ int ipw_db_query(struct ipw_buf *out, const char *path, const char *sql,
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
     const char *rest = NULL;
-    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL), code = 0;
+    int rc = sqlite3_open_v2(
+            path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL),
+        code = 0;
 
     if (rc == SQLITE_OK) {
         sqlite3_busy_timeout(db, 200);

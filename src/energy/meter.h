@@ -1,7 +1,7 @@
 /* energy/meter.h: reads the lines of a power meter, from text to samples.
  *
  * Pure; the one reader of meters: of a log after the run (audit/meter_report), of a log that grows
- * and of a command's output (energy/sources/meter_feed.h).  A line may be a single reading, as commands
+ * and of a command's output (sources/meter_feed.h).  A line may be a single reading, as commands
  * print them: "123.4 W" (a bare number is watts), "5.2 J" (cumulative), other multiples, Wh,
  * {"watts": 123.4} or {"joules": 5.2, "time": 1763695561.25}; the first one decides the kind.
  * Otherwise a log consists of rows of cells with an optional heading.  Commas, semicolons (then a
@@ -78,8 +78,8 @@ struct ipw_meter_format {
 };
 
 /* Takes the first line that is neither empty nor a comment.  1: it was a heading; 0: it is a row of
- * numbers or a single reading, and must also be given to ipw_meter_row().  `only` (may be NULL): use this column alone,
- * regardless of its name; its kind follows from the name, or is watts. */
+ * numbers or a single reading, and must also be given to ipw_meter_row().  `only` (may be NULL):
+ * use this column alone, regardless of its name; its kind follows from the name, or is watts. */
 int ipw_meter_format_begin(struct ipw_meter_format *f, const char *line, size_t n, const char *only,
                            struct ipw_err *err);
 

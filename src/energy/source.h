@@ -65,8 +65,7 @@ struct ipw_channel {
     /* Gauge: its value is the mean power over this time; 0: unknown (the mean since its last value,
      * as with meters). */
     int64_t window_ns;
-    bool own_zero;    /* counter: begins when this process opens it, so that two processes differ */
-    bool undo_window; /* of a gauge that is a plain running mean: compute the power from it */
+    bool own_zero; /* counter: begins when this process opens it, so that two processes differ */
 };
 
 enum { IPW_NOTE_BYTES = 160 };

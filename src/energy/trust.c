@@ -28,7 +28,7 @@ static const struct rule {
     {IPW_DOUBT_HELD,   5,   "stuck",        false, "does not change, although its counter does"},
     {IPW_DOUBT_STUCK,  1,   "stuck",        false, "does not move: not believed"},
     {IPW_DOUBT_LEAST,  1,   "stuck",        true,  "less than its device draws"},
-    {IPW_DOUBT_GAUGE,  0.2, "contradicted", true,  "the gauge of its device"},
+    {IPW_DOUBT_GAUGE,  0.2, "contradicted", true,  "its gauge"},
     {IPW_DOUBT_PARTS,  0.1, "contradicted", true,  "its parts"},
 };
 /* clang-format on */
@@ -42,10 +42,10 @@ enum { MAX_STEPS = 64, HEAD = 16, TAIL = 64, FEW_READS = 5, FEW_CHANGES = 3 };
 #define POINT_NS       (100 * IPW_NS_PER_MS)
 #define WINDOW_NS      (5 * IPW_NS_PER_S)    /* the newest readings are compared over this time */
 #define COMPARED_NS    (250 * IPW_NS_PER_MS) /* the least that is compared */
-#define UNKNOWN_LAG_NS IPW_NS_PER_S
-#define LAGS           3 /* what is compared lasts so many times the lag */
+#define UNKNOWN_LAG_NS (2 * IPW_NS_PER_S)
+#define LAGS           3 /* what is compared lasts so many times the lag that blurs it */
 #define LEAST_MEAN_NS  IPW_NS_PER_S
-#define FLAT_PART      0.05 /* a gauge that varies no more than this does not lag */
+#define FLAT_PART      0.05 /* a gauge that varies no more than this blurs nothing */
 
 /* Microjoules up to an instant. */
 struct point {
@@ -251,6 +251,14 @@ static int64_t lag_of(const struct seen *s)
     return s->channel.window_ns + period * 3 / 2;
 }
 
+/* By how much that moves energy from one time to another. */
+static int64_t blur_of(const struct seen *s)
+{
+    bool flat = (double)s->most <= (1 + FLAT_PART) * (double)s->least;
+
+    return s->channel.kind == IPW_CHANNEL_GAUGE && flat ? 0 : lag_of(s);
+}
+
 /* ---- rules ---- */
 
 static bool is_known_sum(const struct seen *s)
@@ -371,21 +379,19 @@ static bool is_against_gauge(const struct ipw_trust *t, struct seen *s, int64_t 
 {
     const struct seen *gauge = gauge_beside(t, s);
     double part = rule_of(IPW_DOUBT_GAUGE)->limit, own, outer, inner;
-    int64_t lag;
-    bool flat;
+    int64_t blur;
 
     if (s->channel.kind != IPW_CHANNEL_COUNTER || !gauge || s->changes < FEW_CHANGES) return false;
     if (gauge->reads < FEW_READS || is_held(t, gauge)) return false;
-    flat = (double)gauge->most <= (1 + FLAT_PART) * (double)gauge->least;
-    lag = lag_of(s) + (flat ? 0 : lag_of(gauge));
-    t1_ns -= lag;
-    if (t1_ns - t0_ns < LAGS * lag || t1_ns - t0_ns < COMPARED_NS) return false;
+    blur = lag_of(s) + blur_of(gauge);
+    t1_ns -= blur; /* a mean that is still flat has no change behind it */
+    if (t1_ns - t0_ns < LAGS * blur || t1_ns - t0_ns < COMPARED_NS) return false;
     own = uj_between(s, t0_ns, t1_ns);
-    outer = uj_between(gauge, t0_ns, t1_ns + lag);
-    inner = uj_between(gauge, t0_ns + lag, t1_ns);
+    outer = uj_between(gauge, t0_ns, t1_ns + blur);
+    inner = uj_between(gauge, t0_ns + blur, t1_ns);
     if (!(own > (1 + part) * outer) && !(own < (1 - part) * inner)) return false;
     if (mean_w(outer, t0_ns, t1_ns) <= 1) return false; /* asleep */
-    return doubt(s, IPW_DOUBT_GAUGE, mean_w(own, t0_ns, t1_ns), mean_w(outer, t0_ns, t1_ns + lag));
+    return doubt(s, IPW_DOUBT_GAUGE, mean_w(own, t0_ns, t1_ns), mean_w(outer, t0_ns, t1_ns + blur));
 }
 
 /* Does a channel of the machine's sum include the other one? */
@@ -410,27 +416,29 @@ static bool includes(const struct seen *whole, const struct seen *part)
 static bool is_below_parts(const struct ipw_trust *t, struct seen *s, int64_t t0_ns, int64_t t1_ns)
 {
     double part = rule_of(IPW_DOUBT_PARTS)->limit, inner = 0, outer = 0;
-    int64_t lag = 0;
+    int64_t lag = 0, blur = 0;
 
     if (!is_known_sum(s) || s->channel.domain != IPW_DOMAIN_MACHINE) return false;
     for (size_t i = 0; i < t->n; i++) {
         const struct seen *p = &t->channels[i];
 
-        if ((p == s || includes(s, p)) && lag_of(p) > lag) lag = lag_of(p);
+        if (p != s && !includes(s, p)) continue;
+        if (lag_of(p) > lag) lag = lag_of(p);
+        if (blur_of(p) > blur) blur = blur_of(p);
     }
     t1_ns -= lag;
-    if (t1_ns - t0_ns < LAGS * lag || t1_ns - t0_ns < COMPARED_NS) return false;
+    if (t1_ns - t0_ns < LAGS * blur || t1_ns - t0_ns < COMPARED_NS) return false;
     for (size_t i = 0; i < t->n; i++) {
         const struct seen *p = &t->channels[i];
-        double j = includes(s, p) ? uj_between(p, t0_ns + lag_of(p), t1_ns) : 0;
+        double j = includes(s, p) ? uj_between(p, t0_ns + blur_of(p), t1_ns) : 0;
 
         if (is_known_sum(p) && p->channel.domain == IPW_DOMAIN_MACHINE &&
             p->channel.remote == s->channel.remote)
-            outer += uj_between(p, t0_ns, t1_ns + lag);
+            outer += uj_between(p, t0_ns, t1_ns + blur);
         if (!isnan(j)) inner += j; /* a part that is not known is not held against the whole */
     }
     if (!(outer < (1 - part) * inner)) return false;
-    return doubt(s, IPW_DOUBT_PARTS, mean_w(outer, t0_ns, t1_ns + lag),
+    return doubt(s, IPW_DOUBT_PARTS, mean_w(outer, t0_ns, t1_ns + blur),
                  mean_w(inner, t0_ns, t1_ns));
 }
 

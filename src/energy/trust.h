@@ -84,8 +84,8 @@ void ipw_trust_json(struct ipw_buf *out, const struct ipw_trust *t,
  * to it (a virtual machine's register is written by its host from time to time).  0 for channels
  * that may stand still: gauges, metrics. */
 int64_t ipw_trust_watch_ns(const struct ipw_channel *channel);
-/* Reads a set's sources for at least least_ns, and on until every counter of a sum has moved, or has
- * been watched for long enough.  With least_ns 0 it also takes the time to compare counters with
+/* Reads a set's sources for at least least_ns, and on until every counter of a sum has moved, or
+ * has been watched for long enough.  With least_ns 0 it also takes the time to compare counters with
  * their gauges; a run does that with its own readings.  Sources that are slow to read (an exporter,
  * a log) are left out: nothing is known of them afterwards. */
 void ipw_trust_watch(struct ipw_trust *t, struct ipw_source_set *set, int64_t least_ns);

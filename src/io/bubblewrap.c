@@ -3,17 +3,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 
 #define INSIDE "/ipw-agent"
-enum { SELF_FD = 9, MOST_PROCESSES = 512 };
+enum { SELF_FD = 9, REFUSED_FD = 10, MOST_PROCESSES = 512 };
 
 static const char *const places[] = {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"};
 enum { N_PLACES = sizeof places / sizeof *places };
@@ -72,6 +80,90 @@ bool ipw_bubblewrap_works(void)
     }
     return known == WORKS;
 }
+
+/* ---- refused calls ---- */
+
+#if defined(__x86_64__)
+#define OWN_ARCH AUDIT_ARCH_X86_64
+#define X32_CALL 0x40000000U /* numbers from here are those of another interface */
+#elif defined(__aarch64__)
+#define OWN_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+#ifdef OWN_ARCH
+/* Calls that no namespace divides: the keys of the user's session, io_uring, which runs other calls
+ * past a filter, the way from a virtual machine to its host, and namespaces of users, in which a
+ * program has all capabilities again. */
+static const struct refused {
+    unsigned call, errnum;
+    enum { ALWAYS, WITH_FLAG, WITH_VALUE } when; /* of the first argument */
+    unsigned argument;
+} refused[] = {
+    {SYS_keyctl, EPERM, ALWAYS, 0},
+    {SYS_add_key, EPERM, ALWAYS, 0},
+    {SYS_request_key, EPERM, ALWAYS, 0},
+    {SYS_io_uring_setup, ENOSYS, ALWAYS, 0},
+    {SYS_io_uring_enter, ENOSYS, ALWAYS, 0},
+    {SYS_io_uring_register, ENOSYS, ALWAYS, 0},
+    {SYS_unshare, EPERM, WITH_FLAG, CLONE_NEWUSER},
+    {SYS_clone, EPERM, WITH_FLAG, CLONE_NEWUSER},
+    {SYS_clone3, ENOSYS, ALWAYS, 0}, /* its flags are in memory; the C library then uses clone */
+    {SYS_socket, EPERM, WITH_VALUE, AF_VSOCK},
+};
+enum { N_REFUSED = sizeof refused / sizeof *refused };
+
+#define LOAD(field)                 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define ANSWER(action)              BPF_STMT(BPF_RET | BPF_K, (action))
+#define SKIP_UNLESS(test, value, n) BPF_JUMP(BPF_JMP | (test) | BPF_K, (value), 0, (n))
+
+/* Writes the filter; returns how many steps it has. */
+static size_t build_filter(struct sock_filter *f)
+{
+    size_t n = 0;
+
+    /* A program of another architecture has other numbers for its calls. */
+    f[n++] = (struct sock_filter)LOAD(arch);
+    f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCH, 1, 0);
+    f[n++] = (struct sock_filter)ANSWER(SECCOMP_RET_KILL_PROCESS);
+    f[n++] = (struct sock_filter)LOAD(nr);
+#ifdef X32_CALL
+    f[n++] = (struct sock_filter)SKIP_UNLESS(BPF_JGE, X32_CALL, 1);
+    f[n++] = (struct sock_filter)ANSWER(SECCOMP_RET_ERRNO | ENOSYS);
+#endif
+    for (const struct refused *r = refused; r < refused + N_REFUSED; r++) {
+        f[n++] = (struct sock_filter)SKIP_UNLESS(BPF_JEQ, r->call, r->when == ALWAYS ? 1 : 4);
+        if (r->when != ALWAYS) {
+            f[n++] = (struct sock_filter)LOAD(args[0]); /* the lower half; both are little-endian */
+            f[n++] = (struct sock_filter)SKIP_UNLESS(r->when == WITH_FLAG ? BPF_JSET : BPF_JEQ,
+                                                     r->argument, 1);
+        }
+        f[n++] = (struct sock_filter)ANSWER(SECCOMP_RET_ERRNO | r->errnum);
+        if (r->when != ALWAYS) f[n++] = (struct sock_filter)ANSWER(SECCOMP_RET_ALLOW);
+    }
+    f[n++] = (struct sock_filter)ANSWER(SECCOMP_RET_ALLOW);
+    return n;
+}
+
+/* The filter is a file at REFUSED_FD.  Returns 0, or an errno; ENOSYS: the kernel has no filters. */
+static int open_filter(void)
+{
+    struct sock_filter filter[8 + 5 * N_REFUSED];
+    const unsigned needed = SECCOMP_RET_ERRNO;
+    size_t n = build_filter(filter) * sizeof *filter;
+    int fd;
+
+    if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &needed)) return ENOSYS;
+    fd = memfd_create("refused calls", 0);
+    if (fd < 0 || (fd != REFUSED_FD && dup2(fd, REFUSED_FD) < 0)) return errno;
+    if (fd != REFUSED_FD) close(fd);
+    if (write(REFUSED_FD, filter, n) != (ssize_t)n || lseek(REFUSED_FD, 0, SEEK_SET)) return EIO;
+    return 0;
+}
+#else
+static int open_filter(void) { return ENOSYS; }
+#endif
+
+/* ---- the words of its command ---- */
 
 struct words {
     const char **list;
@@ -184,6 +276,12 @@ int ipw_bubblewrap_enter(const struct ipw_bubblewrap *sandbox, char *const *argv
     add_folders(&w, sandbox);
     e = add_helper(&w);
     if (e) return e;
+    e = open_filter();
+    if (e && e != ENOSYS) return e;
+    if (!e) {
+        add(&w, "--seccomp");
+        add(&w, ipw_asprintf("%d", REFUSED_FD));
+    }
     add3(&w, "--setenv", "HOME", home);
     add3(&w, "--setenv", "TMPDIR", "/tmp");
     /* Programs of root may write the kernel's settings in /proc without any capability. */

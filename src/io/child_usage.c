@@ -1,15 +1,17 @@
 /* What child processes use: by their rusage when they have ended, by /proc while they run. */
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "io/proc_priv.h"
 
-enum { DEEPEST = 16 };
+enum { MOST_PIDS = 10000 };
 
 void ipw_child_usage_add(struct ipw_child_usage *to, const struct rusage *of)
 {
@@ -56,34 +58,28 @@ static int64_t cpu_of(pid_t pid)
            (int64_t)(user + system) * (IPW_NS_PER_S / sysconf(_SC_CLK_TCK));
 }
 
-static int64_t peak_of(pid_t pid)
+/* The value of a line "NAME VALUE kB" of a file of /proc/PID, in bytes; -1: it is not there. */
+static int64_t kib_line(pid_t pid, const char *file, const char *format)
 {
     char path[64], line[256];
-    long long kib = 0;
+    long long kib = -1;
     FILE *f;
 
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, file);
     f = fopen(path, "re");
     while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmHWM: %lld", &kib) == 1) break;
+        if (sscanf(line, format, &kib) == 1) break;
     if (f) fclose(f);
-    return kib * 1024;
+    return kib < 0 ? -1 : kib * 1024;
 }
 
-static void add_below(struct ipw_child_usage *to, pid_t pid, int depth);
-
-static void add_one(struct ipw_child_usage *to, pid_t pid, int depth)
-{
-    int64_t peak = peak_of(pid);
-
-    if (to->cpu_ns < 0) to->cpu_ns = 0;
-    to->cpu_ns += cpu_of(pid);
-    if (peak > to->peak_bytes) to->peak_bytes = peak;
-    if (depth < DEEPEST) add_below(to, pid, depth + 1);
-}
+struct pids {
+    pid_t *list;
+    size_t n, cap;
+};
 
 /* Each thread has children of its own. */
-static void add_below(struct ipw_child_usage *to, pid_t pid, int depth)
+static void add_children(struct pids *to, pid_t pid)
 {
     struct dirent *thread;
     char path[64];
@@ -99,14 +95,57 @@ static void add_below(struct ipw_child_usage *to, pid_t pid, int depth)
         if (thread->d_name[0] == '.') continue;
         snprintf(list, sizeof list, "%s/%s/children", path, thread->d_name);
         f = fopen(list, "re");
-        while (f && fscanf(f, "%ld", &below) == 1) add_one(to, (pid_t)below, depth);
+        while (f && fscanf(f, "%ld", &below) == 1) {
+            IPW_GROW(to->list, to->cap, to->n + 1);
+            to->list[to->n++] = (pid_t)below;
+        }
         if (f) fclose(f);
     }
     if (threads) closedir(threads);
 }
 
+/* All processes below one.  The caller frees the list. */
+static struct pids all_below(pid_t pid)
+{
+    struct pids all = {0};
+
+    add_children(&all, pid);
+    for (size_t i = 0; i < all.n && all.n < MOST_PIDS; i++) add_children(&all, all.list[i]);
+    return all;
+}
+
 void ipw_child_usage_below(struct ipw_child_usage *out, pid_t pid)
 {
-    *out = (struct ipw_child_usage){-1, 0};
-    add_below(out, pid, 0);
+    struct pids all = all_below(pid);
+
+    *out = (struct ipw_child_usage){all.n ? 0 : -1, 0};
+    for (size_t i = 0; i < all.n; i++) {
+        int64_t peak = kib_line(all.list[i], "status", "VmHWM: %lld");
+
+        out->cpu_ns += cpu_of(all.list[i]);
+        if (peak > out->peak_bytes) out->peak_bytes = peak;
+    }
+    free(all.list);
+}
+
+/* Resident memory counts a page once for each process that shares it.  The exact share is slow to
+ * read, so it is read only where the quick sum is over the limit. */
+bool ipw_child_memory_over(pid_t pid, size_t limit)
+{
+    struct pids all = all_below(pid);
+    uint64_t resident = 0, share = 0;
+
+    for (size_t i = 0; i < all.n; i++) {
+        int64_t bytes = kib_line(all.list[i], "status", "VmRSS: %lld");
+
+        if (bytes > 0) resident += (uint64_t)bytes;
+    }
+    for (size_t i = 0; i < all.n && resident > limit; i++) {
+        int64_t bytes = kib_line(all.list[i], "smaps_rollup", "Pss: %lld");
+
+        if (bytes < 0) bytes = kib_line(all.list[i], "status", "VmRSS: %lld");
+        if (bytes > 0) share += (uint64_t)bytes;
+    }
+    free(all.list);
+    return share > limit;
 }

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
 
 #include "base/text.h"
+#include "io/http_guard.h"
 
 enum { CONNECT_S = 30, STALL_S = 60, BODY_MAX = 64 * 1024 * 1024 };
 
@@ -113,6 +115,22 @@ static int on_progress(void *ud, curl_off_t total, curl_off_t now, curl_off_t up
     return t->d->progress ? t->d->progress(t->d->ud, t->out->length) : 0;
 }
 
+static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *addr)
+{
+    struct transfer *t = ud;
+
+    (void)purpose;
+    if (!ipw_address_is_public((const struct sockaddr *)&addr->addr)) {
+        t->out->met_private = true;
+        if (t->d->public_only) {
+            ipw_fail(&t->failure, IPW_EPERM, "%.300s: not fetched: its address is not public",
+                     t->d->url);
+            return CURL_SOCKET_BAD;
+        }
+    }
+    return socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
+}
+
 static void set_up(struct transfer *t, struct curl_slist **headers, char *why)
 {
     const struct ipw_download *d = t->d;
@@ -127,6 +145,8 @@ static void set_up(struct transfer *t, struct curl_slist **headers, char *why)
     curl_easy_setopt(t->easy, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
     curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "ipw-agent/" IPW_VERSION);
     curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, NULL); /* a file's bytes as they are */
+    curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+    curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETDATA, t);
     curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
     curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
@@ -186,7 +206,7 @@ int ipw_download(struct ipw_download_answer *out, const struct ipw_download *d, 
     curl_easy_getinfo(t.easy, CURLINFO_REDIRECT_URL, &next);
     out->status = (int)status;
     if (next) snprintf(out->location, sizeof out->location, "%s", next);
-    if (t.failure.code) {
+    if (t.failure.code && (code || t.failure.code != IPW_EPERM)) {
         if (err) *err = t.failure;
         rc = t.failure.code;
     } else if (code) {

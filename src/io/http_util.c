@@ -293,7 +293,10 @@ static const char *end_text(const struct ipw_http_call *call, enum ipw_http_end 
         return call->refused ? "its address is not a public one" : "no connection";
     case IPW_HTTP_DNS: return "the host name is not known";
     case IPW_HTTP_TLS: return "no secure connection";
-    case IPW_HTTP_PROTOCOL: return "not an HTTP answer";
+    case IPW_HTTP_PROTOCOL:
+        return ipw_url_host_is_ascii(call->address->text)
+                   ? "not an HTTP answer"
+                   : "its host has letters outside ASCII: write it as DNS does (xn--...)";
     case IPW_HTTP_OK: break;
     }
     return "";

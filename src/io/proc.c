@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "io/proc_priv.h"
 
 enum { DEFAULT_SECONDS = 60, OPEN_FILES = 256, READS_A_ROUND = 4 };
+#define MEMORY_LOOK_NS (250 * IPW_NS_PER_MS) /* between two looks at its memory, at least */
 
 enum phase {
     RUNNING,
@@ -25,6 +27,8 @@ struct ipw_proc {
     struct ipw_loop *loop;
     enum phase phase;
     struct ipw_timer timer; /* the wall limit, then the limit of each phase */
+    struct ipw_timer look;  /* at the memory of its processes; not armed in a control group */
+    size_t memory_bytes;    /* the limit of them all */
     struct ipw_pipe *in, *out, *err;
     struct ipw_output out_kept, err_kept;
     char *input;
@@ -36,12 +40,14 @@ struct ipw_proc {
     void *ud;
 };
 
-static void arm(struct ipw_proc *proc, int64_t delay_ns)
+static void arm_timer(struct ipw_timer *timer, int64_t delay_ns)
 {
     int64_t now = ipw_now_ns();
 
-    ipw_timer_arm(&proc->timer, delay_ns > INT64_MAX - now ? INT64_MAX : now + delay_ns);
+    ipw_timer_arm(timer, delay_ns > INT64_MAX - now ? INT64_MAX : now + delay_ns);
 }
+
+static void arm(struct ipw_proc *proc, int64_t delay_ns) { arm_timer(&proc->timer, delay_ns); }
 
 /* --- the end --------------------------------------------------------------------------------- */
 
@@ -59,6 +65,7 @@ static void finish(struct ipw_proc *proc)
     ipw_pipe_close(&proc->out);
     ipw_pipe_close(&proc->err);
     ipw_timer_disarm(&proc->timer);
+    ipw_timer_disarm(&proc->look);
     ipw_loop_unhold(proc->loop);
     if (!proc->cancelled) {
         proc->loop->leftovers--;
@@ -133,6 +140,30 @@ static void on_timer(void *ud)
     case KILLING: /* KILL does not end a process that hangs in the kernel */
     case LINGERING: finish(proc); break;
     }
+}
+
+/* RLIMIT_AS limits each process alone.  The kernel ends a control group whose processes need too
+ * much together; without one, this does.  Looking takes at most a fiftieth of the time. */
+static void look_at_memory(void *ud)
+{
+    struct ipw_proc *proc = ud;
+    int64_t start_ns = ipw_now_ns(), rest_ns;
+
+    if (proc->phase != RUNNING) return;
+    if (ipw_child_memory_over(proc->child.pid, proc->memory_bytes)) {
+        char line[120];
+        int n = snprintf(line, sizeof line,
+                         "ended: its processes together need more than %zu MiB of memory\n",
+                         proc->memory_bytes / IPW_MIB);
+
+        ipw_output_add(&proc->err_kept, line, (size_t)n);
+        proc->phase = KILLING;
+        end_group(proc, SIGKILL);
+        arm(proc, PROC_GRACE_S * IPW_NS_PER_S);
+        return;
+    }
+    rest_ns = 50 * (ipw_now_ns() - start_ns);
+    arm_timer(&proc->look, rest_ns > MEMORY_LOOK_NS ? rest_ns : MEMORY_LOOK_NS);
 }
 
 /* --- pipes ----------------------------------------------------------------------------------- */
@@ -244,7 +275,7 @@ static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *req
         .cwd = request->cwd,
         .env = request->env,
         .cpu_s = request->cpu_s > 0 ? request->cpu_s : DEFAULT_SECONDS,
-        .memory_bytes = request->memory_bytes ? request->memory_bytes : 2048 * IPW_MIB,
+        .memory_bytes = proc->memory_bytes,
         .file_bytes = request->file_bytes ? request->file_bytes : 1024 * IPW_MIB,
         .open_files = OPEN_FILES,
         .sandbox = !request->sandbox ? NULL
@@ -284,6 +315,12 @@ static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *req
     return 0;
 }
 
+/* Servers of tools have a limit above it. */
+static size_t machine_memory(void)
+{
+    return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
                    const struct ipw_proc_request *request, ipw_proc_fn on_done, void *ud,
                    struct ipw_err *err)
@@ -303,6 +340,8 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
     proc->child.on_exit = on_exit_;
     proc->child.on_loop_free = on_loop_free;
     proc->timer = (struct ipw_timer){.loop = loop, .fn = on_timer, .ud = proc};
+    proc->look = (struct ipw_timer){.loop = loop, .fn = look_at_memory, .ud = proc};
+    proc->memory_bytes = request->memory_bytes ? request->memory_bytes : 2048 * IPW_MIB;
     proc->on_output = request->on_output;
     proc->on_done = on_done;
     proc->ud = ud;
@@ -322,6 +361,8 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
     ipw_loop_hold(loop);
     loop->leftovers++;
     arm(proc, request->wall_ns > 0 ? request->wall_ns : DEFAULT_SECONDS * IPW_NS_PER_S);
+    if (!proc->child.cgroup && proc->memory_bytes < machine_memory())
+        arm_timer(&proc->look, MEMORY_LOOK_NS);
     *out = proc;
     return 0;
 }

@@ -33,7 +33,7 @@ struct ipw_proc_request {
     size_t input_len;
     int64_t wall_ns;         /* 0: 60 s */
     int64_t cpu_s;           /* 0: 60 */
-    size_t memory_bytes;     /* RLIMIT_AS; 0: 2 GiB */
+    size_t memory_bytes;     /* of each process (RLIMIT_AS), and of all together; 0: 2 GiB */
     size_t file_bytes;       /* RLIMIT_FSIZE; 0: 1 GiB */
     size_t output_max_bytes; /* per stream; 0: 1 MiB */
     /* In a sandbox (io/bubblewrap.h) the program can write only `cwd`.  It sees only the system's

@@ -148,6 +148,13 @@ bool ipw_url_is_local(const char *url)
     return is_loopback(host) || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
 }
 
+bool ipw_url_host_is_ascii(const char *url)
+{
+    for (const char *at = find_host(url); !strchr("/?#", *at); at++) /* also at the end */
+        if ((unsigned char)*at >= 0x80) return false;
+    return true;
+}
+
 int ipw_url_port(const char *url)
 {
     const char *at = find_host(url);

@@ -20,6 +20,9 @@ static struct ipw_balance balance_of(const struct ipw_ledger *ledger, enum ipw_d
     balance.idle = ipw_ledger_figure(ledger, q);
     q.what = IPW_LEDGER_QUERIES;
     balance.queries = ipw_ledger_figure(ledger, q);
+    ipw_figure_round(&balance.total); /* as files state them */
+    ipw_figure_round(&balance.idle);
+    ipw_figure_round(&balance.queries);
     return balance;
 }
 
@@ -55,11 +58,32 @@ static void add_figure(struct ipw_figure *sum, double sum_s, const struct ipw_fi
     if (more->provenance > sum->provenance) sum->provenance = more->provenance;
 }
 
+struct ipw_bounds ipw_balance_narrow(const struct ipw_balance *b, struct ipw_bounds own,
+                                     double queries_j)
+{
+    struct ipw_bounds all = ipw_figure_bounds(&b->queries);
+    double apart_j = b->warmup_j + b->wasted_j, slack_j = 1e-9 * b->queries.j + 1e-3;
+    double ends, known;
+
+    /* It must be the same energy: not so if one of the queries is unknown. */
+    if (isnan(all.lo) || !(fabs(b->queries.j - queries_j - apart_j) <= slack_j)) return own;
+    ends = pow(all.u, 2) - pow(IPW_STATED_U * b->queries.j, 2) + pow(b->warmup.u, 2) +
+           pow(b->wasted.u, 2);
+    known = hypot(IPW_STATED_U * queries_j, sqrt(fmax(0, ends)));
+    return (struct ipw_bounds){
+        .lo = fmin(queries_j, fmax(own.lo, all.lo - b->warmup.hi - b->wasted.hi)),
+        .hi = fmax(queries_j, fmin(own.hi, all.hi - b->warmup.lo - b->wasted.lo)),
+        .u = isnan(ends) ? own.u : fmin(own.u, known),
+    };
+}
+
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more)
 {
     add_figure(&sum->total, sum->seconds, &more->total, more->seconds);
     add_figure(&sum->idle, sum->seconds, &more->idle, more->seconds);
     add_figure(&sum->queries, sum->seconds, &more->queries, more->seconds);
+    ipw_bounds_add(&sum->wasted, sum->wasted_j, more->wasted, more->wasted_j);
+    ipw_bounds_add(&sum->warmup, sum->warmup_j, more->warmup, more->warmup_j);
     sum->wasted_j += more->wasted_j;
     sum->warmup_j += more->warmup_j;
     sum->seconds += more->seconds;

@@ -188,22 +188,16 @@ static void enter(struct ipw_feed *f, const struct feed_query *q, int64_t t_ns)
     ipw_ledger_phase(f->ledger, q->ordinal, phase, t_ns, INT64_MAX);
 }
 
-static double count(int64_t n) { return n > 0 ? (double)n : 0; }
-
-/* Only the end of a call tells its tokens, and that its first token was not seen. */
+/* Only the end of a call tells that its first token was not seen. */
 static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_event *e)
 {
     const struct ipw_lm_facts *lm = &e->lm;
     int64_t first_ns = lm->times.first_token_ns, sent_ns = lm->times.sent_ns;
     int64_t last_ns = lm->times.last_token_ns > first_ns ? lm->times.last_token_ns : e->t_ns;
-    double prefilled = count(lm->input_tokens) - count(lm->cached_tokens);
 
-    if (prefilled < 0) prefilled = 0;
     if (!sent_ns || sent_ns > e->t_ns) sent_ns = q->lm_ns;
     if (sent_ns != q->lm_ns) ipw_ledger_instant(f->ledger, q->ordinal, sent_ns);
     if (!first_ns || first_ns < sent_ns || first_ns > e->t_ns) {
-        ipw_ledger_tokens(f->ledger, q->ordinal, sent_ns, e->t_ns, prefilled,
-                          count(lm->output_tokens));
         if (!q->token_ns && q->lm == 0) {
             ipw_ledger_phase(f->ledger, q->ordinal, IPW_PHASE_LM, q->lm_ns, e->t_ns);
         }
@@ -212,8 +206,6 @@ static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_
     if (last_ns > e->t_ns) last_ns = e->t_ns;
     if (first_ns != q->token_ns) ipw_ledger_instant(f->ledger, q->ordinal, first_ns);
     if (q->lm > 0) ipw_ledger_instant(f->ledger, q->ordinal, last_ns);
-    ipw_ledger_tokens(f->ledger, q->ordinal, sent_ns, first_ns, prefilled, 0);
-    ipw_ledger_tokens(f->ledger, q->ordinal, first_ns, last_ns, 0, count(lm->output_tokens));
     if (q->lm > 0) return;
     if (!q->token_ns) { /* no note came with the first token */
         ipw_ledger_phase(f->ledger, q->ordinal, IPW_PHASE_PREFILL, q->lm_ns, first_ns);

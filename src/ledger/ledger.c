@@ -39,7 +39,6 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
     l->channels[i].summed = true;
     *line = (struct ledger_line){.series = series,
                                  .channel = i,
-                                 .fair = ipw_calloc(1, sizeof(struct ledger_fair)),
                                  .baseline_w = NAN,
                                  .done_ns = INT64_MIN,
                                  .lost_ns = INT64_MIN,
@@ -47,8 +46,7 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
                                  .gaps.from_ns = INT64_MIN,
                                  .closed_ns = INT64_MIN,
                                  .until_ns = INT64_MIN};
-    ipw_lag_init(&line->lag, (double)ipw_series_most_w(series));
-    line->alone.most_w = (double)ipw_series_most_w(series);
+    line->fit.most_w = (double)ipw_series_most_w(series);
     for (size_t k = 0; k < n_channels && !line->gauge; k++) {
         if (!is_shape_of(&channels[k], &channels[i])) continue;
         line->gauge = series_of(l, &channels[k], k);
@@ -81,8 +79,6 @@ struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_c
 
     l->n_channels = n_channels;
     l->trimmed_ns = l->first_row_ns = l->newest_row_ns = INT64_MIN;
-    l->alpha = IPW_SHARE_ALPHA;
-    l->complete_ns = INT64_MAX;
     l->memo = ipw_calloc(1, sizeof *l->memo);
     l->series = ipw_calloc(n_channels, sizeof(struct ipw_series *));
     l->channels = ipw_calloc(n_channels, sizeof *l->channels);
@@ -119,7 +115,6 @@ void ipw_ledger_free(struct ipw_ledger *l)
         free(l->lines[i].sums);
         free(l->lines[i].late.all);
         free(l->lines[i].fresh.all);
-        free(l->lines[i].fair);
     }
     ipw_phase_line_release(&l->line);
     free(l->lines);
@@ -127,7 +122,6 @@ void ipw_ledger_free(struct ipw_ledger *l)
     free(l->queries);
     free(l->ends);
     free(l->looks);
-    free(l->calls.all);
     free(l->series);
     free(l->channels);
     free(l->edges);
@@ -149,14 +143,10 @@ void ipw_ledger_set_reason(struct ipw_ledger *l, enum ipw_domain domain, const c
     l->domains[domain].reason = reason;
 }
 
-void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share, double alpha)
+void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share)
 {
     l->share = share;
-    for (size_t i = 0; i < l->n_lines; i++) {
-        l->lines[i].idle_by_fit = share == IPW_SHARE_PHASE;
-        l->lines[i].fair->fresh = false;
-    }
-    l->alpha = alpha > 0 ? alpha : IPW_SHARE_ALPHA;
+    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].idle_by_fit = share == IPW_SHARE_PHASE;
 }
 
 double ipw_ledger_unfitted(const struct ipw_ledger *l, enum ipw_domain domain)
@@ -181,10 +171,7 @@ void ipw_ledger_set_baseline(struct ipw_ledger *l, enum ipw_domain domain, doubl
 void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain, size_t device,
                                     double watts)
 {
-    struct ledger_line *line = &l->lines[l->domains[domain].first + device];
-
-    line->baseline_w = watts;
-    line->fair->fresh = false;
+    l->lines[l->domains[domain].first + device].baseline_w = watts;
 }
 
 static size_t find_edge(const struct ipw_ledger *l, int64_t t_ns)
@@ -378,7 +365,7 @@ int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
     if (l->scopes) return ipw_ledger_query_begin_in(l, SIZE_MAX, t_ns);
     q = ipw_calloc(1, sizeof *q);
     q->t0_ns = add_edge(l, t_ns, 1);
-    q->t1_ns = q->told_ns = q->call_ns = INT64_MAX;
+    q->t1_ns = q->told_ns = INT64_MAX;
     q->slices = ipw_calloc(l->n_lines, sizeof *q->slices);
     IPW_GROW(l->queries, l->cap_queries, l->n_queries + 1);
     l->queries[l->n_queries++] = q;
@@ -430,7 +417,6 @@ void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
     q->t1_ns = add_edge(l, t_ns, -1);
     IPW_GROW(l->ends, l->cap_ends, l->n_ends + 1);
     l->ends[l->n_ends++] = (struct ledger_look){q->t1_ns, query};
-    ipw_ledger_find_complete(l);
     ipw_ledger_settle(l);
 }
 
@@ -465,31 +451,6 @@ void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase,
         ipw_ledger_scopes_phase(l->scopes, query, &(struct ledger_phase){t0_ns, t1_ns, phase});
     if (!q || t1_ns < t0_ns || phase >= IPW_PHASE_COUNT) return;
     tell_phase(l, q, phase, t0_ns, t1_ns);
-    ipw_ledger_note_call(l, q);
-    if (l->share != IPW_SHARE_TOKENS) return;
-    /* Settling may have waited only for the end of this model phase. */
-    ipw_ledger_find_complete(l);
-    ipw_ledger_settle(l);
-}
-
-void ipw_ledger_tokens(struct ipw_ledger *l, int64_t query, int64_t t0_ns, int64_t t1_ns,
-                       double prefilled, double decoded)
-{
-    struct ledger_query *q = ipw_ledger_query(l, query);
-
-    if (l->scopes)
-        ipw_ledger_scopes_tokens(l->scopes, query,
-                                 &(struct ledger_tokens){t0_ns, t1_ns, prefilled, decoded});
-    if (!q || t1_ns <= t0_ns) return;
-    IPW_GROW(q->tokens, q->cap_tokens, q->n_tokens + 1);
-    if (q->n_tokens && q->tokens[q->n_tokens - 1].t1_ns > t0_ns) q->tokens_overlap = true;
-    q->tokens[q->n_tokens++] = (struct ledger_tokens){t0_ns, t1_ns, prefilled, decoded};
-    if (l->share != IPW_SHARE_TOKENS) return;
-    l->told = true;
-    cut_at(l, t0_ns);
-    cut_at(l, t1_ns);
-    ipw_ledger_look(l, query, t0_ns);
-    ipw_ledger_look(l, query, t1_ns);
 }
 
 /* Has the channel been failing, or without rows, for so long that the ledger no longer waits for
@@ -531,10 +492,11 @@ int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel)
     return line ? line->handed_over_ns : INT64_MIN;
 }
 
-int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l)
+int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
 {
     int64_t covered = INT64_MAX;
 
+    if (l->scopes) return ipw_ledger_scopes_covered_ns(l->scopes);
     for (size_t i = 0; i < l->n_lines; i++) {
         const struct ledger_line *line = &l->lines[i];
         int64_t t = ipw_ledger_settled_ns(line);
@@ -550,15 +512,6 @@ int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l)
         if (l->model[d][2] && l->model[d][2]->n < 2 && l->n_lines == 0) covered = INT64_MIN;
     }
     return covered;
-}
-
-int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
-{
-    int64_t measured =
-        l->scopes ? ipw_ledger_scopes_covered_ns(l->scopes) : ipw_ledger_measured_ns(l);
-
-    if (measured == INT64_MAX) return measured;
-    return l->complete_ns < measured ? l->complete_ns : measured;
 }
 
 int64_t ipw_ledger_read_ns(const struct ipw_ledger *l)

@@ -11,8 +11,7 @@
  * Between two samples of a counter the energy is a straight line until phases are told
  * (ipw_ledger_phase()).  A step that crosses a change of phase is then split by the power of the
  * phases (ledger/phase.h; docs/method.md, "Splitting a step").  The step's energy stays as
- * measured.  If a power gauge of the same device moves within a step, its readings give the shape
- * instead.
+ * measured.
  *
  * A query is closed once samples have passed its end.  Until then the steps since the last close
  * are straight lines.  At the close they are split for good, by the fit of that instant.  So tell a
@@ -74,12 +73,6 @@ void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns);
  * Spans with both ends may overlap (concurrent tools). */
 void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase, int64_t t0_ns,
                       int64_t t1_ns);
-/* The query's tokens, spread evenly over [t0, t1]: prefilled prompt tokens (without cached ones)
- * and decoded tokens.  Under IPW_SHARE_TOKENS tell them before their phase is closed: an open model
- * phase holds back ipw_ledger_covered_ns().  The other rules use tokens only where phases cannot
- * split an energy. */
-void ipw_ledger_tokens(struct ipw_ledger *l, int64_t query, int64_t t0_ns, int64_t t1_ns,
-                       double prefilled, double decoded);
 /* An event across which no energy is known; `reason` is static text ("suspended"). */
 void ipw_ledger_break(struct ipw_ledger *l, const char *reason);
 /* The device of a channel is lost; `reason` is static text ("gpu_lost").  From the newest reading
@@ -87,8 +80,8 @@ void ipw_ledger_break(struct ipw_ledger *l, const char *reason);
  * begins a new chain.  Call it before the row that shows the loss. */
 void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason);
 
-/* The channel is not believed (energy/trust.h): it has no figure from now on, also of earlier times,
- * and neither has its domain.  `reason` is static text ("contradicted"). */
+/* The channel is not believed (energy/trust.h): it has no figure from now on, also of earlier
+ * times, and neither has its domain.  `reason` is static text ("contradicted"). */
 void ipw_ledger_doubt(struct ipw_ledger *l, size_t channel, const char *reason);
 
 /* How long the channel's counter has stood still, if longer than its period allows; else 0.  Only
@@ -102,16 +95,14 @@ int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel);
  * queries").  I is the idle part, min(E, baseline times length); each query gets I / n.  D = E - I.
  * Under IPW_SHARE_PHASE the fit of phases supplies an unknown baseline. */
 enum ipw_share {
-    IPW_SHARE_EQUAL,  /* E / n each */
-    IPW_SHARE_TOKENS, /* D by alpha * prefilled + decoded; equally if no query had tokens */
-    /* D by the fitted power that the query's phase causes (ledger/fair_share.h); equally while the
-     * fit does not know it yet, see ipw_ledger_unfitted(). */
+    IPW_SHARE_EQUAL, /* E / n each */
+    /* D in proportion to the fitted power of the query's phase; equally while the fit does not know
+     * it yet, see ipw_ledger_unfitted(). */
     IPW_SHARE_PHASE,
 };
-#define IPW_SHARE_ALPHA 0.02 /* energy of a prompt token relative to a decoded token */
-const char *ipw_share_name(enum ipw_share share); /* "equal", "tokens", "phase" */
-/* Call it before the first query.  alpha: 0 for the default. */
-void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share, double alpha);
+const char *ipw_share_name(enum ipw_share share); /* "equal", "phase" */
+/* Call it before the first query. */
+void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share);
 /* The share, from 0 to 1, of the energy split so far that was split equally because the power of
  * the phases was still unknown. */
 double ipw_ledger_unfitted(const struct ipw_ledger *l, enum ipw_domain domain);
@@ -128,11 +119,6 @@ void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain
  * channel is in a sum, INT64_MIN before the first readings.  A sensor without new rows holds it
  * back, so limit the time you wait. */
 int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l);
-/* Up to this instant the devices' totals are final.  Under IPW_SHARE_TOKENS it is later than
- * ipw_ledger_covered_ns() while calls are in progress, because a call's tokens are known at its
- * end. */
-int64_t ipw_ledger_measured_ns(const struct ipw_ledger *l);
-
 /* The newest instant up to which every summed channel has been read; INT64_MAX and INT64_MIN as
  * above.  Channels that are not waited for do not count. */
 int64_t ipw_ledger_read_ns(const struct ipw_ledger *l);
@@ -151,19 +137,10 @@ enum ipw_ledger_what {
     /* The query's energy by the chosen sharing rule; the query is in flight throughout the window.
      * The figures of all queries and of idle sum to the total, to the microjoule. */
     IPW_LEDGER_QUERY,
-    /* The same energy by simpler methods, for comparison: */
-    IPW_LEDGER_LINEAR, /* straight lines between samples, equal slices */
-    /* Last minus first sample inside, the whole device, as other tools compute it. */
-    IPW_LEDGER_WINDOW,
     /* The energy of a part of a query.  Unknown ("below_resolution") if the window is shorter than
      * a gauge can resolve (ipw_series_resolution_ns()); the gauge's readings there become the
      * estimate. */
     IPW_LEDGER_SPAN,
-    /* The energy so far of a query in flight, up to an instant at or before
-     * ipw_ledger_measured_ns().  While the tokens of queries in flight are unknown it is
-     * "estimated": by equal slices from ipw_ledger_covered_ns() on, with bounds (lo_j, hi_j) from
-     * nothing to all of that energy. */
-    IPW_LEDGER_SO_FAR,
     IPW_LEDGER_TOTAL, /* the devices' whole energy, regardless of queries */
     IPW_LEDGER_IDLE,  /* the part of the total while no query was in flight */
     /* The energy of all queries together, from the first start to the last end, which must lie in
@@ -172,10 +149,6 @@ enum ipw_ledger_what {
      * sum.  Unknown while a query is in flight. */
     IPW_LEDGER_QUERIES,
 };
-/* The first entries are methods to compare. */
-#define IPW_LEDGER_METHODS (IPW_LEDGER_WINDOW + 1)
-const char *ipw_method_name(enum ipw_ledger_what method); /* "phase", "linear", "window" */
-
 #define IPW_LEDGER_ANY INT64_C(-1) /* names no query: the equal slice of any query in flight */
 #define IPW_LEDGER_ALL SIZE_MAX    /* every device of the domain */
 
@@ -231,7 +204,7 @@ void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns);
  * instants in it.  Of the time before, a query's energy is kept at the instants that were told of
  * it: its start and end, its phases, and ipw_ledger_instant().  A window between these has the same
  * figure as without.  Another instant is answered by the device's energy between those around it;
- * IPW_LEDGER_LINEAR and windows that name no query are not known there. */
+ * windows that name no query are not known there. */
 void ipw_ledger_keep_told(struct ipw_ledger *l);
 /* A window of the query may begin or end there. */
 void ipw_ledger_instant(struct ipw_ledger *l, int64_t query, int64_t t_ns);

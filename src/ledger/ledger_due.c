@@ -5,10 +5,6 @@
 #include "base/mem.h"
 #include "ledger/ledger_priv.h"
 
-#define RATE_UNIT                                                                                  \
-    0x1p50 /* a rate of tokens is a whole number of 2^-50 tokens per nanosecond, and */
-#define MOST_RATE 0x1p48 /* at most 250 million tokens per second */
-
 /* ---- the kind of a query ---- */
 
 /* The query's phase at t; of overlapping spans the one told last. */
@@ -20,56 +16,10 @@ static enum ipw_phase phase_at(const struct ledger_query *q, int64_t t_ns)
     return IPW_PHASE_AGENT;
 }
 
-/* The first tokens that end after t; of overlapping ones the first. */
-static size_t tokens_after(const struct ledger_query *q, int64_t t_ns)
+static enum ipw_phase kind_at(const struct ipw_ledger *l, const struct ledger_query *q,
+                              int64_t t_ns)
 {
-    size_t lo = 0, hi = q->tokens_overlap ? 0 : q->n_tokens;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (q->tokens[mid].t1_ns <= t_ns) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
-}
-
-double ipw_ledger_token_weight(const struct ipw_ledger *l, const struct ledger_query *q,
-                               int64_t t0_ns, int64_t t1_ns)
-{
-    double weight = 0;
-
-    for (size_t i = tokens_after(q, t0_ns); i < q->n_tokens; i++) {
-        const struct ledger_tokens *x = &q->tokens[i];
-        int64_t from = x->t0_ns > t0_ns ? x->t0_ns : t0_ns;
-        int64_t to = x->t1_ns < t1_ns ? x->t1_ns : t1_ns;
-
-        if (x->t0_ns >= t1_ns && !q->tokens_overlap) break;
-        if (to <= from) continue;
-        weight += (l->alpha * x->prefilled + x->decoded) * (double)(to - from) /
-                  (double)(x->t1_ns - x->t0_ns);
-    }
-    return weight;
-}
-
-static uint64_t rate_at(const struct ipw_ledger *l, const struct ledger_query *q, int64_t t_ns)
-{
-    double rate = ipw_ledger_token_weight(l, q, t_ns, t_ns + 1) * RATE_UNIT;
-
-    if (!(rate > 0)) return 0;
-    return rate < 1 ? 1 : rate < MOST_RATE ? (uint64_t)rate : (uint64_t)MOST_RATE;
-}
-
-static uint64_t key_at(const struct ipw_ledger *l, const struct ledger_query *q, int64_t t_ns)
-{
-    switch (l->share) {
-    case IPW_SHARE_TOKENS: return rate_at(l, q, t_ns);
-    case IPW_SHARE_PHASE: return phase_at(q, t_ns);
-    case IPW_SHARE_EQUAL: break;
-    }
-    return 0;
+    return l->share == IPW_SHARE_PHASE ? phase_at(q, t_ns) : 0;
 }
 
 /* ---- running sums ---- */
@@ -91,12 +41,6 @@ static unsigned __int128 sum_at(const struct ipw_ledger *l, const struct ledger_
     part = (unsigned __int128)(uj - a->uj);
     step = ipw_ledger_sum_of(l, line, i + 1, kind)->due - due;
     return due + step / cell * part + step % cell * part / cell;
-}
-
-/* Converts 2^-64 microjoules for a rate of 1 to 2^-32 microjoules for `rate`. */
-static unsigned __int128 by_rate(unsigned __int128 tokens, uint64_t rate)
-{
-    return ((tokens >> 64) * rate << 32) + (((tokens & UINT64_MAX) * rate) >> 32);
 }
 
 /* The query's piece in the cell that begins at edge i, which is settled; NULL: it has no piece
@@ -125,11 +69,7 @@ const struct ledger_piece *ipw_ledger_piece_in(const struct ipw_ledger *l,
 unsigned __int128 ipw_ledger_due_of(const struct ipw_ledger *l, const struct ledger_line *line,
                                     const struct ledger_piece *p, size_t i, int64_t t_ns)
 {
-    unsigned __int128 due = p->offset + sum_at(l, line, ipw_ledger_kind_of(l, p), i, t_ns);
-
-    if (l->share == IPW_SHARE_TOKENS && p->key)
-        due += by_rate(sum_at(l, line, LEDGER_TOKENS, i, t_ns) - p->tokens, p->key);
-    return due;
+    return p->offset + sum_at(l, line, p->kind, i, t_ns);
 }
 
 /* ---- queries start, change and end ---- */
@@ -174,12 +114,6 @@ void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns)
     }
 }
 
-static void count(const struct ipw_ledger *l, struct ledger_line *line, uint64_t key, int change)
-{
-    if (l->share == IPW_SHARE_PHASE) line->count[key] += change;
-    if (l->share == IPW_SHARE_TOKENS) line->rate += change > 0 ? key : -key;
-}
-
 static struct ledger_alone alone_at(const struct ipw_ledger *l, const struct ledger_line *line,
                                     int64_t t_ns, size_t i)
 {
@@ -214,21 +148,19 @@ static void look_at(const struct ipw_ledger *l, struct ledger_line *line, int64_
 
     if (!q || q->t0_ns > t_ns || q->t1_ns <= t_ns) return;
     s = &q->slices[line - l->lines];
-    piece.key = key_at(l, q, t_ns);
+    piece.kind = kind_at(l, q, t_ns);
     if (s->n) {
         const struct ledger_piece *last = &s->pieces[s->n - 1];
 
-        if (last->key == piece.key) return;
+        if (last->kind == piece.kind) return;
         piece.offset = ipw_ledger_due_of(l, line, last, i, t_ns);
-        count(l, line, last->key, -1);
+        line->count[last->kind]--;
     } else {
         line->n_active++;
         s->first = alone_at(l, line, q->t0_ns, i);
     }
-    piece.offset -= ipw_ledger_sum_of(l, line, i, ipw_ledger_kind_of(l, &piece))->due;
-    if (l->share == IPW_SHARE_TOKENS)
-        piece.tokens = ipw_ledger_sum_of(l, line, i, LEDGER_TOKENS)->due;
-    count(l, line, piece.key, 1);
+    piece.offset -= ipw_ledger_sum_of(l, line, i, piece.kind)->due;
+    line->count[piece.kind]++;
     drop_pieces(l, line, s);
     IPW_GROW(s->pieces, s->cap, s->n + 1);
     s->pieces[s->n++] = piece;
@@ -262,7 +194,7 @@ static void leave(const struct ipw_ledger *l, struct ledger_line *line, struct l
     s->to = l->edge_base + (int64_t)i;
     s->last = alone_at(l, line, q->told_ns, i);
     line->n_active--;
-    count(l, line, last->key, -1);
+    line->count[last->kind]--;
 }
 
 void ipw_ledger_let_go(const struct ipw_ledger *l, struct ledger_line *line)

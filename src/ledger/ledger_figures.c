@@ -384,28 +384,6 @@ static struct ipw_figure span_figure(const struct ipw_ledger *l,
     return f;
 }
 
-static struct ipw_figure so_far(const struct ipw_ledger *l, struct ipw_ledger_question q)
-{
-    int64_t told_ns = ipw_ledger_covered_ns(l), t1_ns = q.t1_ns;
-    struct ipw_figure f, sure, rest;
-
-    if (q.query < 0) return unknown("not_covered");
-    f = query_figure(l, &q);
-    if (told_ns < q.t0_ns) told_ns = q.t0_ns;
-    if (!f.known || told_ns >= t1_ns ||
-        !is_crowded(l, ipw_ledger_query(l, q.query), told_ns, t1_ns))
-        return f;
-    q.t1_ns = told_ns;
-    sure = query_figure(l, &q);
-    q.t0_ns = told_ns;
-    q.t1_ns = t1_ns;
-    rest = ipw_ledger_gather(l, &q, IPW_LEDGER_TOTAL_SLACK_NS);
-    f.provenance = IPW_PROV_ESTIMATED;
-    f.lo_j = sure.known ? sure.lo_j : 0;
-    f.hi_j = sure.hi_j + rest.hi_j;
-    return f;
-}
-
 static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledger_line *line,
                                    int64_t t0_ns, int64_t t1_ns)
 {
@@ -444,10 +422,7 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     if (l->scopes) return ipw_ledger_scopes_figure(l, &q);
     switch (q.what) {
     case IPW_LEDGER_QUERY: break;
-    case IPW_LEDGER_LINEAR: return ipw_ledger_by_lines(l, &q);
-    case IPW_LEDGER_WINDOW: return ipw_ledger_by_samples(l, &q);
     case IPW_LEDGER_SPAN: return span_figure(l, &q);
-    case IPW_LEDGER_SO_FAR: return so_far(l, q);
     case IPW_LEDGER_TOTAL: return ipw_ledger_gather(l, &q, IPW_LEDGER_TOTAL_SLACK_NS);
     case IPW_LEDGER_IDLE: return idle_figure(l, &q);
     case IPW_LEDGER_QUERIES: return ipw_ledger_together(l, &q);
@@ -468,55 +443,58 @@ static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_
     return at && (int64_t)at->early_ns + at->late_ns > period / 2;
 }
 
+/* The window gets `j` of the energy that several windows share. */
+static void share_of_rest(struct ipw_figure *f, const struct ipw_figure *whole, double j)
+{
+    if (!f->known) {
+        f->lo_j = 0;
+        f->hi_j = whole->hi_j;
+    }
+    f->known = true;
+    f->estimated = false;
+    f->estimate_by = NULL;
+    f->j = j;
+    if (f->lo_j > j) f->lo_j = j;
+    if (f->hi_j < j) f->hi_j = j;
+    f->u_j = (f->hi_j - f->lo_j) / sqrt(12); /* anything between the bounds */
+    f->split_fraction = 1;
+    f->provenance =
+        whole->provenance > IPW_PROV_DISTRIBUTED ? whole->provenance : IPW_PROV_DISTRIBUTED;
+    f->reason = NULL;
+}
+
 /* The energy at an instant is defined wherever a chain has a sample before and after it.  So a
  * window inside a known window is known too.  Two kinds of windows stay open: those outside the
  * samples but inside the slack of the whole, and those that are too short.  They share the energy
- * that the other windows leave of the whole (docs/method.md, "Fallbacks"). */
+ * that the other windows leave of the whole by wall clock (docs/method.md, "Fallbacks"). */
 static void line_windows(const struct ipw_ledger *l, const struct ledger_query *q,
                          const struct ledger_line *line, const int64_t *t, size_t n,
                          struct ipw_figure *out)
 {
     struct ipw_figure whole = line_window(l, q, line, t[0], t[n]);
-    int64_t rest = whole.known ? whole_uj(whole.j) : 0, given = 0;
-    struct ledger_split split = {.l = l, .q = q, .line = line, .t = t, .n = n};
-    size_t n_open = 0;
+    int64_t rest = whole.known ? whole_uj(whole.j) : 0, given = 0, open_ns = 0, done_ns = 0;
+    bool *open = ipw_calloc(n, sizeof *open);
 
-    split.open = ipw_calloc(n, sizeof *split.open);
     for (size_t i = 0; i < n; i++) {
         out[i] = line_window(l, q, line, t[i], t[i + 1]);
-        split.open[i] = !out[i].known || (n > 1 && too_short(line, t[i], t[i + 1]));
-        if (split.open[i]) {
-            n_open++;
+        open[i] = !out[i].known || (n > 1 && too_short(line, t[i], t[i + 1]));
+        if (open[i]) {
+            open_ns += t[i + 1] - t[i];
         } else {
             rest -= whole_uj(out[i].j);
         }
-        if (!split.open[i] && n > 1 && is_unresolved(line, t[i], t[i + 1]))
-            out[i] = unresolved(out[i]);
+        if (!open[i] && n > 1 && is_unresolved(line, t[i], t[i + 1])) out[i] = unresolved(out[i]);
     }
-    if (whole.known && rest >= 0 && n_open) ipw_ledger_split_begin(&split, rest);
-    for (size_t i = 0; i < n && whole.known && rest >= 0 && n_open; i++) {
+    for (size_t i = 0; i < n && whole.known && rest >= 0; i++) {
         int64_t upto;
 
-        if (!split.open[i]) continue;
-        upto = ipw_ledger_split_upto(&split, i);
-        if (!out[i].known) {
-            out[i].lo_j = 0;
-            out[i].hi_j = whole.hi_j;
-        }
-        out[i].known = true;
-        out[i].estimated = false;
-        out[i].estimate_by = NULL;
-        out[i].j = (double)(upto - given) / 1e6;
-        if (out[i].lo_j > out[i].j) out[i].lo_j = out[i].j;
-        if (out[i].hi_j < out[i].j) out[i].hi_j = out[i].j;
-        out[i].u_j = (out[i].hi_j - out[i].lo_j) / sqrt(12); /* anything between the bounds */
-        out[i].split_fraction = 1;
-        out[i].provenance =
-            whole.provenance > IPW_PROV_DISTRIBUTED ? whole.provenance : IPW_PROV_DISTRIBUTED;
-        out[i].reason = NULL;
+        if (!open[i]) continue;
+        done_ns += t[i + 1] - t[i];
+        upto = done_ns < open_ns ? (int64_t)((__int128)rest * done_ns / open_ns) : rest;
+        share_of_rest(&out[i], &whole, (double)(upto - given) / 1e6);
         given = upto;
     }
-    free(split.open);
+    free(open);
 }
 
 void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,

@@ -8,9 +8,9 @@
  * device a mark holds the sums up to an edge.  Marks are final for an edge once the device's series
  * is settled there and its line is bent up to there.
  *
- * In a cell, queries of the same kind have the same energy due.  The kind depends on the rule.  It
- * is one kind for all queries (equal), one for each phase (phase), or one for each rate of tokens,
- * in proportion to it (tokens).  So the marks hold a running sum for each kind, not for each query.
+ * In a cell, queries of the same kind have the same energy due.  There is one kind for all queries
+ * (equal), or one for each phase (phase).  So the marks hold a running sum for each kind, not for
+ * each query.
  * A query has pieces: between two of its own changes its energy is the difference of one running
  * sum.  Memory and work grow with the number of edges, not with that times the number of queries in
  * flight.
@@ -33,8 +33,6 @@
 #ifndef IPW_LEDGER_LEDGER_PRIV_H
 #define IPW_LEDGER_LEDGER_PRIV_H
 
-#include "ledger/fair_share.h"
-#include "ledger/lag.h"
 #include "ledger/ledger.h"
 
 struct ledger_mark {
@@ -50,15 +48,11 @@ struct ledger_mark {
 /* The energy due to a query of one kind since the first edge.  Sums wrap around; only differences
  * count. */
 struct ledger_sum {
-    unsigned __int128 due; /* LEDGER_TOKENS: 2^-64 microjoules for a rate of 1; else 2^-32 */
+    unsigned __int128 due; /* in 2^-32 microjoules */
     /* How far the uncertain energy of each edge may move `due` up or down, in microjoules.  Final
      * one edge later, when the share after the edge is known. */
     double up, down;
 };
-
-/* Under IPW_SHARE_TOKENS a query has a share of sum 0, like all others, plus its rate times sum
- * 1. */
-#define LEDGER_TOKENS 1
 
 struct ledger_edge {
     int64_t t_ns;
@@ -70,9 +64,8 @@ struct ledger_edge {
 /* The time of a query on a device from one of its changes to the next. */
 struct ledger_piece {
     int64_t from;             /* number of an edge: see ipw_ledger.edge_base */
-    uint64_t key;             /* the query's kind: its phase, or its rate of tokens, or 0 */
+    enum ipw_phase kind;      /* its phase; 0 under IPW_SHARE_EQUAL */
     unsigned __int128 offset; /* added to its running sum: the energy due since the query started */
-    unsigned __int128 tokens; /* sum 1 at `from` */
     double up, down;          /* added to those of its running sum: of all edges of the query */
 };
 
@@ -124,41 +117,16 @@ struct ledger_phase {
     enum ipw_phase phase;
 };
 
-struct ledger_tokens {
-    int64_t t0_ns, t1_ns;
-    double prefilled, decoded;
-};
-
 struct ledger_query {
     int64_t ordinal;
-    int64_t call_ns;      /* time of its entry in ipw_ledger.calls; INT64_MAX: no entry */
     int64_t t0_ns, t1_ns; /* t1_ns INT64_MAX: in flight */
     int64_t told_ns;      /* its end as told; t1_ns is later if that came too late for the sums */
     struct ledger_phase *phases;
     size_t n_phases, cap_phases;
-    struct ledger_tokens *tokens;
-    size_t n_tokens, cap_tokens;
-    bool tokens_overlap;             /* some tokens begin before earlier ones end */
     bool forgotten;                  /* its figures were taken */
     struct ledger_slice *slices;     /* one for each device */
     struct ledger_instant *instants; /* in order of time */
     size_t n_instants, cap_instants;
-};
-
-/* How a device's energy is shared by phase, computed from its fits, until they learn more. */
-enum { LEDGER_WEIGHTS = 64 };
-
-struct ledger_fair {
-    bool fresh, known; /* computed since the fits, or what was set, changed; they know the phases */
-    uint64_t round;    /* how often it was computed */
-    double idle_w;
-    struct ipw_fair fair;
-    struct ledger_weights { /* by how many queries are in each phase; its place follows from that */
-        uint64_t round;     /* weights of other rounds do not count */
-        int32_t count[IPW_PHASE_COUNT];
-        uint64_t each[IPW_PHASE_COUNT]; /* the largest is 2^32 - 1 */
-        uint64_t sum;                   /* over the queries; 0: no query has a weight */
-    } weights[LEDGER_WEIGHTS];
 };
 
 /* The energy of the gaps in which no query was in flight, from the first query to the newest. */
@@ -168,25 +136,21 @@ struct ledger_gaps {
     double j, lo_j, hi_j, ends_j2; /* ends_j2: the square of what their ends add to u */
 };
 
-/* One device: the line of its series, the fits of its power, and its sums. */
+/* One device: the line of its series, the fit of its power, and its sums. */
 struct ledger_line {
     struct ipw_series *series;      /* borrowed from the ledger */
     const struct ipw_series *gauge; /* gauge of the same device, or NULL */
     size_t gauge_channel;
     size_t channel;
-    struct ipw_phase_fit
-        alone;     /* fit of steps with at most one model call: the power of each phase by itself */
-    double peak_w; /* highest power of a step of 40 ms or more */
+    struct ipw_phase_fit fit; /* the power of the phases */
     /* Energy shared among several queries so far; its part by equal slices because the fit did not
      * know the phases. */
     double crowded_j, equal_j;
-    struct ipw_lag lag; /* the fit of the phases' power, and its delay */
-    struct ledger_fair *fair;
-    bool idle_by_fit;       /* without a given baseline the fit supplies the idle part */
-    double baseline_w;      /* NAN: not given */
-    int64_t done_ns;        /* the sample up to which the line is bent; INT64_MIN: none yet */
-    int64_t handed_over_ns; /* since when `gauge` is read instead; INT64_MIN: it is not */
-    int64_t lost_ns;        /* end of its silence: it is not waited for; INT64_MIN: not lost */
+    bool idle_by_fit;          /* without a given baseline the fit supplies the idle part */
+    double baseline_w;         /* NAN: not given */
+    int64_t done_ns;           /* the sample up to which the line is bent; INT64_MIN: none yet */
+    int64_t handed_over_ns;    /* since when `gauge` is read instead; INT64_MIN: it is not */
+    int64_t lost_ns;           /* end of its silence: it is not waited for; INT64_MIN: not lost */
     struct ledger_gaps gaps;
     struct ledger_mark *marks; /* sums at the ledger's edges [first, settled) */
     size_t first, settled, cap;
@@ -202,12 +166,10 @@ struct ledger_line {
     struct ledger_ordinals fresh;   /* of these, with a piece from the newest shared cell on */
     size_t next_stamp;              /* index in ipw_ledger.looks: no stamp yet */
     int64_t n_active;               /* queries in flight after the last mark; of them: */
-    int32_t count[IPW_PHASE_COUNT]; /* in each phase, and */
-    uint64_t rate;                  /* their rates of tokens together */
+    int32_t count[IPW_PHASE_COUNT]; /* of each kind */
     double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum, */
     double before[IPW_PHASE_COUNT]; /* and of the cell before it */
-    unsigned __int128 rest;         /* of the cells, not shared yet: 2^-32 microjoules, */
-    unsigned __int128 rest_tokens;  /* and of what goes by tokens: 2^-64 */
+    unsigned __int128 rest;         /* of the cells, not shared yet: 2^-32 microjoules */
     int64_t owed;                   /* 2^-32 microjoules by which those who left were given less */
 };
 
@@ -236,12 +198,6 @@ struct ledger_memo {
         int64_t t_ns;
         size_t edge;
     } places[LEDGER_PLACES];
-};
-
-/* IPW_SHARE_TOKENS or ipw_ledger_keep_told(): starts of queries' model calls, in order. */
-struct ledger_calls {
-    struct ledger_look *all;
-    size_t n, cap, first; /* calls before `first` have ended */
 };
 
 struct ledger_scopes;
@@ -281,24 +237,14 @@ struct ipw_ledger {
     size_t n_ends, cap_ends;
     struct ledger_look *looks; /* in order of time */
     size_t n_looks, cap_looks;
-    struct ledger_calls calls;
     struct ipw_phase_line line;
     enum ipw_share share;
-    double alpha;
-    int64_t complete_ns; /* see ipw_ledger_complete_ns() */
 };
 
 /* ledger_phase.c: closes steps and settles marks on every device, as far as possible. */
 void ipw_ledger_settle(struct ipw_ledger *l);
 /* The same up to t, regardless of what may still come. */
 void ipw_ledger_settle_all(struct ipw_ledger *l, int64_t t_ns);
-/* Since when the oldest call in progress runs; INT64_MAX: none does. */
-int64_t ipw_ledger_calls_ns(struct ipw_ledger *l);
-/* complete_ns: up to here no model phase is open under the token rule, so all tokens are known;
- * INT64_MAX: no model phase is open.  Call it when a phase begins or ends. */
-void ipw_ledger_find_complete(struct ipw_ledger *l);
-/* Stores that the query may have begun a model call. */
-void ipw_ledger_note_call(struct ipw_ledger *l, struct ledger_query *q);
 /* Up to where the device's energy is final. */
 int64_t ipw_ledger_settled_ns(const struct ledger_line *line);
 
@@ -313,12 +259,7 @@ void ipw_ledger_share_until(struct ipw_ledger *l, struct ledger_line *line, int6
 /* The number of kinds of queries under the rule. */
 static inline size_t ipw_ledger_kinds(const struct ipw_ledger *l)
 {
-    switch (l->share) {
-    case IPW_SHARE_EQUAL: return 1;
-    case IPW_SHARE_TOKENS: return LEDGER_TOKENS + 1;
-    case IPW_SHARE_PHASE: break;
-    }
-    return IPW_PHASE_COUNT;
+    return l->share == IPW_SHARE_PHASE ? IPW_PHASE_COUNT : 1;
 }
 /* The state of a device at an instant, computed from the nearest settled edge. */
 struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct ledger_line *line,
@@ -333,17 +274,7 @@ void ipw_ledger_let_go(const struct ipw_ledger *l, struct ledger_line *line);
 /* The query's part of the device's energy up to an instant, in microjoules. */
 int64_t ipw_ledger_due_at(const struct ipw_ledger *l, const struct ledger_query *q,
                           const struct ledger_line *line, int64_t t_ns);
-/* The part of a cell's energy that the device would have used with no query in flight. */
-int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t length_ns);
-/* Tokens of a query between two instants, weighted by the ledger's alpha. */
-double ipw_ledger_token_weight(const struct ipw_ledger *l, const struct ledger_query *q,
-                               int64_t t0_ns, int64_t t1_ns);
-
-/* The running sum that the piece follows, and a running sum at edge i. */
-static inline size_t ipw_ledger_kind_of(const struct ipw_ledger *l, const struct ledger_piece *p)
-{
-    return l->share == IPW_SHARE_PHASE ? (size_t)p->key : 0;
-}
+/* A running sum at edge i. */
 static inline struct ledger_sum *
 ipw_ledger_sum_of(const struct ipw_ledger *l, const struct ledger_line *line, size_t i, size_t kind)
 {
@@ -406,21 +337,6 @@ struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct l
                                       const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
                                       struct ipw_figure unknown);
 
-/* ledger_split.c: splits energy among several windows of a query. */
-struct ledger_split {
-    const struct ipw_ledger *l;
-    const struct ledger_query *q; /* or NULL */
-    const struct ledger_line *line;
-    const int64_t *t; /* windows [t[i], t[i + 1]], i < n */
-    size_t n;
-    bool *open; /* the windows that share */
-    int64_t rest, done_ns, open_ns;
-    double idle, weight, done_weight; /* weight 0: split all by wall clock */
-};
-void ipw_ledger_split_begin(struct ledger_split *s, int64_t rest_uj);
-/* The energy of the open windows up to window i; call it for each open window in turn. */
-int64_t ipw_ledger_split_upto(struct ledger_split *s, size_t i);
-
 /* ledger.c: the last edge at or before t; SIZE_MAX if t lies before all live edges. */
 size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns);
 
@@ -434,11 +350,6 @@ const struct ledger_line *ipw_ledger_lines(const struct ipw_ledger *l,
 /* The whole energy of those devices, as their series have it. */
 struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
                                     int64_t slack_ns);
-/* ledger_method.c */
-struct ipw_figure ipw_ledger_by_lines(const struct ipw_ledger *l,
-                                      const struct ipw_ledger_question *q);
-struct ipw_figure ipw_ledger_by_samples(const struct ipw_ledger *l,
-                                        const struct ipw_ledger_question *q);
 /* Adds a device's figure to the sum. */
 void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first);
 /* Adds a model's estimate to a domain's figure that is unknown and has no estimate. */
@@ -470,8 +381,6 @@ void ipw_ledger_scopes_forget(struct ledger_scopes *s, int64_t query);
 void ipw_ledger_scopes_remember(const struct ledger_scopes *s, bool on);
 void ipw_ledger_scopes_end(struct ledger_scopes *s, int64_t query, int64_t t_ns);
 void ipw_ledger_scopes_phase(struct ledger_scopes *s, int64_t query, const struct ledger_phase *p);
-void ipw_ledger_scopes_tokens(struct ledger_scopes *s, int64_t query,
-                              const struct ledger_tokens *t);
 int64_t ipw_ledger_scopes_covered_ns(const struct ledger_scopes *s);
 int64_t ipw_ledger_scopes_read_ns(const struct ledger_scopes *s);
 struct ipw_figure ipw_ledger_scopes_figure(const struct ipw_ledger *l,

@@ -156,7 +156,7 @@ static void open_group(struct ipw_ledger *l, struct group *g, const struct ipw_c
     }
     g->ledger = ipw_ledger_new(own, l->n_channels);
     if (l->keeps_told) ipw_ledger_keep_told(g->ledger);
-    ipw_ledger_set_share(g->ledger, l->share, l->alpha);
+    ipw_ledger_set_share(g->ledger, l->share);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
         ipw_ledger_set_reason(g->ledger, (enum ipw_domain)d, l->domains[d].reason);
     for (size_t i = 0; i < g->ledger->n_lines; i++)
@@ -290,16 +290,6 @@ void ipw_ledger_scopes_phase(struct ledger_scopes *s, int64_t query, const struc
     for (size_t i = 0; q && i < s->n; i++)
         if (q->ordinals[i] >= 0)
             ipw_ledger_phase(s->groups[i].ledger, q->ordinals[i], p->phase, p->t0_ns, p->t1_ns);
-}
-
-void ipw_ledger_scopes_tokens(struct ledger_scopes *s, int64_t query, const struct ledger_tokens *t)
-{
-    const struct seen *q = seen_of(s, query);
-
-    for (size_t i = 0; q && i < s->n; i++)
-        if (q->ordinals[i] >= 0)
-            ipw_ledger_tokens(s->groups[i].ledger, q->ordinals[i], t->t0_ns, t->t1_ns, t->prefilled,
-                              t->decoded);
 }
 
 void ipw_ledger_scopes_instant(struct ledger_scopes *s, int64_t query, int64_t t_ns)

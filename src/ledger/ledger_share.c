@@ -4,18 +4,17 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ledger/fair_share.h"
 #include "ledger/ledger_priv.h"
 
-#define KEPT_MARKS    256 /* room for instants that are told a little late */
-#define LEAST_FREE_S  0.5 /* time without a model call that is needed to know the idle power */
-#define PREFILL_PRIOR 1.5 /* power of a prefill relative to a decode where neither was seen alone */
+#define KEPT_MARKS 256 /* room for instants that are told a little late */
+/* A prefill counts at least so many times a decode.  Where calls were never alone, the steps of a
+ * device at its limit do not show how they differ. */
+#define PREFILL_LEAST 1.5
 
 const char *ipw_share_name(enum ipw_share share)
 {
     switch (share) {
     case IPW_SHARE_EQUAL: return "equal";
-    case IPW_SHARE_TOKENS: return "tokens";
     case IPW_SHARE_PHASE: return "phase";
     }
     return "none";
@@ -30,30 +29,21 @@ static __int128 idle_each(const struct ledger_line *line, int64_t length_ns, int
     return isnan(idle) ? 0 : (__int128)(idle * 4294967296.0) / in_flight;
 }
 
-/* The device's idle power: measured, else from the fits.  The fit of single calls can separate a
- * call's power from the device's own only if there was time without a call. */
+/* The device's idle power: measured, else by the fit. */
 static double idle_w(const struct ledger_line *line)
 {
-    const struct ipw_phase_fit *all = ipw_lag_fit(&line->lag), *alone = &line->alone;
-
     if (!isnan(line->baseline_w)) return line->baseline_w;
-    if (!line->idle_by_fit) return 0;
-    if (ipw_phase_fit_knows(alone) && ipw_phase_fit_free_s(alone) > LEAST_FREE_S)
-        return ipw_phase_fit_base_w(alone);
-    return ipw_phase_fit_knows(all) ? ipw_phase_fit_base_w(all) : 0;
+    return line->idle_by_fit && ipw_phase_fit_knows(&line->fit) ? ipw_phase_fit_base_w(&line->fit)
+                                                                : 0;
 }
 
-static int64_t idle_part(double idle_w, int64_t uj, int64_t length_ns)
+/* The part of a cell's energy that the device would have used with no query in flight. */
+static int64_t idle_part(const struct ledger_line *line, int64_t uj, int64_t length_ns)
 {
-    double idle = idle_w * (double)length_ns / 1e3; /* W * ns = nJ */
+    double idle = idle_w(line) * (double)length_ns / 1e3; /* W * ns = nJ */
 
-    if (isnan(idle) || idle <= 0) return 0;
+    if (!(idle > 0)) return 0;
     return idle < (double)uj ? (int64_t)idle : uj;
-}
-
-int64_t ipw_ledger_idle_part(const struct ledger_line *line, int64_t uj, int64_t length_ns)
-{
-    return idle_part(idle_w(line), uj, length_ns);
 }
 
 /* The mark after `from`, with `in_flight` queries in between; `uj`: the energy there. */
@@ -108,49 +98,6 @@ struct ledger_mark ipw_ledger_mark_at(const struct ipw_ledger *l, const struct l
     return t_ns == mark.t_ns ? mark : step(line, mark, t_ns, l->edges[i].in_flight);
 }
 
-/* Power of one query in this phase above idle: by the fit of single calls, else by the fit of all
- * steps.  On a saturated device the fit of all steps cannot separate the phases well. */
-static double single_w(const struct ledger_line *line, enum ipw_phase phase)
-{
-    double w = ipw_phase_fit_single_w(&line->alone, phase);
-    double all = ipw_phase_fit_single_w(ipw_lag_fit(&line->lag), phase);
-
-    if (!isnan(w) && ipw_phase_fit_knows(&line->alone)) {
-        /* The sum of base and call is known, even if the fit divides it wrongly. */
-        if (ipw_phase_is_lm(phase)) w += ipw_phase_fit_base_w(&line->alone) - idle_w(line);
-        return w > 0 ? w : 0;
-    }
-    if (isnan(all)) return 0;
-    return phase == IPW_PHASE_PREFILL ? all * PREFILL_PRIOR : all;
-}
-
-/* The power of the phases, and how the device saturates; false: not known yet. */
-static bool find_fair(const struct ledger_line *line, double idle_w, struct ipw_fair *fair)
-{
-    double sum = 0;
-
-    if (!ipw_phase_fit_knows(ipw_lag_fit(&line->lag))) return false;
-    fair->cap_w = line->peak_w - idle_w;
-    for (int p = 0; p < IPW_PHASE_COUNT; p++) {
-        fair->single_w[p] = single_w(line, (enum ipw_phase)p);
-        sum += fair->single_w[p];
-        if (fair->cap_w < fair->single_w[p]) fair->cap_w = fair->single_w[p];
-    }
-    return sum > 0;
-}
-
-static struct ledger_fair *fair_of(const struct ledger_line *line)
-{
-    struct ledger_fair *f = line->fair;
-
-    if (f->fresh) return f;
-    f->fresh = true;
-    f->idle_w = idle_w(line);
-    f->known = find_fair(line, f->idle_w, &f->fair);
-    f->round++;
-    return f;
-}
-
 /* A cell of one device, shared among the queries in flight in it. */
 struct cell {
     int64_t uj, idle;        /* its energy, and the idle part of it */
@@ -163,77 +110,51 @@ static void share_equally(const struct ipw_ledger *l, struct ledger_line *line,
                           const struct cell *cell)
 {
     unsigned __int128 all = fixed(cell->uj) + line->rest, n = (unsigned __int128)line->n_active;
-    size_t kinds = l->share == IPW_SHARE_TOKENS ? LEDGER_TOKENS : ipw_ledger_kinds(l);
 
-    for (size_t i = 0; i < kinds; i++) cell->sums[i].due += all / n;
+    for (size_t i = 0; i < ipw_ledger_kinds(l); i++) cell->sums[i].due += all / n;
     line->rest = all % n;
 }
 
-static bool share_by_tokens(struct ledger_line *line, const struct cell *cell)
+/* The weight of one query in each phase, the largest 2^32 - 1; returns their sum over the queries. */
+static uint64_t find_weights(const struct ledger_line *line, uint64_t each[IPW_PHASE_COUNT])
 {
-    unsigned __int128 idle = fixed(cell->idle), n = (unsigned __int128)line->n_active;
-    unsigned __int128 rest = fixed(cell->uj - cell->idle) + line->rest;
+    double watts[IPW_PHASE_COUNT], most = 0;
+    uint64_t sum = 0;
 
-    if (!line->rate) return false;
-    rest = (rest << 32) + line->rest_tokens;
-    cell->sums[0].due += idle / n;
-    cell->sums[LEDGER_TOKENS].due += rest / line->rate;
-    line->rest = idle % n;
-    line->rest_tokens = rest % line->rate;
-    return true;
-}
-
-static void find_weights(const struct ipw_fair *fair, struct ledger_weights *w)
-{
-    double exact[IPW_PHASE_COUNT], most = 0;
-
-    ipw_fair_weights(fair, w->count, exact);
     for (int p = 0; p < IPW_PHASE_COUNT; p++) {
-        if (w->count[p] && exact[p] > most) most = exact[p];
+        watts[p] = ipw_phase_fit_part_w(&line->fit, (enum ipw_phase)p, line->count);
     }
-    w->sum = 0;
+    watts[IPW_PHASE_PREFILL] =
+        fmax(watts[IPW_PHASE_PREFILL], PREFILL_LEAST * watts[IPW_PHASE_DECODE]);
     for (int p = 0; p < IPW_PHASE_COUNT; p++) {
-        w->each[p] = exact[p] > 0 && w->count[p] ? (uint64_t)(exact[p] / most * UINT32_MAX) : 0;
-        w->sum += w->each[p] * (uint64_t)w->count[p];
+        if (line->count[p] && watts[p] > most) most = watts[p];
     }
-}
-
-/* The same numbers of queries in the phases come again and again. */
-static const struct ledger_weights *weights_of(struct ledger_fair *f, const int32_t *count)
-{
-    struct ledger_weights *w;
-    uint64_t hash = 0;
-
-    for (int p = 0; p < IPW_PHASE_COUNT; p++)
-        hash = (hash + (uint32_t)count[p]) * UINT64_C(0x9E3779B97F4A7C15);
-    w = &f->weights[(hash >> 32) % LEDGER_WEIGHTS];
-    if (w->round == f->round && !memcmp(w->count, count, sizeof w->count)) return w;
-    w->round = f->round;
-    memcpy(w->count, count, sizeof w->count);
-    find_weights(&f->fair, w);
-    return w;
+    for (int p = 0; p < IPW_PHASE_COUNT; p++) {
+        each[p] = line->count[p] && most > 0 ? (uint64_t)(watts[p] / most * UINT32_MAX) : 0;
+        sum += each[p] * (uint64_t)line->count[p];
+    }
+    return sum;
 }
 
 static bool share_by_phase(struct ledger_line *line, const struct cell *cell)
 {
     unsigned __int128 idle = fixed(cell->idle) / (unsigned __int128)line->n_active;
     unsigned __int128 all = fixed(cell->uj) + line->rest, due = all - fixed(cell->idle);
-    struct ledger_fair *fair = fair_of(line);
-    const struct ledger_weights *weights;
+    uint64_t each[IPW_PHASE_COUNT], sum;
 
     if (line->n_active < 2) return false;
-    if (!fair->known) {
+    if (!ipw_phase_fit_knows(&line->fit)) {
         line->equal_j += (double)cell->uj / 1e6;
         return false;
     }
-    weights = weights_of(fair, line->count);
-    if (!weights->sum) return false;
+    sum = find_weights(line, each);
+    if (!sum) return false;
     for (int p = 0; p < IPW_PHASE_COUNT; p++) {
-        unsigned __int128 each = idle + due * weights->each[p] / weights->sum;
+        unsigned __int128 part = idle + due * each[p] / sum;
 
         if (!line->count[p]) continue;
-        cell->sums[p].due += each;
-        all -= each * (unsigned __int128)line->count[p];
+        cell->sums[p].due += part;
+        all -= part * (unsigned __int128)line->count[p];
     }
     line->rest = all;
     return true;
@@ -247,10 +168,9 @@ static void share_cell(const struct ipw_ledger *l, struct ledger_line *line, siz
 
     ipw_ledger_bring_up(l, line, k - 1);
     if (!line->n_active) return;
-    cell.idle = idle_part(fair_of(line)->idle_w, cell.uj, l->edges[k].t_ns - l->edges[k - 1].t_ns);
+    cell.idle = idle_part(line, cell.uj, l->edges[k].t_ns - l->edges[k - 1].t_ns);
     if (line->n_active > 1) line->crowded_j += (double)cell.uj / 1e6;
     if (l->share == IPW_SHARE_PHASE && share_by_phase(line, &cell)) return;
-    if (l->share == IPW_SHARE_TOKENS && share_by_tokens(line, &cell)) return;
     share_equally(l, line, &cell);
 }
 
@@ -269,14 +189,41 @@ static void carry_sums(const struct ipw_ledger *l, struct ledger_line *line, siz
     }
 }
 
+/* Since when the query has been in model phases without a break; INT64_MAX: it is in no model
+ * phase. */
+static int64_t in_call_since(const struct ledger_query *q)
+{
+    const struct ledger_phase *p = q->n_phases ? &q->phases[q->n_phases - 1] : NULL;
+
+    if (!p || p->t1_ns != INT64_MAX || !ipw_phase_is_lm(p->phase)) return INT64_MAX;
+    while (p > q->phases && ipw_phase_is_lm(p[-1].phase) && p[-1].t1_ns == p->t0_ns &&
+           p[-1].t1_ns > p[-1].t0_ns) {
+        p--;
+    }
+    return p->t0_ns;
+}
+
+/* Since when the oldest call in progress runs; INT64_MAX: none does. */
+static int64_t oldest_call_ns(const struct ipw_ledger *l)
+{
+    int64_t oldest = INT64_MAX;
+
+    for (size_t i = 0; i < l->n_queries; i++) {
+        int64_t since_ns = in_call_since(l->queries[i]);
+
+        if (since_ns < oldest) oldest = since_ns;
+    }
+    return oldest;
+}
+
 /* Queries in flight have stamps of what lies further back.  Only a call in progress may still tell
  * an instant since it began: when it was sent, and its last token. */
-static void drop_marks(struct ipw_ledger *l, struct ledger_line *line)
+static void drop_marks(const struct ipw_ledger *l, struct ledger_line *line)
 {
     size_t kinds = ipw_ledger_kinds(l), n = line->settled - line->first, called, drop;
 
     if (!l->keeps_told || n < 2 * KEPT_MARKS || n % KEPT_MARKS) return;
-    called = ipw_ledger_edge_at(l, ipw_ledger_calls_ns(l));
+    called = ipw_ledger_edge_at(l, oldest_call_ns(l));
     if (called == SIZE_MAX || called < line->first + KEPT_MARKS) return;
     drop = called - line->first < n ? called - line->first - 2 : n - 2;
     if (drop > n - KEPT_MARKS) drop = n - KEPT_MARKS;

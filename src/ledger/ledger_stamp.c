@@ -12,27 +12,22 @@ static double part_of_sum(const struct ipw_ledger *l, const struct ledger_line *
                           size_t i)
 {
     double n = l->edges[i].in_flight > 0 ? (double)l->edges[i].in_flight : 1, step;
-    bool tokens = l->share == IPW_SHARE_TOKENS && kind == LEDGER_TOKENS;
     int64_t cell =
         i + 1 < line->settled ? ipw_ledger_mark(line, i + 1)->uj - ipw_ledger_mark(line, i)->uj : 0;
 
-    if (l->share == IPW_SHARE_EQUAL || cell <= 0) return tokens ? 0 : 1 / n;
+    if (l->share == IPW_SHARE_EQUAL || cell <= 0) return 1 / n;
     step = (double)(ipw_ledger_sum_of(l, line, i + 1, kind)->due -
                     ipw_ledger_sum_of(l, line, i, kind)->due);
-    return step / (double)cell * (tokens ? 0x1p-64 : 0x1p-32);
+    return step / (double)cell * 0x1p-32;
 }
 
 /* The share of a query; `p` may be NULL: an equal share. */
 static double part_of(const struct ipw_ledger *l, const struct ledger_line *line,
                       const struct ledger_piece *p, size_t i)
 {
-    double n = l->edges[i].in_flight > 0 ? (double)l->edges[i].in_flight : 1, part;
+    double n = l->edges[i].in_flight > 0 ? (double)l->edges[i].in_flight : 1;
 
-    if (!p) return 1 / n;
-    part = part_of_sum(l, line, ipw_ledger_kind_of(l, p), i);
-    if (l->share == IPW_SHARE_TOKENS && p->key)
-        part += part_of_sum(l, line, LEDGER_TOKENS, i) * (double)p->key;
-    return part;
+    return p ? part_of_sum(l, line, p->kind, i) : 1 / n;
 }
 
 /* The energy up to an edge is uncertain, and the share falls there by `change`. */
@@ -73,14 +68,9 @@ const struct ledger_stamp *ipw_ledger_stamp_upto(const struct ledger_stamps *s, 
 static struct ledger_reach moved_upto(const struct ipw_ledger *l, const struct ledger_line *line,
                                       const struct ledger_piece *p, size_t i)
 {
-    const struct ledger_sum *sum = ipw_ledger_sum_of(l, line, i, ipw_ledger_kind_of(l, p));
-    struct ledger_reach r = {p->up + sum->up, p->down + sum->down};
+    const struct ledger_sum *sum = ipw_ledger_sum_of(l, line, i, p->kind);
 
-    if (l->share != IPW_SHARE_TOKENS || !p->key) return r;
-    /* Take each of the two parts by itself; together they may change it by less. */
-    sum = ipw_ledger_sum_of(l, line, i, LEDGER_TOKENS);
-    return (struct ledger_reach){r.up + sum->up * (double)p->key,
-                                 r.down + sum->down * (double)p->key};
+    return (struct ledger_reach){p->up + sum->up, p->down + sum->down};
 }
 
 static void keep_stamp(struct ledger_stamps *s, const struct ledger_stamp *stamp)
@@ -110,12 +100,8 @@ static double part_in(const struct ipw_ledger *l, const struct ledger_line *line
                       const struct ledger_piece *p, size_t i)
 {
     const double *parts = i + 2 == line->settled ? line->parts : line->before;
-    double part;
 
-    if (i + 3 < line->settled) return part_of(l, line, p, i);
-    part = parts[ipw_ledger_kind_of(l, p)];
-    if (l->share == IPW_SHARE_TOKENS && p->key) part += parts[LEDGER_TOKENS] * (double)p->key;
-    return part;
+    return i + 3 < line->settled ? part_of(l, line, p, i) : parts[p->kind];
 }
 
 /* A stamp of the query at t, in the shared cell that edge i begins, where its piece is p. */
@@ -271,17 +257,11 @@ static void add_changes(struct ledger_reach *r, const struct ipw_ledger *l,
                         const struct ledger_line *line, const struct ledger_piece *p, size_t i,
                         size_t last)
 {
-    const struct ledger_sum *a = ipw_ledger_sum_of(l, line, i, ipw_ledger_kind_of(l, p));
-    const struct ledger_sum *b = ipw_ledger_sum_of(l, line, last, ipw_ledger_kind_of(l, p));
+    const struct ledger_sum *a = ipw_ledger_sum_of(l, line, i, p->kind);
+    const struct ledger_sum *b = ipw_ledger_sum_of(l, line, last, p->kind);
 
     r->up += b->up - a->up;
     r->down += b->down - a->down;
-    if (l->share != IPW_SHARE_TOKENS || !p->key) return;
-    /* Take each of the two parts by itself; together they may change it by less. */
-    a = ipw_ledger_sum_of(l, line, i, LEDGER_TOKENS);
-    b = ipw_ledger_sum_of(l, line, last, LEDGER_TOKENS);
-    r->up += (b->up - a->up) * (double)p->key;
-    r->down += (b->down - a->down) * (double)p->key;
 }
 
 /* The last edge, at most `most`, that begins a settled cell of piece p. */

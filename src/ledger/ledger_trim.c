@@ -7,8 +7,7 @@
 #include "base/mem.h"
 #include "ledger/ledger_priv.h"
 
-#define STEPS_BEFORE 8 /* before the first open step, whose power may tell that of its pieces */
-#define MOST_LAG_NS  (100 * IPW_NS_PER_MS)
+#define STEPS_BEFORE 8    /* before the first open step, whose power may tell that of its pieces */
 #define LEAST_KNOTS  1024 /* fewer are not worth a search */
 
 struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query)
@@ -40,7 +39,6 @@ void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q)
     free(q->instants);
     free(q->slices);
     free(q->phases);
-    free(q->tokens);
     free(q);
 }
 
@@ -121,7 +119,7 @@ static int64_t phases_from(const struct ipw_ledger *l)
         int64_t t = INT64_MIN;
 
         if (!is_closing(l, &l->lines[i])) continue;
-        if (at >= s->first + STEPS_BEFORE) t = s->samples[at - STEPS_BEFORE].t_ns - MOST_LAG_NS;
+        if (at >= s->first + STEPS_BEFORE) t = s->samples[at - STEPS_BEFORE].t_ns;
         if (t < least) least = t;
     }
     return least < INT64_MAX ? least : INT64_MIN;

@@ -72,20 +72,6 @@ void ipw_phase_line_add(struct ipw_phase_line *line, enum ipw_phase phase, int64
     for (size_t i = from; i < to; i++) line->points[i].count[phase] += change;
 }
 
-int32_t ipw_phase_line_most_lm(const struct ipw_phase_line *line, int64_t t0_ns, int64_t t1_ns)
-{
-    size_t i = ipw_phase_line_find(line, t0_ns);
-    int32_t most = 0;
-
-    for (i = i == SIZE_MAX ? 0 : i; i < line->n && line->points[i].t_ns < t1_ns; i++) {
-        const int32_t *c = line->points[i].count;
-        int32_t n = c[IPW_PHASE_PREFILL] + c[IPW_PHASE_DECODE] + c[IPW_PHASE_LM];
-
-        if (n > most) most = n;
-    }
-    return most;
-}
-
 void ipw_phase_line_trim(struct ipw_phase_line *line, int64_t before_ns)
 {
     size_t drop = ipw_phase_line_find(line, before_ns);
@@ -95,10 +81,12 @@ void ipw_phase_line_trim(struct ipw_phase_line *line, int64_t before_ns)
     memmove(line->points, line->points + drop, line->n * sizeof *line->points);
 }
 
-static bool any_lm(const struct ipw_phase_point *p)
+static int32_t calls_of(const int32_t *count)
 {
-    return p->count[IPW_PHASE_PREFILL] + p->count[IPW_PHASE_DECODE] + p->count[IPW_PHASE_LM] > 0;
+    return count[IPW_PHASE_PREFILL] + count[IPW_PHASE_DECODE] + count[IPW_PHASE_LM];
 }
+
+static bool any_lm(const struct ipw_phase_point *p) { return calls_of(p->count) > 0; }
 
 /* The share of a step during which each term applied. */
 static void terms_of(double *x, const struct ipw_phase_line *line, size_t i, int64_t t0_ns,
@@ -123,7 +111,6 @@ static void forget(struct ipw_phase_fit *fit, double seconds)
 {
     double keep = exp(-seconds / MEMORY_S);
 
-    fit->yy *= keep;
     for (int i = 0; i < IPW_PHASE_TERMS; i++) {
         fit->b[i] *= keep;
         for (int k = 0; k < IPW_PHASE_TERMS; k++) fit->a[i][k] *= keep;
@@ -160,7 +147,6 @@ void ipw_phase_fit_add(struct ipw_phase_fit *fit, const struct ipw_phase_line *l
     }
     if (!fit->upto_ns) fit->upto_ns = t1_ns;
     fit->steps++;
-    fit->yy += weight * watts * watts;
     for (int i = 0; i < n; i++) {
         double wx = weight * x[used[i]];
         fit->b[used[i]] += wx * watts;
@@ -200,17 +186,6 @@ void ipw_phase_fit_solve(struct ipw_phase_fit *fit)
     }
 }
 
-double ipw_phase_fit_rest(const struct ipw_phase_fit *fit)
-{
-    double rest = fit->yy;
-
-    for (int i = 0; i < IPW_PHASE_TERMS; i++) {
-        rest -= 2 * fit->b[i] * fit->w[i];
-        for (int k = 0; k < IPW_PHASE_TERMS; k++) rest += fit->w[i] * fit->a[i][k] * fit->w[k];
-    }
-    return rest > 0 ? rest : 0;
-}
-
 double ipw_phase_fit_w(const struct ipw_phase_fit *fit, const struct ipw_phase_point *point)
 {
     double w = fit->w[BASE];
@@ -228,18 +203,16 @@ bool ipw_phase_fit_knows(const struct ipw_phase_fit *fit)
 
     /* "Any model call" is not a separate term while calls come one at a time. */
     for (int i = 0; i < IPW_PHASE_TERMS; i++) terms += i != ANY_LM && fit->a[i][i] > 1e-9;
-    return fit->steps >= terms;
+    return fit->steps > 0 && fit->steps >= terms;
 }
 
-double ipw_phase_fit_free_s(const struct ipw_phase_fit *fit)
+double ipw_phase_fit_part_w(const struct ipw_phase_fit *fit, enum ipw_phase phase,
+                            const int32_t count[IPW_PHASE_COUNT])
 {
-    return fit->a[BASE][BASE] - fit->a[BASE][ANY_LM];
-}
+    int32_t calls = calls_of(count);
 
-double ipw_phase_fit_single_w(const struct ipw_phase_fit *fit, enum ipw_phase phase)
-{
-    if (!(fit->a[FIRST_PHASE + phase][FIRST_PHASE + phase] > 1e-9)) return NAN;
-    return (ipw_phase_is_lm(phase) ? fit->w[ANY_LM] : 0) + fit->w[FIRST_PHASE + phase];
+    return fit->w[FIRST_PHASE + phase] +
+           (ipw_phase_is_lm(phase) && calls > 0 ? fit->w[ANY_LM] / calls : 0);
 }
 
 double ipw_phase_fit_base_w(const struct ipw_phase_fit *fit) { return fit->w[BASE]; }

@@ -43,8 +43,6 @@ void ipw_phase_line_add(struct ipw_phase_line *line, enum ipw_phase phase, int64
                         int64_t t1_ns, int change);
 /* Index of the last point at or before t; SIZE_MAX if there is none. */
 size_t ipw_phase_line_find(const struct ipw_phase_line *line, int64_t t_ns);
-/* The largest number of concurrent model calls within [t0, t1). */
-int32_t ipw_phase_line_most_lm(const struct ipw_phase_line *line, int64_t t0_ns, int64_t t1_ns);
 /* Drops data that only matters before t. */
 void ipw_phase_line_trim(struct ipw_phase_line *line, int64_t before_ns);
 
@@ -57,7 +55,6 @@ struct ipw_phase_fit {
     size_t at;     /* hint: the point of the line at the newest step */
     double most_w; /* the device's highest power; 0: unknown */
     int64_t steps; /* number of steps learned from */
-    double yy;     /* the squares of the watts, weighted as `b` */
 };
 
 /* Adds a step of a counter: `uj` between two instants.  Steps come in order of time. */
@@ -65,16 +62,14 @@ void ipw_phase_fit_add(struct ipw_phase_fit *fit, const struct ipw_phase_line *l
                        int64_t t1_ns, int64_t uj);
 /* Solves for the watts.  A step of two minutes ago weighs about a third of a new one. */
 void ipw_phase_fit_solve(struct ipw_phase_fit *fit);
-/* The squares that the solved watts leave unexplained of `yy`. */
-double ipw_phase_fit_rest(const struct ipw_phase_fit *fit);
 /* The device's power by this fit, at most `most_w`; `point` may be NULL (no query in any phase). */
 double ipw_phase_fit_w(const struct ipw_phase_fit *fit, const struct ipw_phase_point *point);
 /* Has the fit learned from at least as many steps as it has terms? */
 bool ipw_phase_fit_knows(const struct ipw_phase_fit *fit);
-/* Seconds without any model call that the fit has seen, weighted. */
-double ipw_phase_fit_free_s(const struct ipw_phase_fit *fit);
-/* Power of one query in this phase above `base`; NAN if that phase was never seen. */
-double ipw_phase_fit_single_w(const struct ipw_phase_fit *fit, enum ipw_phase phase);
+/* The power that one query in this phase adds, of those in flight by `count`: the power of its phase
+ * and, in a model call, its part of what any call draws. */
+double ipw_phase_fit_part_w(const struct ipw_phase_fit *fit, enum ipw_phase phase,
+                            const int32_t count[IPW_PHASE_COUNT]);
 /* Power of the device with no query in any phase. */
 double ipw_phase_fit_base_w(const struct ipw_phase_fit *fit);
 

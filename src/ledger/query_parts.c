@@ -217,14 +217,21 @@ static void book_joules(struct ipw_query_trace *q, const struct ipw_query_tiles 
     for (size_t i = 0; i < tiles->n; i++) {
         const struct ipw_query_tile *tile = &tiles->all[i];
         size_t only, *parts, n = parts_of(&parts, &only, tiles, tile);
-        double j;
+        struct ipw_figure f;
+        struct ipw_bounds each;
 
         ask.t0_ns = tile->from;
         ask.t1_ns = tile->to;
-        j = ipw_ledger_joules(ledger, ask);
+        f = ipw_ledger_figure(ledger, ask);
+        if (!f.known) f.j = NAN;
+        f.j /= (double)n;
+        each = ipw_bounds_times(ipw_figure_bounds(&f), 1 / (double)n);
         for (size_t k = 0; k < n; k++) {
-            q->parts[parts[k]].j[ask.domain] += j / (double)n;
-            if (tile->waste) q->parts[parts[k]].waste_j[ask.domain] += j / (double)n;
+            struct ipw_query_part *part = &q->parts[parts[k]];
+
+            ipw_bounds_add(&part->bounds[ask.domain], part->j[ask.domain], each, f.j);
+            part->j[ask.domain] += f.j;
+            if (tile->waste) part->waste_j[ask.domain] += f.j;
         }
     }
 }
@@ -232,6 +239,12 @@ static void book_joules(struct ipw_query_trace *q, const struct ipw_query_tiles 
 /* Microjoules, as all energy values of a line. */
 static void settle(struct ipw_query_part *part, enum ipw_domain d, bool known)
 {
+    struct ipw_bounds *b = &part->bounds[d];
+    struct ipw_figure f = {
+        .known = known, .j = part->j[d], .lo_j = b->lo, .hi_j = b->hi, .u_j = b->u};
+
+    ipw_figure_round(&f);
+    *b = known && !isnan(b->lo) ? ipw_figure_bounds(&f) : IPW_NO_BOUNDS;
     part->j[d] = known ? nearbyint(part->j[d] * 1e6) / 1e6 : (double)NAN;
     part->waste_j[d] = known ? nearbyint(part->waste_j[d] * 1e6) / 1e6 : (double)NAN;
 }

@@ -9,17 +9,17 @@
 #include "json/write.h"
 #include "trace/saved_clock.h"
 
-static const enum ipw_share shares[] = {IPW_SHARE_EQUAL, IPW_SHARE_TOKENS, IPW_SHARE_PHASE};
-enum { N_SHARES = sizeof shares / sizeof *shares };
-
 int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err)
 {
-    for (int i = 0; i < N_SHARES; i++) {
-        if (strcmp(name, ipw_share_name(shares[i]))) continue;
-        *out = shares[i];
+    for (int i = IPW_SHARE_EQUAL; i <= IPW_SHARE_PHASE; i++) {
+        if (strcmp(name, ipw_share_name((enum ipw_share)i))) continue;
+        *out = (enum ipw_share)i;
         return 0;
     }
-    return ipw_fail(err, IPW_EINVAL, "--share %.40s: expected equal, tokens or phase", name);
+    if (!strcmp(name, "tokens"))
+        return ipw_fail(err, IPW_EINVAL,
+                        "--share tokens is no longer a rule: use phase (the default) or equal");
+    return ipw_fail(err, IPW_EINVAL, "--share %.40s: expected equal or phase", name);
 }
 
 /* A domain belongs either to the model's machine or to this one, because their energy is not added.
@@ -65,7 +65,7 @@ struct ipw_ledger *ipw_ledger_rules_open(struct ipw_ledger_rules *rules,
 
     if (rules->lm_remote) drop_local_channels(rules, channels, n_channels);
     l = ipw_ledger_new(channels, n_channels);
-    ipw_ledger_set_share(l, rules->share, 0);
+    ipw_ledger_set_share(l, rules->share);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (rules->reasons[d][0]) {
             ipw_ledger_set_reason(l, (enum ipw_domain)d, rules->reasons[d]);

@@ -11,6 +11,7 @@ void ipw_uncounted_add(struct ipw_uncounted *u, const struct ipw_query_trace *tr
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_figure *f = &trace->energy[d];
 
+        if (!empty) ipw_bounds_add(&u->bounds[d], u->j[d], ipw_figure_bounds(f), f->j);
         u->j[d] = ipw_figure_add_j(u->j[d], f->known ? f->j : empty ? 0 : (double)NAN);
     }
 }
@@ -19,8 +20,12 @@ void ipw_uncounted_put(struct ipw_balance *balance, struct ipw_device_balances *
                        const struct ipw_uncounted *warmup, const struct ipw_uncounted *earlier)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (warmup) balance[d].warmup_j += warmup->j[d];
-        if (earlier) balance[d].wasted_j += earlier->j[d];
+        struct ipw_balance *b = &balance[d];
+
+        if (warmup) ipw_bounds_add(&b->warmup, b->warmup_j, warmup->bounds[d], warmup->j[d]);
+        if (earlier) ipw_bounds_add(&b->wasted, b->wasted_j, earlier->bounds[d], earlier->j[d]);
+        if (warmup) b->warmup_j += warmup->j[d];
+        if (earlier) b->wasted_j += earlier->j[d];
     }
     ipw_device_balances_apart(devices, warmup ? &warmup->devices : NULL,
                               earlier ? &earlier->devices : NULL);

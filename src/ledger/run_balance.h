@@ -10,6 +10,7 @@
 
 struct ipw_uncounted {          /* joules of queries that do not count */
     double j[IPW_DOMAIN_COUNT]; /* NAN: the energy of one query is unknown */
+    struct ipw_bounds bounds[IPW_DOMAIN_COUNT];
     struct ipw_device_sums devices;
 };
 void ipw_uncounted_add(struct ipw_uncounted *u, const struct ipw_query_trace *trace);

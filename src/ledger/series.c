@@ -1,5 +1,6 @@
 #include "ledger/series_priv.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@
 #define GIVE_UP_NS     (3 * IPW_NS_PER_S)  /* how long it is waited for, at least */
 #define GIVE_UP_NEW_NS (15 * IPW_NS_PER_S) /* ... while its period is still unknown */
 #define FEW_CHANGES    8
+#define FEW_READS      5
+#define SPIKE          10
 
 void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel)
 {
@@ -104,7 +107,7 @@ void ipw_series_add(struct ipw_series *s, const struct ipw_series_sample *sample
         learn_spacing(&s->pace, sample->t_ns - s->samples[s->n - 1].t_ns);
     IPW_GROW(s->samples, s->cap, s->n + 1);
     s->samples[s->n] = *sample;
-    s->samples[s->n].most_w = s->most_w & 0x7fffffff;
+    s->samples[s->n].most_w = (uint32_t)ipw_series_most_w(s) & 0x7fffffff;
     s->samples[s->n++].usual_us = narrow(s->pace.spacing_ns / 1000);
 }
 
@@ -114,6 +117,11 @@ static void as_old_as_its_sample(const struct ipw_series *s, struct ipw_series_s
     const struct ipw_series_sample *x = &s->samples[s->n - 1];
 
     reading->early_ns = narrow(reading->t_ns - (x->t_ns - x->early_ns));
+}
+
+static bool is_slow(const struct ipw_series *s)
+{
+    return __builtin_popcount(s->pace.repeat_bits) >= 2;
 }
 
 /* The newest reading becomes the first of a new chain. */
@@ -128,8 +136,10 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
                                       .late_ns = narrow(s->clock_ns)};
     int64_t from_ns;
 
-    /* A counter that fell silent is known up to its last change. */
-    if (!ipw_series_silence_ns(s) && s->samples[s->n - 1].t_ns < s->last.t_ns)
+    /* A counter that fell silent, or that publishes from time to time, is known up to its last
+     * change. */
+    if (!ipw_series_silence_ns(s) && s->samples[s->n - 1].t_ns < s->last.t_ns &&
+        !(s->channel.kind == IPW_CHANNEL_COUNTER && is_slow(s) && s->pace.repeated))
         ipw_series_add(s, &s->last);
     from_ns = s->samples[s->n - 1].t_ns;
     IPW_GROW(s->gaps, s->cap_gaps, s->n_gaps + 1);
@@ -145,11 +155,6 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
     s->counter.suspect = IPW_COUNTER_SOUND;
     s->counter.stretch_ns = t_ns; /* the least and most power stay known */
     s->counter.stretch_uj = 0;
-}
-
-static bool is_slow(const struct ipw_series *s)
-{
-    return __builtin_popcount(s->pace.repeat_bits) >= 2;
 }
 
 bool ipw_series_is_slow(const struct ipw_series *s)
@@ -221,9 +226,10 @@ static void learn_most(struct ipw_series *s, const struct ipw_series_sample *sam
 {
     const struct ipw_series_sample *x = &s->samples[s->n - 1];
     double ns = (double)(sample->t_ns + sample->late_ns - x->t_ns + x->early_ns);
-    double w = (double)(sample->uj - x->uj) * 1e3 / ns; /* uJ / ns = kW */
+    double uj = (double)(sample->uj - x->uj), w = uj * 1e3 / ns; /* uJ / ns = kW */
 
     if (s->pace.changes && w * 1.25 > s->most_w && w < 1e9) s->most_w = (uint32_t)(w * 1.25);
+    s->largest_mw = fmax(s->largest_mw, uj * 1e6 / (double)(sample->t_ns - x->t_ns));
 }
 
 /* The age of the first value is known once the period is. */
@@ -305,6 +311,40 @@ static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
     }
 }
 
+/* A meter at the wall has no limit that is known, so it may read anything.  A reading that is many
+ * times the most that came before waits for the next value: if that is as high, it was right; else
+ * it was wrong, and nothing is known of the time between its neighbours.  A value that is read again
+ * is not the next one, unless it stays. */
+static bool is_spike(const struct ipw_series *s, int64_t value)
+{
+    return s->channel.max_w >= IPW_SERIES_UNLIMITED_W && s->last.reads >= FEW_READS &&
+           (double)value > SPIKE * s->largest_mw;
+}
+
+static void push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value)
+{
+    struct ipw_counter *c = &s->counter;
+    int64_t before_ns = s->last.t_ns;
+
+    if (c->suspect && value == c->suspect_raw && t_ns - c->suspect_ns < ipw_series_quiet_ns(s))
+        return;
+    if (c->suspect && value < c->suspect_raw / 2) {
+        s->rejected++;
+        IPW_GROW(s->stills, s->cap_stills, s->n_stills + 1);
+        s->stills[s->n_stills++] = (struct ipw_series_still){before_ns, t_ns};
+    } else if (c->suspect) {
+        ipw_series_push_gauge(s, c->suspect_ns, c->suspect_raw);
+    } else if (is_spike(s, value)) {
+        c->suspect = IPW_COUNTER_JUMPED;
+        c->suspect_ns = t_ns;
+        c->suspect_raw = value;
+        return;
+    }
+    c->suspect = IPW_COUNTER_SOUND;
+    if ((double)value > s->largest_mw) s->largest_mw = (double)value;
+    ipw_series_push_gauge(s, t_ns, value);
+}
+
 static bool plausible(const struct ipw_channel *channel, int64_t value)
 {
     if (value < 0) return false;
@@ -346,7 +386,7 @@ void ipw_series_push(struct ipw_series *s, int64_t t_ns, int64_t value)
     } else if (s->channel.kind == IPW_CHANNEL_COUNTER) {
         push_counter(s, t_ns, value);
     } else {
-        ipw_series_push_gauge(s, t_ns, value);
+        push_gauge(s, t_ns, value);
     }
 }
 

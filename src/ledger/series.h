@@ -131,13 +131,11 @@ struct ipw_series {
     /* How far the times of readings may be off, on either side: of those that come, and the most so
      * far (sources/stream.h). */
     int64_t clock_ns, most_clock_ns;
-    int64_t doubt_ns;     /* how much older its values may be than they look (ledger/lag.h) */
     uint32_t gauge_chain; /* of a replaced counter: chains from here on belong to a gauge */
     uint32_t most_w;      /* channel.max_w, or more if more was seen */
-    double plain_uj,
-        plain_off_uj;   /* of an undone mean: the readings' integral; its offset at rest */
-    int64_t gauge_rest; /* rest of the trapezoid rule, in half picojoules */
-    bool asleep;        /* the device sleeps: ipw_series_sleep() */
+    double largest_mw;    /* of a gauge's readings, or of the steps of a counter without a limit */
+    int64_t gauge_rest;   /* rest of the trapezoid rule, in half picojoules */
+    bool asleep;          /* the device sleeps: ipw_series_sleep() */
 
     struct ipw_series_knot *knots; /* in order, each strictly between two samples of a chain */
     size_t n_knots, cap_knots;
@@ -231,14 +229,13 @@ struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, 
  * channel does not say). */
 int64_t ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
                           int64_t *above_uj);
-/* The cumulative microjoules by straight lines between samples, without corners. */
-int64_t ipw_series_straight(const struct ipw_series *s, int64_t t_ns);
 /* The last sample at or before t among all that are kept, and the one after it.  *next is NULL if
  * there is none, or the newest reading if that is not a sample yet.  Returns NULL if t lies before
  * all samples. */
 const struct ipw_series_sample *ipw_series_around(const struct ipw_series *s, int64_t t_ns,
                                                   const struct ipw_series_sample **next);
-/* The device's highest power, in watts. */
+/* The device's highest power, in watts.  Of a meter, whose device has no limit that is known: twice
+ * the largest that it has shown. */
 int64_t ipw_series_most_w(const struct ipw_series *s);
 /* The power of the whole device in the part of an unknown window that no chain covers.  It is the
  * reading of the device's gauge (may be NULL), else the last known power: in the window, else in

@@ -11,16 +11,23 @@
 #define UNIT_UJ          1000 /* NVML counts millijoules */
 #define SAMPLES_BEFORE   2
 
-int64_t ipw_series_most_w(const struct ipw_series *s) { return s->most_w; }
+int64_t ipw_series_most_w(const struct ipw_series *s)
+{
+    int64_t twice = (int64_t)(2 * s->largest_mw / 1000) + 1;
+
+    return s->channel.max_w >= IPW_SERIES_UNLIMITED_W && s->largest_mw > 0 && twice < s->most_w
+               ? twice
+               : s->most_w;
+}
 
 struct span {
     int64_t lo, hi;
 };
 
 static void narrow_by(struct span *span, const struct ipw_series_sample *x, int64_t s_ns,
-                      int64_t most_w, int64_t unit, int64_t doubt_ns)
+                      int64_t most_w, int64_t unit)
 {
-    int64_t early = x->t_ns - x->early_ns - doubt_ns, late = x->t_ns + x->late_ns;
+    int64_t early = x->t_ns - x->early_ns, late = x->t_ns + x->late_ns;
     int64_t lo = x->uj, hi = x->uj + unit, cost;
 
     /* W * ns = nJ.  An overflow is not a bound. */
@@ -49,12 +56,12 @@ static void find_bounds(const struct ipw_series *s, struct ipw_series_known *k)
         begin = s->head.samples;
     for (int back = 0; back <= SAMPLES_BEFORE && at - begin >= back; back++) {
         if (at[-back].chain != at->chain) break;
-        narrow_by(&span, at - back, t_ns, most_w, unit, s->doubt_ns);
+        narrow_by(&span, at - back, t_ns, most_w, unit);
     }
     /* Use only the one sample that the energy here depends on, so that a final figure stays
      * final. */
     if (next && t_ns > at->t_ns && next->chain == at->chain) {
-        narrow_by(&span, next, t_ns, most_w, unit, s->doubt_ns);
+        narrow_by(&span, next, t_ns, most_w, unit);
     }
     if (span.lo < k->uj) k->below_uj = k->uj - span.lo;
     if (span.hi > k->uj) k->above_uj = span.hi - k->uj;

@@ -6,6 +6,8 @@
 #include "ledger/series.h"
 
 #define IPW_SERIES_SLOW_NS INT64_C(10000000) /* a channel with a longer period starts as slow */
+/* The highest power of a channel whose device has no limit, at least: a meter at the wall. */
+#define IPW_SERIES_UNLIMITED_W 4000
 
 void ipw_series_add(struct ipw_series *s, const struct ipw_series_sample *sample);
 /* This reading becomes the first of a new chain. */

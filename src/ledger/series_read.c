@@ -7,9 +7,7 @@
 
 #define NEAR_NS       (2 * IPW_NS_PER_MS)
 #define LEAST_HOLE_NS (250 * IPW_NS_PER_MS)
-/* The power at an end is the mean of so long around it. */
-#define SPREAD_NS    (50 * IPW_NS_PER_MS)
-#define SPLIT_SPREAD 0.15 /* relative spread of a phase's power, as in a split step */
+#define SPLIT_SPREAD  0.15 /* relative spread of a phase's power, as in a split step */
 
 struct place {
     int64_t t_ns; /* the instant, moved to the nearest sample if it lay outside */
@@ -149,24 +147,14 @@ struct ipw_series_known ipw_series_look(const struct ipw_series *s, int64_t t_ns
     return found;
 }
 
-static int64_t energy_at(const struct ipw_series *s, int64_t t_ns, bool straight)
+int64_t ipw_series_at(const struct ipw_series *s, int64_t t_ns)
 {
     const struct ipw_series_sample *a, *b;
 
     if (!s->n) return 0;
     if (t_ns <= first_ns(s)) return s->head.n ? s->head.samples[0].uj : s->samples[s->first].uj;
     a = neighbours(s, t_ns, &b);
-    return straight ? cut(a, b, t_ns) : bent(s, a, b, t_ns);
-}
-
-int64_t ipw_series_at(const struct ipw_series *s, int64_t t_ns)
-{
-    return energy_at(s, t_ns, false);
-}
-
-int64_t ipw_series_straight(const struct ipw_series *s, int64_t t_ns)
-{
-    return energy_at(s, t_ns, true);
+    return bent(s, a, b, t_ns);
 }
 
 const struct ipw_series_sample *ipw_series_around(const struct ipw_series *s, int64_t t_ns,
@@ -395,19 +383,16 @@ static void add_bounds(const struct ipw_series *s, const struct place *p0, const
     if (f->split_fraction > 1) f->split_fraction = 1;
 }
 
-/* The mean power around an instant, as far as the samples next to it were kept. */
-static double watts_around(const struct ipw_series *s, int64_t t_ns, int64_t around_ns)
+/* The power at an end of a window: of the step that it cuts, so that a final figure stays final. */
+static double step_w(const struct ipw_series *s, int64_t t_ns)
 {
-    int64_t from = t_ns - around_ns, to = t_ns + around_ns;
+    const struct ipw_series_sample *b, *a = neighbours(s, t_ns, &b);
+    const struct ipw_series_sample *first =
+        s->head.n && t_ns < s->samples[s->first].t_ns ? s->head.samples : s->samples + s->first;
 
-    if (s->head.n) {
-        int64_t live = s->samples[s->first].t_ns, kept = s->head.samples[s->head.n - 1].t_ns;
-
-        if (t_ns >= live && from < live) from = live;
-        if (t_ns < live && to > kept) to = kept;
-    }
-    if (to <= from) return 0;
-    return (double)(ipw_series_at(s, to) - ipw_series_at(s, from)) * 1e3 / (double)(to - from);
+    if ((!b || t_ns == a->t_ns) && a > first) b = a--;
+    if (!b || b->t_ns <= a->t_ns || b->chain != a->chain) return 0;
+    return (double)(b->uj - a->uj) * 1e3 / (double)(b->t_ns - a->t_ns); /* uJ / ns = kW */
 }
 
 /* The standard uncertainty of the energy at an end.  The client's event may be later than the
@@ -416,19 +401,17 @@ static double watts_around(const struct ipw_series *s, int64_t t_ns, int64_t aro
 static double end_u_j(const struct ipw_series *s, const struct place *p)
 {
     const struct ipw_series_sample *a, *b;
-    int64_t ns = IPW_SERIES_EDGE_NS, around = SPREAD_NS;
-    double watts, split_j = 0;
+    int64_t ns = IPW_SERIES_EDGE_NS;
+    double split_j = 0;
 
     a = neighbours(s, p->t_ns, &b);
     if (ipw_series_is_gauge(s, p->chain)) {
-        around = gauge_half_ns(s);
-        ns += around;
+        ns += gauge_half_ns(s);
     } else {
         ns += ((int64_t)a->early_ns + a->late_ns) / 2;
         split_j = SPLIT_SPREAD * (double)(p->from_uj < p->to_uj ? p->from_uj : p->to_uj) / 1e6;
     }
-    watts = watts_around(s, p->t_ns, around);
-    return hypot(watts * (double)ns / 1e9 / sqrt(3), split_j);
+    return hypot(step_w(s, p->t_ns) * (double)ns / 1e9 / sqrt(3), split_j);
 }
 
 /* The standard uncertainty: the sensor's stated error, and the two ends.  Of a gauge, the time in

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "io/url.h"
 
 static const int64_t FIRST_PAUSE_NS = IPW_NS_PER_S, MOST_PAUSE_NS = 60 * IPW_NS_PER_S;
 
@@ -66,6 +67,13 @@ int ipw_llm_normalise_url(struct ipw_buf *out, const char *base_url, struct ipw_
         ipw_buf_truncate(out, start);
         return ipw_fail(err, IPW_EINVAL,
                         "base URL '%s' names no host (example: http://127.0.0.1:8000/v1)",
+                        base_url);
+    }
+    if (!ipw_url_host_is_ascii(ipw_buf_str(out) + start)) {
+        ipw_buf_truncate(out, start);
+        return ipw_fail(err, IPW_EINVAL,
+                        "base URL '%s': the host has letters outside ASCII: write it as DNS does "
+                        "(xn--...)",
                         base_url);
     }
     if (!memchr(out->data + host, '/', out->len - host)) ipw_buf_adds(out, "/v1");

@@ -70,7 +70,7 @@ void ipw_pass_at_fill(struct ipw_pass_at *out, const struct ipw_summary *s)
 
     *out = (struct ipw_pass_at){0};
     ipw_spill_sort(&sorted, &s->rows, by_task);
-    each_task(&sorted, least, &fewest);
+    if (s->n_answers) each_task(&sorted, least, &fewest);
     for (size_t ten = 1; fewest > 1 && ten <= fewest; ten *= 10)
         for (size_t i = 0; i < 3 && steps[i] * ten <= fewest && out->n < IPW_PASS_AT_MAX; i++)
             out->k[out->n++] = steps[i] * ten;

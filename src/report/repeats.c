@@ -132,10 +132,12 @@ void ipw_repeats_of(struct ipw_repeats *out, const struct ipw_summary *s)
     out->by = order == by_epoch ? "epoch" : "task";
     for (int m = 0; m < IPW_REPEAT_METRICS; m++) {
         struct ipw_interval_sample *sample = &samples[m];
+        bool known = s->n_answers || kind_of(m) == IPW_INTERVAL_MEAN; /* others need an accuracy */
 
         sample->kind = kind_of(m);
         ipw_spill_init(&sample->clusters, sizeof(struct ipw_stats_cluster), s->rows.place);
-        for (size_t i = 0; i < sorted.n;) i = add_cluster(sample, &sorted, i, order, m, basis);
+        for (size_t i = 0; known && i < sorted.n;)
+            i = add_cluster(sample, &sorted, i, order, m, basis);
     }
     ipw_spill_release(&sorted);
     ipw_interval_make(samples, IPW_REPEAT_METRICS, IPW_INTERVAL_SEED);

@@ -212,6 +212,12 @@ static void sum_add(struct ipw_sum *sum, double x)
     }
 }
 
+static void sum_joules(struct ipw_sum *sum, const struct ipw_summary_figure *f)
+{
+    if (f->known) ipw_bounds_add(&sum->bounds, isnan(sum->known) ? 0 : sum->known, f->bounds, f->j);
+    sum_add(sum, f->known ? f->j : NAN);
+}
+
 static void sum_end(struct ipw_sum *sum) { sum->total = sum->unknown ? NAN : sum->known; }
 
 static void sums_start(struct ipw_summary_sums *sums)
@@ -299,6 +305,7 @@ static void add_parts(struct ipw_summary *s, const struct ipw_query_trace *q)
         part->calls += of->calls;
         part->seconds += of->seconds;
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+            ipw_bounds_add(&part->bounds[d], part->j[d], of->bounds[d], of->j[d]);
             part->j[d] += of->j[d];
             part->waste_j[d] += of->waste_j[d];
         }
@@ -352,6 +359,7 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     name_task(row.task, q->id ? q->id : "");
     add_shown(s, q, r);
     add_outcome(s, &row, q->outcome ? q->outcome : UNKNOWN);
+    s->n_answers += row.completed || row.resolved == 1;
     s->malformed += r->n_malformed;
     ipw_judge_sums_add(&s->judge, r->judge);
     for (size_t i = 0; i < q->n_turns; i++) {
@@ -371,7 +379,8 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
 
         if (s->n == 1) sums_start(&s->sums[d]);
         sums_add(&s->sums[d], f, &q->account[d]);
-        row.energy[d] = (struct ipw_summary_figure){.j = f->known       ? f->j
+        row.energy[d] = (struct ipw_summary_figure){.bounds = ipw_figure_bounds(f),
+                                                    .j = f->known       ? f->j
                                                          : f->estimated ? f->estimate_j
                                                                         : 0,
                                                     .provenance = (uint8_t)f->provenance,
@@ -432,11 +441,11 @@ void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
         sum_add(&t->total_tokens, count(row->input_tokens) + count(row->output_tokens));
         sum_add(&t->cost_usd, row->cost_usd);
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-            const struct ipw_summary_figure *f = &row->energy[d];
-
-            sum_add(&t->energy[d], f->known ? f->j : NAN);
+            sum_joules(&t->energy[d], &row->energy[d]);
         }
     }
+    for (int d = 0; d < IPW_DOMAIN_COUNT && s->is_narrowed && !s->part; d++)
+        t->energy[d].bounds = s->narrowed[d];
     if (!s->n) { /* no query, so no token: the sums are known */
         t->input_tokens.known = t->output_tokens.known = t->total_tokens.known = 0;
     }
@@ -452,9 +461,20 @@ void ipw_summary_totals(struct ipw_totals *t, const struct ipw_summary *s)
         sum_end(&t->waste[d]);
         sum_end(&t->idle_tax[d]);
     }
-    if (t->resolved + t->unresolved) {
+    if (s->n_answers && t->resolved + t->unresolved) {
         t->accuracy = (double)t->resolved / (double)(t->resolved + t->unresolved);
     }
+}
+
+void ipw_summary_narrow(struct ipw_summary *s, const struct ipw_balance *balance)
+{
+    struct ipw_totals t;
+
+    s->is_narrowed = false;
+    ipw_summary_totals(&t, s);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        s->narrowed[d] = ipw_balance_narrow(&balance[d], t.energy[d].bounds, t.energy[d].total);
+    s->is_narrowed = true;
 }
 
 void ipw_summary_balance_line(struct ipw_summary_balance_line *out,
@@ -470,6 +490,7 @@ void ipw_summary_balance_line(struct ipw_summary_balance_line *out,
         .queries_j = n_queries ? queries->total : none_j,
         .wasted_j = balance->wasted_j + none_j,
         .warmup_j = balance->warmup_j + none_j,
+        .queries = queries->bounds,
     };
     out->difference_j = out->total_j - out->idle_j - out->queries_j - out->wasted_j - out->warmup_j;
     if (isnan(out->difference_j)) return;
@@ -497,6 +518,32 @@ static double joules(const struct ipw_summary_row *row, unsigned domains)
     return sum;
 }
 
+/* Over several domains, whose sensors may err together. */
+static void add_bounds(struct ipw_bounds *sum, struct ipw_bounds more)
+{
+    sum->lo += more.lo;
+    sum->hi += more.hi;
+    sum->u += more.u;
+}
+
+static struct ipw_bounds row_bounds(const struct ipw_summary_row *row, unsigned domains)
+{
+    struct ipw_bounds sum = {0};
+
+    for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++)
+        if (domains >> d & 1) add_bounds(&sum, row->energy[d].bounds);
+    return sum;
+}
+
+static struct ipw_bounds whole_bounds(const struct ipw_totals *t, unsigned domains)
+{
+    struct ipw_bounds sum = {0};
+
+    for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++)
+        if (domains >> d & 1) add_bounds(&sum, t->energy[d].bounds);
+    return sum;
+}
+
 /* If the model runs on another machine, the client's joules are not the model's. */
 unsigned ipw_summary_lm_domains(const struct ipw_summary *s)
 {
@@ -506,17 +553,32 @@ unsigned ipw_summary_lm_domains(const struct ipw_summary *s)
     return domains;
 }
 
+static void set_means(struct ipw_efficiency *out, double total_j, struct ipw_bounds total,
+                      double edp)
+{
+    double n = (double)out->queries;
+
+    out->mean_j = total_j / n;
+    out->mean = ipw_bounds_times(total, 1 / n);
+    out->coarse = ipw_bounds_coarse(total, total_j);
+    out->edp_js = edp / n;
+}
+
 void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary *s,
                             unsigned domains)
 {
     struct ipw_totals t;
     double total_j = 0, total_w = 0, token_j = 0, tokens = 0, edp = 0;
-    size_t n_w = 0;
+    struct ipw_bounds total = {0}, of_tokens = {0};
+    size_t n_w = 0, n_tokens = 0;
 
     if (domains & ~ipw_summary_lm_domains(s)) domains = 0;
     *out = (struct ipw_efficiency){.domains = domains,
                                    .mean_j = NAN,
                                    .mean_w = NAN,
+                                   .mean = IPW_NO_BOUNDS,
+                                   .correct = IPW_NO_BOUNDS,
+                                   .token = IPW_NO_BOUNDS,
                                    .ipj = NAN,
                                    .ipw = NAN,
                                    .j_per_correct = NAN,
@@ -530,9 +592,12 @@ void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary
 
         if (isnan(j)) continue;
         out->queries++;
+        ipw_bounds_add(&total, total_j, row_bounds(row, domains), j);
         total_j += j;
         edp += j * row->wall_s;
         if (row->output_tokens > 0) {
+            ipw_bounds_add(&of_tokens, token_j, row_bounds(row, domains), j);
+            n_tokens++;
             token_j += j;
             tokens += (double)row->output_tokens;
         }
@@ -541,16 +606,22 @@ void ipw_summary_efficiency(struct ipw_efficiency *out, const struct ipw_summary
             n_w++;
         }
     }
-    if (out->queries) out->mean_j = total_j / (double)out->queries;
-    if (out->queries) out->edp_js = edp / (double)out->queries;
-    if (tokens > 0 && token_j > 0) out->j_per_token = token_j / tokens;
-    if (token_j > 0) out->tokens_per_j = tokens / token_j;
+    if (out->queries == s->n) total = whole_bounds(&t, domains);
+    if (n_tokens == s->n) of_tokens = total;
+    if (out->queries) set_means(out, total_j, total, edp);
+    if (tokens > 0 && token_j > 0) {
+        out->j_per_token = token_j / tokens;
+        out->token = ipw_bounds_times(of_tokens, 1 / tokens);
+    }
     if (n_w) out->mean_w = total_w / (double)n_w;
-    if (out->mean_j > 0) out->ipj = t.accuracy / out->mean_j; /* NAN stays NAN */
-    if (out->mean_w > 0) out->ipw = t.accuracy / out->mean_w;
     if (s->n && out->queries == s->n && t.resolved && total_j > 0) {
         out->j_per_correct = total_j / (double)t.resolved;
+        out->correct = ipw_bounds_times(total, 1 / (double)t.resolved);
     }
+    if (out->coarse) return;
+    if (token_j > 0) out->tokens_per_j = tokens / token_j;
+    if (out->mean_j > 0) out->ipj = t.accuracy / out->mean_j; /* NAN stays NAN */
+    if (out->mean_w > 0) out->ipw = t.accuracy / out->mean_w;
 }
 
 /* The number of queries with an energy value of the domain.  0 if the domain cannot be a basis: it

@@ -22,7 +22,8 @@
 
 /* The energy value of a row. */
 struct ipw_summary_figure {
-    double j; /* if `known`; else, if `estimated`, the estimate */
+    double j;                 /* if `known`; else, if `estimated`, the estimate */
+    struct ipw_bounds bounds; /* if `known` */
     uint8_t provenance;
     bool known, estimated;
 };
@@ -67,6 +68,7 @@ struct ipw_sum {
     double total; /* NAN if a value is unknown, or if there are no rows */
     double known; /* over the known values; NAN if there are none */
     size_t unknown;
+    struct ipw_bounds bounds; /* of joules: of `known` */
 };
 
 /* Over all queries, in the order in which they were added; unknown for a part of the rows. */
@@ -100,6 +102,7 @@ struct ipw_summary_part {
     int64_t calls;
     double seconds;
     double j[IPW_DOMAIN_COUNT], waste_j[IPW_DOMAIN_COUNT]; /* NAN: a query's is unknown */
+    struct ipw_bounds bounds[IPW_DOMAIN_COUNT];            /* of j */
 };
 
 struct ipw_summary {
@@ -110,11 +113,15 @@ struct ipw_summary {
     bool part;                                         /* there are other rows */
     struct ipw_summary_shown shown[IPW_SUMMARY_SHOWN]; /* the first ones by index */
     size_t n_shown;
+    size_t n_answers;                    /* without any, no accuracy is known */
     struct ipw_summary_shown unanswered; /* the first one that was added; id NULL: none */
     size_t id_columns;                   /* terminal columns of the longest id */
     struct ipw_summary_outcome *outcomes;
     size_t n_outcomes, cap_outcomes;
     struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];
+    /* Of the joules of all queries, after ipw_summary_narrow(). */
+    struct ipw_bounds narrowed[IPW_DOMAIN_COUNT];
+    bool is_narrowed;
     struct ipw_judge_sums judge;
     int64_t retries, malformed, trimmed; /* trimmed: turns whose context was shortened */
     /* Joules of turns (and of the time before them) by provenance. */
@@ -141,6 +148,10 @@ void ipw_summary_init(struct ipw_summary *s); /* it must not be moved afterwards
 void ipw_summary_release(struct ipw_summary *s);
 void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *trace,
                      const struct ipw_query_details *details);
+
+/* After the last query: narrows the bounds of the queries' joules by what the run's balance says of
+ * all of them together. */
+void ipw_summary_narrow(struct ipw_summary *s, const struct ipw_balance *balance);
 
 /* Idle power of the domain; NAN: not measured, or unknown. */
 struct ipw_baseline_watts {
@@ -197,7 +208,7 @@ struct ipw_totals {
     struct ipw_sum exclusive[IPW_DOMAIN_COUNT], marginal[IPW_DOMAIN_COUNT];
     struct ipw_sum waste[IPW_DOMAIN_COUNT], idle_tax[IPW_DOMAIN_COUNT];
     double wall_s;
-    double accuracy; /* resolved / (resolved + unresolved); NAN: nothing was scored */
+    double accuracy; /* resolved / (resolved + unresolved); NAN: nothing was scored or answered */
 };
 void ipw_summary_totals(struct ipw_totals *out, const struct ipw_summary *s);
 
@@ -209,6 +220,7 @@ enum ipw_ledger_state {
 };
 struct ipw_summary_balance_line {
     double total_j, idle_j, queries_j, wasted_j, warmup_j, difference_j;
+    struct ipw_bounds queries; /* of queries_j */
     enum ipw_ledger_state state;
 };
 void ipw_summary_balance_line(struct ipw_summary_balance_line *out,
@@ -217,11 +229,13 @@ void ipw_summary_balance_line(struct ipw_summary_balance_line *out,
 
 /* Efficiency over one domain or a set of them (docs/method.md, "Efficiency"). */
 struct ipw_efficiency {
-    unsigned domains;      /* bit 1 << domain; 0: unknown */
-    size_t queries;        /* with an energy value */
-    double mean_j, mean_w; /* per query */
-    double ipj, ipw;       /* accuracy / mean_j, accuracy / mean_w */
-    double j_per_correct;  /* all queries' joules / resolved ones; NAN if any is unknown */
+    unsigned domains;                       /* bit 1 << domain; 0: unknown */
+    size_t queries;                         /* with an energy value */
+    double mean_j, mean_w;                  /* per query */
+    struct ipw_bounds mean, correct, token; /* of mean_j, j_per_correct, j_per_token */
+    bool coarse;                            /* mean_j is too uncertain: it has no efficiency */
+    double ipj, ipw;                        /* accuracy / mean_j, accuracy / mean_w */
+    double j_per_correct; /* all queries' joules / resolved ones; NAN if any is unknown */
     double j_per_token, tokens_per_j; /* over queries whose joules and output tokens are known */
     double edp_js;                    /* mean of a query's joules times its seconds */
 };

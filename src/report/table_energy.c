@@ -14,17 +14,24 @@ bool ipw_table_any_known(const struct ipw_table_block *b)
     return false;
 }
 
+/* A headline: with its bounds and its standard uncertainty. */
+static void put_joules(struct ipw_table_block *b, double j, struct ipw_bounds bounds)
+{
+    char number[32], range[IPW_FORMAT_RANGE];
+
+    ipw_table_styled(b, IPW_BOLD, ipw_table_joules(number, j));
+    ipw_buf_adds(&b->text, ipw_format_range(range, j, bounds.lo, bounds.hi, bounds.u));
+}
+
 static void put_per_query(struct ipw_table_block *b)
 {
-    char number[32];
-
     if (!b->e.queries) return;
-    ipw_table_styled(b, IPW_BOLD, ipw_table_joules(number, b->e.mean_j));
+    put_joules(b, b->e.mean_j, b->e.mean);
     ipw_buf_adds(&b->text, " per query");
     if (b->e.queries < b->s->n) ipw_buf_addf(&b->text, ", over %zu of %zu", b->e.queries, b->s->n);
     if (!isnan(b->e.j_per_correct)) {
         ipw_table_dot(b);
-        ipw_table_styled(b, IPW_BOLD, ipw_table_joules(number, b->e.j_per_correct));
+        put_joules(b, b->e.j_per_correct, b->e.correct);
         ipw_buf_adds(&b->text, " per correct answer");
     }
     ipw_buf_adds(&b->text, " (");
@@ -52,7 +59,7 @@ static void put_estimated_total(struct ipw_table_block *b, enum ipw_domain d)
 static void put_totals(struct ipw_table_block *b)
 {
     unsigned shown = ipw_table_domains(b->s);
-    char number[32];
+    char number[32], range[IPW_FORMAT_RANGE];
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_sum *sum = &b->t.energy[d];
@@ -62,8 +69,9 @@ static void put_totals(struct ipw_table_block *b)
             continue;
         }
         ipw_table_dot(b);
-        ipw_buf_addf(&b->text, "%s %s", ipw_words_domain((enum ipw_domain)d),
-                     ipw_table_joules(number, sum->known));
+        ipw_buf_addf(&b->text, "%s %s%s", ipw_words_domain((enum ipw_domain)d),
+                     ipw_table_joules(number, sum->known),
+                     ipw_format_range(range, sum->known, sum->bounds.lo, sum->bounds.hi, NAN));
         if (!sum->unknown) continue;
         ipw_buf_addf(&b->text, " (%zu of %zu queries without", sum->unknown, b->t.queries);
         if (b->s->reason[d][0]) {
@@ -193,8 +201,10 @@ static void put_of_that(struct ipw_table_block *b)
     if (b->t.waste[d].total > 0)
         ipw_buf_addf(&b->text, "%s wasted", ipw_table_joules(number, b->t.waste[d].total));
     if (b->t.idle_tax[d].total > 0) {
-        ipw_buf_addf(&b->text, "%s%s waiting for tools", b->text.len ? ", " : "",
-                     ipw_table_joules(number, b->t.idle_tax[d].total));
+        /* A processor's tools are its own work; a GPU's are done elsewhere, while it waits. */
+        ipw_buf_addf(&b->text, "%s%s %s", b->text.len ? ", " : "",
+                     ipw_table_joules(number, b->t.idle_tax[d].total),
+                     d == IPW_DOMAIN_GPU ? "waiting for tools" : "while tools ran");
     }
     if (b->text.len) ipw_buf_addf(&b->text, " (%s)", ipw_words_domain((enum ipw_domain)d));
     ipw_table_line(b, "of that");

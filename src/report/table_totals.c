@@ -81,7 +81,9 @@ static void put_accuracy(struct ipw_table_block *b)
         if (wrong)
             ipw_buf_addf(&b->text, ", %s wrong", whole(number, sizeof number, (double)wrong));
     } else {
-        ipw_buf_adds(&b->text, b->s->n ? "nothing was scored" : "no query has finished");
+        ipw_buf_adds(&b->text, !b->s->n           ? "no query has finished"
+                               : !b->s->n_answers ? "no query was answered"
+                                                  : "nothing was scored");
     }
     if (failed) {
         ipw_buf_adds(&b->text, ", ");
@@ -126,7 +128,8 @@ static const char *no_efficiency(const struct ipw_table_block *b)
     double sum = 0;
     bool device = false;
 
-    if (b->e.queries) return "nothing was scored";
+    if (b->e.coarse) return "the sensor is too coarse: the joules are not known to half of them";
+    if (b->e.queries) return b->s->n_answers ? "nothing was scored" : "no query was answered";
     for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (!(model >> d & 1) || isnan(b->t.energy[d].known)) continue;
         sum += b->t.energy[d].known;
@@ -150,6 +153,9 @@ static void put_efficiency(struct ipw_table_block *b)
     }
     snprintf(small, sizeof small, "%#.3g", b->e.ipj);
     ipw_table_styled(b, IPW_BOLD, small);
+    if (b->e.mean.lo > 0 && b->e.ipj > 0)
+        ipw_buf_addf(&b->text, " (%#.3g to %#.3g)", b->t.accuracy / b->e.mean.hi,
+                     b->t.accuracy / b->e.mean.lo);
     ipw_buf_adds(&b->text, " accuracy per joule");
     if (!isnan(b->e.ipw)) {
         ipw_table_dot(b);
@@ -356,24 +362,32 @@ static void put_partial(struct ipw_table_block *b, const char *name, const struc
                  ipw_format_percent(percent, total->coverage));
 }
 
+static void put_account(struct ipw_table_block *b, const char *before, double j,
+                        struct ipw_bounds bounds, const char *name)
+{
+    char number[32], range[IPW_FORMAT_RANGE];
+
+    ipw_buf_addf(&b->text, "%s%s%s%s", before, ipw_table_joules(number, j),
+                 ipw_format_range(range, j, bounds.lo, bounds.hi, NAN), name);
+}
+
 static void put_balance_of(struct ipw_table_block *b, enum ipw_domain d)
 {
+    const struct ipw_balance *balance = &b->run->balance[d];
     struct ipw_summary_balance_line l;
     char number[32];
 
-    ipw_summary_balance_line(&l, &b->run->balance[d], &b->t.energy[d], b->t.queries);
+    ipw_summary_balance_line(&l, balance, &b->t.energy[d], b->t.queries);
     if (isnan(l.total_j)) {
-        put_partial(b, ipw_words_domain(d), &b->run->balance[d].total);
+        put_partial(b, ipw_words_domain(d), &balance->total);
         return;
     }
-    ipw_buf_addf(&b->text, "%s %s =", ipw_words_domain(d), ipw_table_joules(number, l.total_j));
-    ipw_buf_addf(&b->text, " %s queries", ipw_table_joules(number, l.queries_j));
-    ipw_buf_addf(&b->text, " + %s idle", ipw_table_joules(number, l.idle_j));
-    if (l.warmup_j > 0)
-        ipw_buf_addf(&b->text, " + %s warm-up", ipw_table_joules(number, l.warmup_j));
-    if (l.wasted_j > 0) {
-        ipw_buf_addf(&b->text, " + %s earlier attempts", ipw_table_joules(number, l.wasted_j));
-    }
+    ipw_buf_adds(&b->text, ipw_words_domain(d));
+    put_account(b, " ", l.total_j, ipw_figure_bounds(&balance->total), "");
+    put_account(b, " = ", l.queries_j, l.queries, " queries");
+    put_account(b, " + ", l.idle_j, ipw_figure_bounds(&balance->idle), " idle");
+    if (l.warmup_j > 0) put_account(b, " + ", l.warmup_j, balance->warmup, " warm-up");
+    if (l.wasted_j > 0) put_account(b, " + ", l.wasted_j, balance->wasted, " earlier attempts");
     ipw_buf_adds(&b->text, ": ");
     if (l.state == IPW_LEDGER_BALANCED) {
         ipw_table_styled(b, IPW_GREEN, "balanced");

@@ -42,8 +42,13 @@ static void add_span(struct ipw_tool_sum *sum, const struct ipw_span *span)
     sum->calls++;
     count_outcome(sum, span->outcome ? span->outcome : "unknown");
     sum->seconds += ipw_ns_to_s(span->end_ns - span->start_ns);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
-        sum->j[d] += span->energy && span->energy[d].known ? span->energy[d].j : (double)NAN;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        struct ipw_figure f = span->energy ? span->energy[d] : (struct ipw_figure){0};
+
+        if (!f.known) f.j = NAN;
+        ipw_bounds_add(&sum->bounds[d], sum->j[d], ipw_figure_bounds(&f), f.j);
+        sum->j[d] += f.j;
+    }
     /* A call always has arguments: without their size the run is older than all these members. */
     add_bytes(&sum->argument_bytes, span->argument_bytes, span->argument_bytes > 0);
     add_bytes(&sum->cut_bytes, span->cut_bytes, span->argument_bytes > 0);

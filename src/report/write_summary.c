@@ -142,7 +142,23 @@ static void put_basis(struct ipw_jw *w, unsigned domains)
     ipw_buf_release(&basis);
 }
 
-static void put_domain_efficiency(struct ipw_jw *w, const struct ipw_summary *s)
+static void put_efficiency_bounds(struct ipw_jw *w, const struct ipw_efficiency *e, double accuracy)
+{
+    ipw_jw_key(w, "bounds");
+    ipw_jw_obj(w);
+    if (!isnan(e->ipj) && e->mean.lo > 0) {
+        struct ipw_bounds ipj = {accuracy / e->mean.hi, accuracy / e->mean.lo,
+                                 e->ipj * e->mean.u / e->mean_j};
+
+        ipw_bounds_write(w, "intelligence_per_joule", ipj);
+    }
+    ipw_bounds_write(w, "joules_per_correct_answer", e->correct);
+    ipw_bounds_write(w, "joules_per_output_token", e->token);
+    ipw_bounds_write(w, "mean_joules_per_query", e->mean);
+    ipw_jw_obj_end(w);
+}
+
+static void put_domain_efficiency(struct ipw_jw *w, const struct ipw_summary *s, double accuracy)
 {
     ipw_jw_key(w, "by_domain");
     ipw_jw_obj(w);
@@ -156,6 +172,7 @@ static void put_domain_efficiency(struct ipw_jw *w, const struct ipw_summary *s)
             continue;
         }
         ipw_jw_obj(w);
+        put_efficiency_bounds(w, &e, accuracy);
         ipw_jw_knum(w, "intelligence_per_joule", e.ipj);
         ipw_jw_knum(w, "intelligence_per_watt", e.ipw);
         ipw_jw_knum(w, "joules_per_correct_answer", e.j_per_correct);
@@ -173,10 +190,12 @@ static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_s
     struct ipw_totals t;
     struct ipw_efficiency e;
     double gpu_j, gpu_w = mean_power(s, m_gpu_w);
+    bool gives;
 
     ipw_summary_totals(&t, s);
     ipw_summary_efficiency(&e, s, ipw_summary_basis(s));
     gpu_j = t.energy[IPW_DOMAIN_GPU].total;
+    gives = t.accuracy > 0 && !ipw_bounds_coarse(t.energy[IPW_DOMAIN_GPU].bounds, gpu_j);
     ipw_jw_key(w, key);
     ipw_jw_obj(w);
     put_trim(w, trim, "Efficiency over the queries left by the same cut");
@@ -184,12 +203,13 @@ static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_s
     ipw_jw_kmicro(w, "avg_cpu_power_watts", mean_power(s, m_cpu_w));
     ipw_jw_kmicro(w, "avg_gpu_power_watts", gpu_w);
     put_basis(w, e.domains);
-    put_domain_efficiency(w, s);
+    put_efficiency_bounds(w, &e, t.accuracy);
+    put_domain_efficiency(w, s, t.accuracy);
     ipw_jw_knum(w, "energy_delay_product", e.edp_js);
     ipw_jw_knum(w, "intelligence_per_joule", e.ipj);
     ipw_jw_knum(w, "intelligence_per_watt", e.ipw);
-    ipw_jw_knum(w, "ipj", t.accuracy > 0 && gpu_j > 0 ? t.accuracy / gpu_j : NAN);
-    ipw_jw_knum(w, "ipw", t.accuracy > 0 && gpu_w > 0 ? t.accuracy / gpu_w : NAN);
+    ipw_jw_knum(w, "ipj", gives && gpu_j > 0 ? t.accuracy / gpu_j : NAN);
+    ipw_jw_knum(w, "ipw", gives && gpu_w > 0 ? t.accuracy / gpu_w : NAN);
     ipw_jw_knum(w, "joules_per_correct_answer", e.j_per_correct);
     ipw_jw_knum(w, "joules_per_output_token", e.j_per_token);
     ipw_jw_knum(w, "mean_joules_per_query", e.mean_j);
@@ -198,6 +218,7 @@ static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_s
     ipw_jw_knum(w, "tokens_per_joule", e.tokens_per_j);
     ipw_jw_kmicro(w, "total_cpu_energy_joules", t.energy[IPW_DOMAIN_CPU].total);
     ipw_jw_kmicro(w, "total_gpu_energy_joules", gpu_j);
+    ipw_jw_kstr(w, "withheld", e.coarse ? "too_coarse" : NULL);
     ipw_jw_obj_end(w);
 }
 
@@ -301,12 +322,29 @@ static void put_task(struct ipw_jw *w, const char *key, const struct ipw_sum *qu
     put_sum(w, key, &sum, true);
 }
 
+/* Of a total, or of what is known of it. */
+static void put_total_bounds(struct ipw_jw *w, const struct ipw_totals *t)
+{
+    static const char *const keys[] = {"cpu_energy_joules", "dram_energy_joules",
+                                       "gpu_energy_joules", "machine_energy_joules"};
+
+    ipw_jw_key(w, "bounds");
+    ipw_jw_obj(w);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        const struct ipw_sum *sum = &t->energy[ipw_domains_by_name[i]];
+
+        if (!isnan(sum->total)) ipw_bounds_write(w, keys[i], sum->bounds);
+    }
+    ipw_jw_obj_end(w);
+}
+
 static void put_totals(struct ipw_jw *w, const struct ipw_totals *t,
                        const struct ipw_judge_sums *judge)
 {
     ipw_jw_key(w, "totals");
     ipw_jw_obj(w);
     ipw_jw_knum(w, "accuracy", t->accuracy);
+    put_total_bounds(w, t);
     ipw_jw_kint(w, "completed", (int64_t)t->completed);
     if (t->trimmed) ipw_jw_kint(w, "context_trimmed_turns", t->trimmed);
     put_sum(w, "cost_usd", &t->cost_usd, true);
@@ -357,6 +395,19 @@ static void put_averages(struct ipw_jw *w, const struct ipw_summary *s, const st
     ipw_jw_obj_end(w);
 }
 
+static void put_ledger_bounds(struct ipw_jw *w, const struct ipw_summary_balance_line *line,
+                              const struct ipw_balance *balance)
+{
+    ipw_jw_key(w, "bounds");
+    ipw_jw_obj(w);
+    if (!isnan(line->idle_j)) ipw_bounds_write(w, "idle_j", ipw_figure_bounds(&balance->idle));
+    if (!isnan(line->queries_j)) ipw_bounds_write(w, "queries_j", line->queries);
+    if (!isnan(line->total_j)) ipw_bounds_write(w, "total_j", ipw_figure_bounds(&balance->total));
+    if (!isnan(line->warmup_j)) ipw_bounds_write(w, "warmup_j", balance->warmup);
+    if (!isnan(line->wasted_j)) ipw_bounds_write(w, "wasted_j", balance->wasted);
+    ipw_jw_obj_end(w);
+}
+
 static void put_balanced(struct ipw_jw *w, const struct ipw_summary_balance_line *line)
 {
     if (line->state == IPW_LEDGER_UNKNOWN) {
@@ -384,6 +435,16 @@ static void put_parts(struct ipw_jw *w, const struct ipw_summary_balance_line *l
     ipw_jw_kmicro(w, "wasted_j", line->wasted_j);
 }
 
+/* Of the queries on a device only the ledger knows bounds: of all together. */
+static struct ipw_sum device_sum(const struct ipw_device_sums *queries,
+                                 const struct ipw_device_balance *item)
+{
+    double j = ipw_device_sums_get(queries, item->domain, item->name);
+    struct ipw_bounds own = IPW_NO_BOUNDS;
+
+    return (struct ipw_sum){.total = j, .bounds = ipw_balance_narrow(&item->balance, own, j)};
+}
+
 void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_balances *balances,
                              enum ipw_domain domain, const struct ipw_device_sums *queries,
                              size_t n_queries)
@@ -393,7 +454,7 @@ void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_balances 
     ipw_jw_obj(w);
     for (size_t i = 0; i < balances->n; i++) {
         const struct ipw_device_balance *item = &balances->all[i];
-        struct ipw_sum sum = {.total = ipw_device_sums_get(queries, item->domain, item->name)};
+        struct ipw_sum sum = device_sum(queries, item);
         struct ipw_summary_balance_line line;
 
         if (item->domain != domain) continue;
@@ -401,6 +462,7 @@ void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_balances 
         ipw_jw_key_any(w, item->name, strlen(item->name));
         ipw_jw_obj(w);
         put_balanced(w, &line);
+        put_ledger_bounds(w, &line, &item->balance);
         put_parts(w, &line, &item->balance);
         ipw_jw_obj_end(w);
     }
@@ -424,6 +486,7 @@ static void put_ledger(struct ipw_jw *w, const struct ipw_summary *s, const stru
         ipw_jw_key(w, ipw_domain_name(d));
         ipw_jw_obj(w);
         put_balanced(w, &line);
+        put_ledger_bounds(w, &line, &run->balance[d]);
         ipw_summary_put_devices(w, run->devices, d, &s->devices, t->queries);
         put_parts(w, &line, &run->balance[d]);
         ipw_jw_obj_end(w);

@@ -51,6 +51,10 @@ void ipw_summary_put_accounts(struct ipw_jw *w, const struct ipw_summary *s,
         }
         ipw_jw_obj(w);
         ipw_jw_kmicro(w, "attributed_j", t->energy[d].total);
+        ipw_jw_key(w, "bounds");
+        ipw_jw_obj(w);
+        if (!isnan(t->energy[d].total)) ipw_bounds_write(w, "attributed_j", t->energy[d].bounds);
+        ipw_jw_obj_end(w);
         put_devices(w, &s->devices, d, withheld);
         put_account(w, &sum, withheld);
         ipw_jw_obj_end(w);

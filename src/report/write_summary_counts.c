@@ -90,6 +90,8 @@ void ipw_summary_put_parts(struct ipw_jw *w, const struct ipw_summary *s)
     ipw_jw_arr(w);
     for (size_t i = 0; i < s->n_parts; i++) {
         ipw_jw_obj(w);
+        ipw_jw_key(w, "bounds");
+        ipw_bounds_write_domains(w, order[i]->bounds);
         ipw_jw_kint(w, "calls", order[i]->calls);
         put_joules(w, "joules", order[i]->j);
         ipw_jw_kstr(w, "name", order[i]->name);
@@ -155,6 +157,8 @@ static void put_tool(struct ipw_jw *w, const struct ipw_summary *s, const struct
 
     ipw_jw_obj(w);
     put_count(w, "argument_bytes", tool->argument_bytes, tool->argument_bytes >= 0);
+    ipw_jw_key(w, "bounds");
+    ipw_bounds_write_domains(w, tool->bounds);
     ipw_jw_kint(w, "calls", tool->calls);
     ipw_jw_kint(w, "child_calls", tool->child_calls);
     ipw_jw_knum(w, "child_cpu_s", tool->child_calls ? tool->child_cpu_s : (double)NAN);

@@ -1,5 +1,6 @@
 #include "run/connect.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,14 +113,56 @@ static int ask_models(struct probe *p, size_t i, struct ipw_err *err)
     return rc;
 }
 
-/* Not an error, because many servers answer under any name. */
-static void tell_near(const struct probe *p, const char *model)
+static void tried(void *ud, int code, struct ipw_chat_reply *reply, const struct ipw_err *err,
+                  bool retryable)
 {
-    const char *near;
+    struct probe *p = ud;
 
-    if (!p->n || lists(p, model)) return;
-    near = ipw_nearest(model, (const char *const *)p->names);
-    if (near) ipw_say("the server does not list the model '%s': did you mean '%s'?", model, near);
+    (void)code;
+    (void)reply;
+    (void)retryable;
+    if (err) p->err = *err;
+    ipw_loop_stop(p->c->loop);
+}
+
+/* Asks for one token of a model, before anything is measured. */
+static int try_model(struct probe *p, const char *model, struct ipw_err *err)
+{
+    static const char text[] = "{\"content\":\"Hi\",\"role\":\"user\"}";
+    const struct ipw_chat_text message = {text, sizeof text - 1};
+    const struct ipw_llm_callbacks callbacks = {.on_done = tried, .ud = p};
+    const struct ipw_chat_request request = {.model = model,
+                                             .messages = &message,
+                                             .n_messages = 1,
+                                             .temperature = NAN,
+                                             .top_p = NAN,
+                                             .seed = INT64_MIN,
+                                             .max_tokens = 1,
+                                             .stream = true};
+    struct ipw_llm_call *call;
+    int rc;
+
+    rc = ipw_llm_start(&call, p->c->llm, &request, &callbacks, err);
+    if (!rc) ipw_loop_run(p->c->loop);
+    return rc;
+}
+
+/* A model that the server does not list: an error only if the server does not know it (HTTP 404).
+ * Many servers answer under any name, or under names that they do not list. */
+static int check_unlisted(struct probe *p, const char *model, struct ipw_err *err)
+{
+    const char *near = ipw_nearest(model, (const char *const *)p->names);
+    int rc = try_model(p, model, err);
+
+    if (rc) return rc;
+    if (p->err.code == IPW_EHTTP && p->err.detail == 404)
+        return near ? ipw_fail(err, IPW_EINVAL, "the server has no model '%s': did you mean '%s'?",
+                               model, near)
+                    : ipw_fail(err, IPW_EINVAL, "the server has no model '%s': it lists '%s'%s",
+                               model, p->names[0], p->n > 1 ? " and others" : "");
+    if (near && !p->c->quiet)
+        ipw_say("the server does not list the model '%s': did you mean '%s'?", model, near);
+    return 0;
 }
 
 /* A remark if several servers do not all serve the run's model: their answers are in one run. */
@@ -185,9 +228,12 @@ static int check_server(struct ipw_connection *c, struct ipw_err *err)
                         "(--model names another)",
                         p->n, c->model);
         }
-        if (n == 1 && c->model && !c->quiet) tell_near(p, c->model);
     }
-    if (!n_alive) {
+    if (n == 1 && probes[0].n && !lists(&probes[0], c->model))
+        rc = check_unlisted(&probes[0], c->model, err);
+    if (rc) {
+        /* the server does not know the model */
+    } else if (!n_alive) {
         *err = first_err;
         rc = first_err.code;
     } else if (!c->model) {

@@ -51,27 +51,25 @@ void ipw_energy_of_query(struct ipw_energy_so_far *out, const struct ipw_ledger 
                          const struct ipw_feed *feed, int32_t query, int64_t start_ns)
 {
     int64_t now_ns = ipw_now_ns();
-    struct ipw_ledger_question q = {.query = ipw_feed_ordinal(feed, query),
-                                    .device = IPW_LEDGER_ALL,
-                                    .t0_ns = start_ns,
-                                    .what = IPW_LEDGER_SO_FAR};
+    struct ipw_ledger_question q = {
+        .query = ipw_feed_ordinal(feed, query), .device = IPW_LEDGER_ALL, .t0_ns = start_ns};
 
-    *out = (struct ipw_energy_so_far){.until_ns = ipw_ledger_measured_ns(ledger)};
+    *out = (struct ipw_energy_so_far){.until_ns = ipw_ledger_covered_ns(ledger)};
     if (out->until_ns > now_ns) out->until_ns = now_ns;
-    ask(out, ledger, q, ~0u);
+    ask(out, ledger, q, q.query >= 0 ? ~0u : 0);
 }
 
 void ipw_energy_of_run(struct ipw_energy_so_far *out, const struct ipw_ledger *ledger,
                        int64_t start_ns)
 {
-    *out = (struct ipw_energy_so_far){.until_ns = ipw_ledger_measured_ns(ledger)};
+    *out = (struct ipw_energy_so_far){.until_ns = ipw_ledger_covered_ns(ledger)};
     ask(out, ledger, whole_from(start_ns), ~0u);
 }
 
 void ipw_energy_of_model(double *joules, double *seconds, const struct ipw_ledger *ledger,
                          const struct ipw_feed *feed, int64_t start_ns)
 {
-    struct ipw_energy_so_far e = {.until_ns = ledger ? ipw_ledger_measured_ns(ledger) : INT64_MIN};
+    struct ipw_energy_so_far e = {.until_ns = ledger ? ipw_ledger_covered_ns(ledger) : INT64_MIN};
 
     if (!start_ns || e.until_ns <= start_ns || e.until_ns == INT64_MAX) return;
     ask(&e, ledger, whole_from(start_ns), feed ? ipw_feed_lm_domains(feed) : 0);

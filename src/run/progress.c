@@ -254,18 +254,32 @@ void ipw_progress_event(struct ipw_progress *p, const struct ipw_event *event)
     p->changed = true;
 }
 
+static void count(struct ipw_progress *p, bool completed, bool stopped, int resolved)
+{
+    if (!completed && stopped)
+        p->state.stopped++;
+    else if (!completed)
+        p->state.failed++;
+    else if (resolved == 1)
+        p->state.ok++;
+    else if (resolved == 0)
+        p->state.wrong++;
+}
+
 void ipw_progress_query(struct ipw_progress *p, const struct ipw_query_trace *trace,
                         const struct ipw_query_details *details)
 {
-    if (!trace->completed && ipw_outcome_is_stop(trace->outcome))
-        p->state.stopped++;
-    else if (!trace->completed)
-        p->state.failed++;
-    else if (details->is_resolved == 1)
-        p->state.ok++;
-    else if (details->is_resolved == 0)
-        p->state.wrong++;
+    count(p, trace->completed, ipw_outcome_is_stop(trace->outcome), details->is_resolved);
     p->changed = true;
+}
+
+void ipw_progress_earlier(struct ipw_progress *p, const struct ipw_summary *earlier)
+{
+    for (size_t i = 0; i < earlier->n; i++) {
+        const struct ipw_summary_row *row = ipw_summary_row(earlier, i);
+
+        count(p, row->completed, row->stopped, row->resolved);
+    }
 }
 
 void ipw_progress_standstill(struct ipw_progress *p, void (*say)(void *ud, char *out, size_t size),

@@ -12,6 +12,7 @@
 
 #include "io/loop.h"
 #include "json/write.h"
+#include "report/summary.h"
 #include "run/observer.h"
 #include "trace/schema.h"
 
@@ -45,6 +46,8 @@ void ipw_progress_measure(struct ipw_progress *p, ipw_progress_energy_fn *energy
 void ipw_progress_event(struct ipw_progress *p, const struct ipw_event *event);
 void ipw_progress_query(struct ipw_progress *p, const struct ipw_query_trace *trace,
                         const struct ipw_query_details *details);
+/* Counts the queries that earlier sessions have finished. */
+void ipw_progress_earlier(struct ipw_progress *p, const struct ipw_summary *earlier);
 void ipw_progress_done(struct ipw_progress *p, size_t n_done);
 /* Called for each line: why all queries wait, in a few words; "" if they do not. */
 void ipw_progress_standstill(struct ipw_progress *p, void (*say)(void *ud, char *out, size_t size),

@@ -1,5 +1,7 @@
 #include "run/results.h"
 
+#include "trace/rundir.h"
+
 void ipw_results_init(struct ipw_results *r)
 {
     *r = (struct ipw_results){0};
@@ -10,4 +12,21 @@ void ipw_results_release(struct ipw_results *r)
 {
     ipw_summary_release(&r->summary);
     ipw_uncounted_release(&r->warmup);
+}
+
+static int count_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    (void)err;
+    ipw_summary_add(ud, &q->trace, &q->details);
+    return 0;
+}
+
+int ipw_results_recount(struct ipw_results *r, struct ipw_err *err)
+{
+    const char *folder = r->summary.place.folder;
+
+    ipw_summary_release(&r->summary);
+    ipw_summary_init(&r->summary);
+    r->summary.place.folder = folder;
+    return ipw_rundir_each_query(folder, count_query, &r->summary, NULL, err);
 }

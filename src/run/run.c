@@ -239,6 +239,7 @@ static void start_progress(struct run *run)
 {
     run->progress = ipw_progress_new(run->loop, ipw_plan_total(&run->plan), run->durable.n_done,
                                      run->o->output.quiet, run->observer);
+    ipw_progress_earlier(run->progress, &run->results.summary);
     ipw_progress_measure(run->progress, energy_so_far, run);
     ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
     run->ground.sinks.progress = run->progress;
@@ -361,31 +362,12 @@ static void read_past_end(struct run *run)
     }
 }
 
-static int count_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
-{
-    (void)err;
-    ipw_summary_add(ud, &q->trace, &q->details);
-    return 0;
-}
-
-/* The verdicts are in the lines now. */
-static int count_again(struct run *run, struct ipw_err *err)
-{
-    struct ipw_summary *summary = &run->results.summary;
-    const char *folder = summary->place.folder;
-
-    ipw_summary_release(summary);
-    ipw_summary_init(summary);
-    summary->place.folder = folder;
-    return ipw_rundir_each_query(folder, count_query, summary, NULL, err);
-}
-
 /* A sensor lost its trust: no line may state its energy. */
 static int rebook(struct run *run, struct ipw_err *err)
 {
     int rc = ipw_rebook_session(run->dir, run->session.number, &run->results.warmup, err);
 
-    return rc ? rc : count_again(run, err);
+    return rc ? rc : ipw_results_recount(&run->results, err);
 }
 
 /* The summary and the session's end are written first: a kill while answers are graded leaves a
@@ -406,7 +388,7 @@ static int grade(struct run *run, struct ipw_err *err)
     g->first_number = (int32_t)ipw_plan_total(&run->plan);
     rc = ipw_grading_run(g, err);
     if (g->stop_signal) run->ending.stop_signal = g->stop_signal;
-    if (g->n_graded && !rc) rc = count_again(run, err);
+    if (g->n_graded && !rc) rc = ipw_results_recount(&run->results, err); /* with the verdicts */
     return rc;
 }
 

@@ -6,10 +6,23 @@
 #include <sys/timex.h>
 #include <unistd.h>
 
+#include "trace/schema.h"
+
+static void put_bounds(struct ipw_jw *w, const struct ipw_balance *b)
+{
+    ipw_jw_key(w, "bounds");
+    ipw_jw_obj(w);
+    ipw_bounds_write(w, "idle_j", ipw_figure_bounds(&b->idle));
+    ipw_bounds_write(w, "queries_j", ipw_figure_bounds(&b->queries));
+    ipw_bounds_write(w, "total_j", ipw_figure_bounds(&b->total));
+    ipw_jw_obj_end(w);
+}
+
 /* What the domains drew while the session went on; NULL: it is not over. */
 static void put_balance(struct ipw_jw *w, const struct ipw_balance *b)
 {
     ipw_jw_kmicro(w, "idle_j", b->idle.known ? b->idle.j : NAN);
+    ipw_jw_kmicro(w, "queries_j", b->queries.known ? b->queries.j : NAN);
     ipw_jw_kstr(w, "reason", b->total.known ? NULL : b->total.reason);
     ipw_jw_kmicro(w, "total_j", b->total.known ? b->total.j : NAN);
 }
@@ -26,6 +39,7 @@ static void put_device_balances(struct ipw_jw *w, const struct ipw_device_balanc
         if (item->domain != domain) continue;
         ipw_jw_key_any(w, item->name, strlen(item->name));
         ipw_jw_obj(w);
+        put_bounds(w, &item->balance);
         put_balance(w, &item->balance);
         ipw_jw_obj_end(w);
     }
@@ -46,6 +60,7 @@ void ipw_segment_put_balances(struct ipw_jw *w, const struct ipw_balance *balanc
 
         ipw_jw_key(w, ipw_domain_name(d));
         ipw_jw_obj(w);
+        put_bounds(w, &balances[d]);
         put_device_balances(w, devices, d);
         put_balance(w, &balances[d]);
         ipw_jw_obj_end(w);

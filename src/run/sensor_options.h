@@ -13,7 +13,6 @@ struct ipw_sensor_options {
     const char *gpu;               /* measure only these GPUs; or NULL */
     const char *share;             /* the sharing rule; NULL: that of the resumed run, else phase */
     const char *energy;            /* location of the model's devices: auto, local or remote */
-    bool undo_mean;                /* of gauges that are running means */
     bool no_estimate;              /* do not estimate processors without a sensor */
     bool require_quiet;            /* refuse to start on a busy machine */
     int64_t baseline_ns;           /* duration of the baseline; 0: not measured */

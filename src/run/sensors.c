@@ -62,16 +62,6 @@ static void add_estimate(struct ipw_sensors *s)
         s->model_source = s->sources.sources[s->sources.n - 1];
 }
 
-static void undo_means(struct ipw_sensors *s)
-{
-    for (size_t i = 0; s->o->undo_mean && i < s->sources.n_channels; i++) {
-        struct ipw_channel *c = &s->sources.channels[i];
-
-        c->undo_window =
-            c->kind == IPW_CHANNEL_GAUGE && c->period_ns > 0 && c->window_ns >= 2 * c->period_ns;
-    }
-}
-
 static void add_why(struct ipw_sensors *s, const char *who, const char *text)
 {
     size_t used = strlen(s->energy_note);
@@ -186,7 +176,6 @@ int ipw_sensors_open(struct ipw_sensors *s, const char *const *servers, bool els
     snprintf(s->rules.sub_remote, sizeof s->rules.sub_remote, "%s",
              sub_elsewhere ? sub_elsewhere : "");
     add_estimate(s);
-    undo_means(s);
     s->ledger = ipw_ledger_rules_open(&s->rules, s->sources.channels, s->sources.n_channels);
     ipw_ledger_keep_told(s->ledger);
     s->feed = ipw_feed_new(s->ledger);

@@ -2,10 +2,11 @@
  * that an agent is made of gets an error from each function.
  *
  *   get(url, opts)        one request: { status, length, location, error_code, error_message,
- *                         retry_after, link, body }  |  nil, message, code.  opts: endpoint (the
- *                         token goes to this origin only), file (a path: the body's place), max
- *                         (its length at most), progress (a function of the length).  A file that
- *                         exists is continued.  code: "disk", "busy", "net" (try again), "away" (no
+ *                         retry_after, link, body, private_endpoint }  |  nil, message, code.  opts: endpoint (the
+ *                         token goes to this origin only), public_only (other origins are asked at
+ *                         public addresses only), file (a path: the body's place), max (its length
+ *                         at most), progress (a function of the length).  A file that exists is
+ *                         continued.  code: "disk", "busy", "net" (try again), "away" (no
  *                         such host, or no answer), or nil
  *   has_token(endpoint)   a token would be sent there
  *   make_folders(path, private)   true  |  nil, message
@@ -208,6 +209,7 @@ static int fetch_get(lua_State *L)
     struct ipw_download d = {.fd = -1, .progress = tell, .ud = &watch};
     const char *endpoint, *path;
     struct ipw_err err = {0};
+    bool at_endpoint;
     char *token;
     int rc = 0;
 
@@ -223,11 +225,15 @@ static int fetch_get(lua_State *L)
     d.file_max = luaL_optinteger(L, 5, INT64_MAX);
     if (lua_getfield(L, 2, "progress") == LUA_TFUNCTION) watch.function = 6;
     luaL_checkstack(L, 20, NULL);
+    at_endpoint = endpoint && same_origin(d.url, endpoint);
+    lua_getfield(L, 2, "public_only");
+    d.public_only = lua_toboolean(L, -1) && !at_endpoint;
+    lua_pop(L, 1);
     answer = lua_newuserdatauv(L, sizeof *answer, 0); // url opts endpoint file max progress answer
     answer->body = IPW_BUF(1);
     if (path) rc = open_file(&d, path, &err);
     if (!rc) {
-        token = endpoint && same_origin(d.url, endpoint) ? read_token() : NULL;
+        token = at_endpoint ? read_token() : NULL;
         d.bearer = token;
         rc = ipw_download(answer, &d, &err);
         if (rc == IPW_EIO) ipw_err_prefix(&err, "%s", path);
@@ -239,7 +245,11 @@ static int fetch_get(lua_State *L)
         ipw_buf_release(&answer->body);
         return lua_error(L); /* of the progress function */
     }
-    if (!rc) push_answer(L, answer); /* a raise for want of memory ends the command */
+    if (!rc) { /* a raise for want of memory ends the command */
+        push_answer(L, answer);
+        lua_pushboolean(L, at_endpoint && answer->met_private);
+        lua_setfield(L, -2, "private_endpoint");
+    }
     ipw_buf_release(&answer->body);
     return rc ? push_problem(L, &err) : 1;
 }

@@ -319,6 +319,16 @@ static int dir_close(lua_State *L)
     return 0;
 }
 
+/* Some file systems (NFS, FUSE) do not tell the kind of an entry with its name. */
+static unsigned char kind_of(DIR *dir, const struct dirent *e)
+{
+    struct stat st;
+
+    if (e->d_type != DT_UNKNOWN) return e->d_type;
+    if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW)) return DT_UNKNOWN;
+    return S_ISREG(st.st_mode) ? DT_REG : S_ISDIR(st.st_mode) ? DT_DIR : DT_UNKNOWN;
+}
+
 /* list(): names of the files in the workspace, unsorted.  list(folder): of the files and folders in
  * it, with a slash behind those of folders; or nil and a reason. [-1, +(1|2), m] */
 static int list_value(lua_State *L)
@@ -338,10 +348,11 @@ static int list_value(lua_State *L)
         *dir = opendir(workspace);
     }
     for (struct dirent *e; *dir && (e = readdir(*dir));) {
-        bool folder = path && e->d_type == DT_DIR && strcmp(e->d_name, ".") != 0 &&
-                      strcmp(e->d_name, "..") != 0;
+        unsigned char kind = kind_of(*dir, e);
+        bool folder =
+            path && kind == DT_DIR && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
 
-        if (e->d_type != DT_REG && !folder) continue;
+        if (kind != DT_REG && !folder) continue;
         if (folder)
             lua_pushfstring(L, "%s/", e->d_name);
         else

@@ -7,6 +7,7 @@
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/require.h"
+#include "script/search.h"
 #include "script/source_check.h"
 #include "script/standard_library.h"
 #include "script/stock.h"
@@ -153,7 +154,9 @@ static int fill(lua_State *L)
 
 int ipw_sandbox_open(struct ipw_vm **out, const struct ipw_vm_options *options, struct ipw_err *err)
 {
-    return ipw_vm_new(out, options, fill, err);
+    int rc = ipw_search_check(options, err);
+
+    return rc ? rc : ipw_vm_new(out, options, fill, err);
 }
 
 void ipw_sandbox_close(struct ipw_vm *vm)

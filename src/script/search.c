@@ -92,8 +92,15 @@ void ipw_search_user_folder(char *out, size_t size)
 
 struct folder {
     char path[PATH_BYTES / 2];
-    bool is_user, is_builtin, is_current;
+    bool is_user, is_builtin, is_current, is_cut;
 };
+
+static bool set_path(struct folder *out, const char *path, size_t n)
+{
+    snprintf(out->path, sizeof out->path, "%.*s", (int)n, path);
+    out->is_cut = n >= sizeof out->path;
+    return true;
+}
 
 /* The k-th of these folders: the script's (and its parent if it is called agents), --path,
  * IPW_AGENT_PATH, the user's data folder, the files inside the binary, and last the current folder,
@@ -104,32 +111,22 @@ static bool folder_of(const struct ipw_vm_options *o, size_t k, struct folder *o
     size_t i = 0;
 
     *out = (struct folder){.is_user = false};
-    if (o->script_dir && k == i++) {
-        snprintf(out->path, sizeof out->path, "%s", o->script_dir);
-        return true;
-    }
-    if (o->script_dir && ipw_ends_with(o->script_dir, "/agents") && k == i++) {
-        snprintf(out->path, sizeof out->path, "%.*s", (int)strlen(o->script_dir) - 7,
-                 o->script_dir); /* its tools folder is beside agents/ */
-        return true;
-    }
-    for (size_t p = 0; o->paths && o->paths[p]; p++) {
-        if (k != i++) continue;
-        snprintf(out->path, sizeof out->path, "%s", o->paths[p]);
-        return true;
-    }
+    if (o->script_dir && k == i++) return set_path(out, o->script_dir, strlen(o->script_dir));
+    if (o->script_dir && ipw_ends_with(o->script_dir, "/agents") && k == i++)
+        return set_path(out, o->script_dir, strlen(o->script_dir) - 7); /* its tools are beside */
+    for (size_t p = 0; o->paths && o->paths[p]; p++)
+        if (k == i++) return set_path(out, o->paths[p], strlen(o->paths[p]));
     while (more && *more) {
         size_t n = strcspn(more, ":");
-        if (n && k == i++) {
-            snprintf(out->path, sizeof out->path, "%.*s", (int)n, more);
-            return true;
-        }
+        if (n && k == i++) return set_path(out, more, n);
         more += n + (more[n] == ':');
     }
     if (k == i++) {
+        char path[PATH_BYTES];
+
         out->is_user = true;
-        ipw_search_user_folder(out->path, sizeof out->path);
-        return true;
+        ipw_search_user_folder(path, sizeof path);
+        return set_path(out, path, strlen(path));
     }
     if (k == i++) {
         out->is_builtin = true;
@@ -138,6 +135,18 @@ static bool folder_of(const struct ipw_vm_options *o, size_t k, struct folder *o
     out->is_current = true;
     snprintf(out->path, sizeof out->path, ".");
     return k == i;
+}
+
+int ipw_search_check(const struct ipw_vm_options *o, struct ipw_err *err)
+{
+    struct folder folder;
+
+    for (size_t k = 0; folder_of(o, k, &folder); k++)
+        if (folder.is_cut)
+            return ipw_fail(err, IPW_EINVAL,
+                            "a folder of scripts has more than %zu bytes in its name: %.60s...",
+                            sizeof folder.path - 1, folder.path);
+    return 0;
 }
 
 /* ---- modules ---- */

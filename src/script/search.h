@@ -17,6 +17,8 @@
 
 enum ipw_found { IPW_FOUND_NOT, IPW_FOUND_TEXT, IPW_FOUND_NATIVE };
 
+/* Fails if the name of a folder is too long to be searched. */
+int ipw_search_check(const struct ipw_vm_options *o, struct ipw_err *err);
 /* Finds "a.b" and fills `path` (a path or "builtin:...") if something was found. */
 enum ipw_found ipw_search_module(const struct ipw_vm_options *o, const char *name, char *path,
                                  size_t size);

@@ -247,7 +247,7 @@ void ipw_vm_renew_cpu(struct ipw_vm *vm) { vm->over_cpu = 0; } /* the hook remov
 
 static enum ipw_code code_of(const char *name)
 {
-    for (int code = -1; code >= IPW_EEXISTS; code--)
+    for (int code = -1; code >= IPW_CODE_LAST; code--)
         if (strcmp(ipw_code_name((enum ipw_code)code), name) == 0) return (enum ipw_code)code;
     return IPW_ELUA;
 }

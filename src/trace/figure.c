@@ -132,6 +132,36 @@ bool ipw_figure_round(struct ipw_figure *f)
     return replace(&f->split_fraction, two_digits(f->split_fraction)) || changed;
 }
 
+struct ipw_bounds ipw_figure_bounds(const struct ipw_figure *f)
+{
+    if (!f->known || (f->lo_j == 0 && f->hi_j == 0 && f->j != 0)) return IPW_NO_BOUNDS;
+    return (struct ipw_bounds){f->lo_j, f->hi_j, f->u_j > 0 || f->j == 0 ? f->u_j : (double)NAN};
+}
+
+/* The square of u without the sensor's stated error. */
+static double ends_j2(struct ipw_bounds b, double j)
+{
+    double ends = b.u * b.u - IPW_STATED_U * j * IPW_STATED_U * j;
+
+    return ends < 0 ? 0 : ends; /* NAN stays NAN */
+}
+
+void ipw_bounds_add(struct ipw_bounds *sum, double sum_j, struct ipw_bounds more, double more_j)
+{
+    double ends = ends_j2(*sum, sum_j) + ends_j2(more, more_j);
+
+    sum->lo += more.lo;
+    sum->hi += more.hi;
+    sum->u = hypot(IPW_STATED_U * (sum_j + more_j), sqrt(ends));
+}
+
+struct ipw_bounds ipw_bounds_times(struct ipw_bounds b, double factor)
+{
+    return (struct ipw_bounds){b.lo * factor, b.hi * factor, b.u * factor};
+}
+
+bool ipw_bounds_coarse(struct ipw_bounds b, double j) { return b.hi - b.lo > j; }
+
 double ipw_figure_add_j(double a, double b)
 {
     if (!(fabs(a) < NOT_MICRO && fabs(b) < NOT_MICRO)) return a + b;

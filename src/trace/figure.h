@@ -5,6 +5,7 @@
 #ifndef IPW_TRACE_FIGURE_H
 #define IPW_TRACE_FIGURE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -82,6 +83,20 @@ bool ipw_figure_round(struct ipw_figure *f);
 
 /* Adds joules as whole microjoules, so that sums are exact; NAN if one of them is unknown. */
 double ipw_figure_add_j(double a, double b);
+
+/* Bounds and standard uncertainty of a value, or of a sum; NAN: not known. */
+struct ipw_bounds {
+    double lo, hi, u;
+};
+#define IPW_NO_BOUNDS ((struct ipw_bounds){NAN, NAN, NAN})
+struct ipw_bounds ipw_figure_bounds(const struct ipw_figure *f);
+/* Adds a value of the same sensor.  Its stated error is the same in both and adds up; the ends are
+ * independent. */
+void ipw_bounds_add(struct ipw_bounds *sum, double sum_j, struct ipw_bounds more, double more_j);
+struct ipw_bounds ipw_bounds_times(struct ipw_bounds b, double factor);
+/* Half the distance of the bounds is over half of the value: it can be said, but nothing can be
+ * concluded from it. */
+bool ipw_bounds_coarse(struct ipw_bounds b, double j);
 
 /* The power between neighbouring readings, weighted by time.  NAN: unknown. */
 struct ipw_power_stats {

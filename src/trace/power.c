@@ -27,7 +27,6 @@ static void put_channel(struct ipw_jw *w, const struct ipw_channel *c)
     ipw_jw_kint(w, "period_ns", c->period_ns);
     ipw_jw_kbool(w, "remote", c->remote);
     ipw_jw_kstr(w, "scope", ipw_scope_name(c->scope));
-    if (c->undo_window) ipw_jw_kbool(w, "undo_window", true);
     ipw_jw_kstr(w, "unit", c->unit[0] ? c->unit : c->kind == IPW_CHANNEL_COUNTER ? "uJ" : "mW");
     if (c->window_ns > 0) ipw_jw_kint(w, "window_ns", c->window_ns);
     ipw_jw_obj_end(w);

@@ -85,4 +85,9 @@ int ipw_schema_read_parsed(struct ipw_query_loaded *out, struct ipw_json *line,
                            struct ipw_err *err);
 void ipw_query_loaded_release(struct ipw_query_loaded *loaded);
 
+/* Writes bounds as {hi, lo, u} under a key; nothing where they are not known. */
+void ipw_bounds_write(struct ipw_jw *w, const char *key, struct ipw_bounds b);
+/* An object of those of each domain; `of`: an array of IPW_DOMAIN_COUNT. */
+void ipw_bounds_write_domains(struct ipw_jw *w, const struct ipw_bounds *of);
+
 #endif

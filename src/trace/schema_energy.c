@@ -209,6 +209,25 @@ void ipw_schema_read_remote_domains(struct ipw_query_trace *q, const struct ipw_
     }
 }
 
+void ipw_bounds_write(struct ipw_jw *w, const char *key, struct ipw_bounds b)
+{
+    if (isnan(b.lo) || isnan(b.hi)) return;
+    ipw_jw_key(w, key);
+    ipw_jw_obj(w);
+    ipw_jw_kmicro(w, "hi", b.hi);
+    ipw_jw_kmicro(w, "lo", b.lo);
+    if (!isnan(b.u)) ipw_jw_kmicro(w, "u", b.u);
+    ipw_jw_obj_end(w);
+}
+
+void ipw_bounds_write_domains(struct ipw_jw *w, const struct ipw_bounds *of)
+{
+    ipw_jw_obj(w);
+    for (int i = 0; i < IPW_DOMAIN_COUNT; i++)
+        ipw_bounds_write(w, ipw_domain_name(ipw_domains_by_name[i]), of[ipw_domains_by_name[i]]);
+    ipw_jw_obj_end(w);
+}
+
 /* ---- accounts: the parts of a query's energy ---- */
 
 #define ACCOUNT(member, kinds) HELD(#member, kinds, 0, struct ipw_query_account, member)

@@ -25,6 +25,14 @@ static void put_part_joules(struct ipw_jw *w, const struct ipw_spec *s, const vo
     ipw_spec_write(w, joules, (const void *const[]){part->j});
 }
 
+static void put_part_bounds(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
+{
+    const struct ipw_query_part *part = of[0];
+
+    ipw_jw_key(w, s->key);
+    ipw_bounds_write_domains(w, part->bounds);
+}
+
 /* Absent: nothing of the part was wasted, or it is not known. */
 static void put_part_waste(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
@@ -40,6 +48,7 @@ static void put_part_waste(struct ipw_jw *w, const struct ipw_spec *s, const voi
 /* clang-format off */
 #define PART(name, kinds, member) HELD(name, kinds, 0, struct ipw_query_part, member)
 const struct ipw_spec ipw_spec_part[] = {
+    PUT_OF("bounds", O | OPT, put_part_bounds, NULL),
     PART("calls", C, calls),
     PUT_OF("joules", O, put_part_joules, joules),
     PART("name", T | OPT, name),
@@ -69,6 +78,16 @@ static void read_joules(double *out, const struct ipw_json *object, double other
         out[d] = object ? ipw_json_get_num(object, ipw_domain_name((enum ipw_domain)d)) : otherwise;
 }
 
+static void read_bounds(struct ipw_bounds *out, const struct ipw_json *object)
+{
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_json *b = ipw_json_get(object, ipw_domain_name((enum ipw_domain)d));
+
+        out[d] = (struct ipw_bounds){ipw_json_get_num(b, "lo"), ipw_json_get_num(b, "hi"),
+                                     ipw_json_get_num(b, "u")};
+    }
+}
+
 void ipw_schema_read_parts(struct ipw_query_trace *q, const struct ipw_json *line)
 {
     const struct ipw_json *parts = ipw_json_get(line, "parts");
@@ -86,6 +105,7 @@ void ipw_schema_read_parts(struct ipw_query_trace *q, const struct ipw_json *lin
         *part = (struct ipw_query_part){.kind = (enum ipw_part_kind)kind};
         ipw_spec_read(p, ipw_spec_part, (void *const[]){part});
         read_joules(part->j, ipw_json_get(p, "joules"), NAN);
+        read_bounds(part->bounds, ipw_json_get(p, "bounds"));
         read_joules(part->waste_j, ipw_json_get(p, "waste_joules"), 0);
         for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
             if (isnan(part->j[d])) part->waste_j[d] = NAN;

@@ -16,7 +16,6 @@ static const struct ipw_spec channel[] = {
     KEY("period_ns", C | OPT),
     KEY("remote", B | OPT),
     KEY("scope", TZ | OPT),
-    KEY("undo_window", B | OPT),
     KEY("unit", T),
     KEY("window_ns", C | OPT),
     END,
@@ -43,7 +42,15 @@ const struct ipw_spec ipw_spec_power_header[] = {
 static const struct ipw_spec clock_anchor[] = {KEY("boot_ns", I), KEY("mono_ns", I), KEY("wall_ns", I), END};
 static const struct ipw_spec program[] = {KEY("name", T), KEY("version", T), END};
 static const struct ipw_spec torn[] = {KEY("bytes", C), KEY("file", T), KEY("offset", C), END};
-static const struct ipw_spec session_balance[] = {KEY("idle_j", NZ), KEY("reason", TZ), KEY("total_j", NZ), END};
+static const struct ipw_spec interval[] = {KEY("hi", N), KEY("lo", N), KEY("u", N | OPT), END};
+static const struct ipw_spec session_balance[] = {
+    OF("bounds", O | OPT | EACH, interval),
+    KEY("idle_j", NZ),
+    KEY("queries_j", NZ | OPT),
+    KEY("reason", TZ),
+    KEY("total_j", NZ),
+    END,
+};
 static const char *const ends[] = {"complete", "interrupted", "limit", "killed", NULL};
 static const struct ipw_spec segment[] = {
     KEY("baseline", OZ | OPT),
@@ -90,6 +97,7 @@ const struct ipw_spec ipw_spec_manifest[] = {
 
 static const struct ipw_spec balance[] = {
     KEY("balanced", BZ),
+    OF("bounds", O | OPT | EACH, interval),
     OF("devices", O | EACH | OPT, balance),
     KEY("difference_j", NZ),
     KEY("idle_j", NZ),
@@ -130,6 +138,7 @@ static const struct ipw_spec run[] = {
 };
 static const struct ipw_spec totals[] = {
     KEY("accuracy", NZ),
+    OF("bounds", O | OPT | EACH, interval),
     KEY("completed", C),
     KEY("context_trimmed_turns", C | OPT),
     KEY("cost_usd", NZ),
@@ -163,6 +172,7 @@ static const struct ipw_spec totals[] = {
     END,
 };
 static const struct ipw_spec part[] = {
+    OF("bounds", O | OPT | EACH, interval),
     KEY("calls", C),
     KEY("joules", O),
     KEY("name", TZ),
@@ -174,6 +184,7 @@ static const struct ipw_spec part[] = {
 };
 static const struct ipw_spec tool[] = {
     KEY("argument_bytes", CZ),
+    OF("bounds", O | OPT | EACH, interval),
     KEY("calls", C),
     KEY("child_calls", C),
     KEY("child_cpu_s", SZ),

@@ -132,7 +132,8 @@ struct ipw_query_part {
     char *name;    /* of the tool; else NULL */
     int64_t calls; /* attempts, tool calls or waits; 0 for the agent */
     double seconds;
-    double j[IPW_DOMAIN_COUNT];       /* NAN: unknown */
+    double j[IPW_DOMAIN_COUNT]; /* NAN: unknown */
+    struct ipw_bounds bounds[IPW_DOMAIN_COUNT];
     double waste_j[IPW_DOMAIN_COUNT]; /* the part of j in attempts that were of no use */
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Would the unit tests see a fault?  Makes small changes of src/ and runs the unit tests of the floor for each.
 
-    tests/drill/mutate.py [--count 200] [--floor ledger]... [--seed 1] [--jobs 2] [--list]
+    tests/drill/mutate.py [--count 200] [--floor ledger]... [--seed 1] [--jobs 2] [--sanitize] [--list]
 
 A change turns a comparison round or moves its edge, exchanges && and ||, + and -, ++ and --, * and /, adds one to a
 constant, drops a negation, turns a returned value round, or leaves a statement out.  Each line of code is drawn by a
@@ -11,7 +11,8 @@ hash of the seed, its file and its text: the same lines are drawn when others ch
 A change counts as found when a unit test of its floor fails or ends too late.  tests/drill/mutants.txt names those
 that cannot matter, with the reason.  Exit status 0: at least 85 % of the others are found, on each floor.
 
-Everything happens in a copy below build/mutate.  The tests run in a sandbox of bubblewrap: a changed program may
+What does not build, warnings included, does not count.  --sanitize builds with AddressSanitizer and UBSan, which see
+leaks and reads beyond an end.  Everything happens in a copy below build/mutate.  The tests run in a sandbox of bubblewrap: a changed program may
 kill or remove something else than it should."""
 import argparse, collections, concurrent.futures, hashlib, json, os, re, subprocess, sys, threading, time
 
@@ -244,6 +245,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--floor", action="append", choices=FLOORS)
+    parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--list", action="store_true", help="the changes, without doing anything")
     arguments = parser.parse_args()
     known = harmless()
@@ -257,7 +259,8 @@ def main():
                 print("%s:%d:\n- %s\n+ %s" % (change.file, change.line, change.before.strip(), change.after.strip()))
         return 0
     launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=" + os.environ["CMAKE_C_COMPILER_LAUNCHER"]] if os.environ.get("CMAKE_C_COMPILER_LAUNCHER") else []
-    subprocess.run(["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_C_FLAGS=-O0"] + launcher, check=True,
+    subprocess.run(["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_C_FLAGS=-O0", "-DIPW_WERROR=ON",
+                    "-DIPW_SANITIZE=" + ("address,undefined" if arguments.sanitize else "")] + launcher, check=True,
                    stdout=subprocess.DEVNULL)
     sums = {floor: drill(floor, wanted[floor], arguments.seed, known, arguments.jobs) for floor in floors}
     print("\n%-10s %8s %8s %8s %8s" % ("floor", "changes", "harmless", "found", "per cent"))

@@ -1,11 +1,20 @@
 """Attempts to get out of a tool's sandbox.  escapes.py NAME OUTSIDE PID PORT does one and prints "held" or
 "ESCAPED: how".  OUTSIDE is a file of the user with the word canary, PID a process outside, PORT a port that
 listens on 127.0.0.1 outside.  Attempts that would harm the machine if they came through are small."""
-import ctypes, fcntl, glob, os, signal, socket, subprocess, sys, termios, time
+import ctypes, fcntl, glob, os, platform, signal, socket, subprocess, sys, termios, time
 
 name, outside, pid, port = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 libc = ctypes.CDLL(None, use_errno=True)
 PR_SET_NAME, PTRACE_ATTACH, CLONE_NEWUSER, CLONE_NEWNS, TIOCSTI = 15, 16, 0x10000000, 0x00020000, 0x5412
+KEY_SPEC_SESSION_KEYRING, AF_VSOCK = -3, 40
+# Numbers of calls that the C library has no function for.
+CALLS = {"io_uring_setup": 425, "clone3": 435, **(
+    {"add_key": 217, "request_key": 218, "keyctl": 219, "clone": 220} if platform.machine() == "aarch64" else
+    {"add_key": 248, "request_key": 249, "keyctl": 250, "clone": 56})}
+
+
+def call(name, *args):
+    return libc.syscall(CALLS.get(name, name), *args)
 
 
 def escaped(how):
@@ -156,6 +165,43 @@ def new_namespace():
             escaped("mount in a namespace of its own")
         if reads(outside):
             escaped("the file, from a namespace of its own")
+
+
+def user_namespace():
+    """Refused as such: in one, a program has all capabilities again."""
+    pid = call("clone", CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid == 0:
+        os._exit(0)
+    if pid > 0 or libc.unshare(CLONE_NEWUSER) == 0:
+        escaped("a user namespace of its own")
+    if call("clone3", 0, 0) < 0 and ctypes.get_errno() != 38:  # ENOSYS, so that the C library uses clone
+        escaped("clone3 looks at its flags")
+
+
+def session_keys():
+    """No namespace divides the keyring of the user's session."""
+    if call("keyctl", 0, KEY_SPEC_SESSION_KEYRING, 0) >= 0:
+        escaped("the session's keyring")
+    if call("add_key", b"user", b"ipw-escape", b"x", 1, KEY_SPEC_SESSION_KEYRING) >= 0:
+        escaped("a key in it")
+    if call("request_key", b"user", b"ipw-escape", None, 0) >= 0 or ctypes.get_errno() != 1:
+        escaped("a key was looked for")
+
+
+def io_uring():
+    if call("io_uring_setup", 8, ctypes.create_string_buffer(256)) >= 0 or ctypes.get_errno() != 38:
+        escaped("io_uring")
+
+
+def vsock():
+    if succeeds(socket.socket, AF_VSOCK, socket.SOCK_STREAM):
+        escaped("a socket to the host of this virtual machine")
+
+
+def other_interface():
+    """Calls by the numbers of 32-bit programs would go past the list."""
+    if platform.machine() == "x86_64" and call(0x40000000 + 39) > 0:  # getpid of x32
+        escaped("the x32 interface")
 
 
 def chroot():

@@ -75,6 +75,12 @@ class Hub(http.server.BaseHTTPRequestHandler):
                     return self.answer(404, b"{}", X_Error_Code="RevisionNotFound")
                 return self.answer(200, json.dumps({"sha": COMMIT}).encode())
             entries = self.tree(repo)
+            if repo == "endless":
+                link = '<http://127.0.0.1:%d%s?cursor=%d>; rel="next"' % (port, path, self.times("endless"))
+                return self.answer(200, json.dumps(entries[:1]).encode(), Link=link)
+            if repo == "many":
+                files = [{"type": "file", "path": "f%d" % i, "size": 1, "oid": "0" * 40} for i in range(100001)]
+                return self.answer(200, json.dumps(files).encode())
             if "cursor" not in self.path:  # two pages
                 link = '<http://127.0.0.1:%d%s?recursive=true&cursor=2>; rel="next"' % (port, path)
                 return self.answer(200, json.dumps(entries[:2]).encode(), Link=link)

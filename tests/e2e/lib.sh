@@ -25,8 +25,8 @@
 set -u
 : "${IPW_AGENT:?}" "${IPW_FAKE:?}" "${IPW_SOURCE_DIR:?}"
 
-# Debian's, where it is there: a version manager in its place takes ten times as long to start.
-[ ! -x /usr/bin/python3 ] || python3() { /usr/bin/python3 "$@"; }
+# Debian's python3 first: a version manager in its place takes ten times as long to start.
+[ ! -x /usr/bin/python3 ] || PATH=/usr/bin:$PATH
 
 # Programs that read what we write; test_official_readers.sh fetches them once.
 IPW_READERS=${IPW_READERS-${XDG_CACHE_HOME:-$HOME/.cache}/ipw-agent-readers}

@@ -53,6 +53,7 @@ local all = {
   call("asks_a_person", '^again: %[{"q": {"action": "decline"}}, "s"%]$', "ok"),
   call("error", "it broke %(%-32603%)", "error"),
   call("structured", '^{"a":1,"b":%[%]}$', "ok"),
+  call("too_deep", "its answer cannot be read: .*nested deeper than 128 levels", "error"),
   call("asks_back", "^again: fault$", "ok"),
   call("dies_at_discover", "^again: fault$", "ok"),
   call("silent_at_discover", "^again: fault$", "ok"),

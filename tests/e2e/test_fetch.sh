@@ -83,6 +83,8 @@ refused sums@nowhere "acme/sums has no revision 'nowhere'"
 refused nonsense "not the hub's answer"
 refused loop "more than 5 redirects"
 refused escape "leaves the folder"
+refused endless "its list of files has more than 1000 pages"
+refused many "its list of files has more than 100000 files"
 
 step "429 says how long to wait"
 expect_exit 0 agent fetch hf:acme/busy

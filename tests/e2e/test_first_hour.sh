@@ -164,11 +164,11 @@ expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --mode
 expect_exit 0 agent compare one two
 check_out "single · fake-model · rows · concurrency 1"
 check_out "tools · fake-model · rows · concurrency 2"
-check_out "warning: the runs differ in agent, concurrency"
+check_words "warning: the runs differ in agent (single, tools), concurrency (1, 2), max turns (none, 10)"
 check_out "J/tok out"
 expect_exit 0 agent compare one two --json
 cp out pair.json
-assert_json pair.json 'd["settings"] == {"a": {"agent": "single", "concurrency": 1, "dataset": "rows", "model": "fake-model"}, "b": {"agent": "tools", "concurrency": 2, "dataset": "rows", "model": "fake-model"}, "differ": ["agent", "concurrency"]}'
+assert_json pair.json 'd["settings"] == {"a": {"agent": "single", "concurrency": 1, "dataset": "rows", "model": "fake-model"}, "b": {"agent": "tools", "concurrency": 2, "dataset": "rows", "model": "fake-model"}, "differ": ["agent", "concurrency", "max_turns"]}'
 python3 - <<'PY' || fail "joules by tokens"
 import json, trace_lines
 m = json.load(open("pair.json"))["metrics"]
@@ -227,10 +227,11 @@ LLM
 start_fake --script refuse.llm
 for quiet in "" -q; do
     # shellcheck disable=SC2086 # one word or none
-    expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model nope --max-retries 0 \
+    expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model --max-retries 0 \
         --telemetry none $quiet -o "failed$quiet"
     once err "HTTP 404: no model is called nope here: $BASE_URL"
     check_out "HTTP 404: no model"
+    check_out "no query was answered"
 done
 assert_eq "$(wc -l <err | tr -d ' ')" 1 "(lines of stderr with -q)"
 

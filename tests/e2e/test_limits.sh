@@ -32,9 +32,9 @@ run 0 last --limit 1 --token-limit 206
 assert_json last/traces.jsonl 'd[0]["outcome"] == "token_limit" and d[0]["completed"] and d[0]["is_resolved"] is True'
 
 step "wall time, and what was spent until then"
-start_fake --bench 0 --delay-ms 60000
-run 1 wall --limit 1 --query-timeout 300ms
-assert_json wall/traces.jsonl 'd[0]["outcome"] == "timeout" and d[0]["timed_out"] and 0.29 <= d[0]["total_wall_clock_s"] < 20'
+start_fake --bench 0 --delay-ms 600000
+run 1 wall --limit 1 --query-timeout 2s
+assert_json wall/traces.jsonl 'd[0]["outcome"] == "timeout" and d[0]["timed_out"] and d[0]["total_wall_clock_s"] >= 1.99'
 assert_json wall/traces.jsonl 'd[0]["is_resolved"] is False and d[0]["turns"][0]["error"] == "cancelled"'
 
 step "working time stands still while a retry is waited for"
@@ -68,7 +68,8 @@ text never
 CASSETTE
 start_fake --script busy-one
 run 0 run-busy --concurrency 2 --run-working-limit 400ms --max-retries 1
-assert_json run-busy/traces.jsonl 'len(d) == 2 and all(q["outcome"] == "run_working_limit" and q["total_wall_clock_s"] < 30 for q in d)'
+assert_json run-busy/traces.jsonl 'len(d) == 2 and all(q["outcome"] == "run_working_limit" for q in d)'
+assert_eq "$(fake_requests)" 2 "(the one that waits is not sent again)"
 
 step "a query works while one of its branches does, and waits when what is left of them does"
 cat >branches.lua <<'LUA'
@@ -102,7 +103,8 @@ CASSETTE
 start_fake --script busy-branch
 AGENT=branches.lua run 0 branches --limit 2 --concurrency 1 --working-limit 2s --max-retries 1
 assert_json branches/traces.jsonl '[q["outcome"] for q in d] == ["working_limit", "answered"]'
-assert_json branches/traces.jsonl 'd[0]["total_wall_clock_s"] < 30 and d[1]["total_wall_clock_s"] >= 2.9'
+assert_json branches/traces.jsonl 'd[1]["total_wall_clock_s"] >= 2.9'
+assert_eq "$(fake_requests)" 3 "(the first one's is not sent again)"
 
 step "a limit of nothing is refused"
 for limit in cost-limit run-cost-limit energy-limit run-energy-limit query-timeout working-limit \

@@ -1,5 +1,5 @@
 # ipw.energy(): what a script is told of its query's joules while it runs, with bounds that hold and a
-# word that says how far to trust it; and a limit in joules under --share tokens while calls are open.
+# word that says how far to trust it; and a limit in joules while calls are open.
 . "$(dirname "$0")/lib.sh"
 
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
@@ -36,11 +36,10 @@ return {
 LUA
 cat >seen.py <<'PY'
 import json, sys, trace_lines
-run, share = sys.argv[1:]
+run = sys.argv[1]
 events = [json.loads(line) for line in open(run + "/events.jsonl")]
 traces = {q["query_index"]: q for q in map(trace_lines.loads, open(run + "/traces.jsonl"))}
 crowd = len(traces) > 1
-estimated = 0
 for index, query in traces.items():
     before = None
     seen = [e["data"] for e in events if e["query"] == index and e.get("name") == "seen"]
@@ -55,39 +54,36 @@ for index, query in traces.items():
             assert e["gpu_lo_j"] - 0.1 <= 300 * e["until_s"] <= e["gpu_hi_j"] + 0.1, e
         else:
             assert e["gpu_lo_j"] - 0.1 <= 300 * e["until_s"] and e["gpu_j"] <= 300 * e["until_s"] + 12, e
-        want = ["measured", "interpolated", "distributed"] + ["estimated"] * (crowd and share == "tokens")
-        assert e["provenance"] in want, e
-        estimated += e["provenance"] == "estimated"
+        assert e["provenance"] in ("measured", "interpolated", "distributed"), e
         assert before is None or e["until_s"] >= before["until_s"], (before, e)
         before = e
     # It goes on while the call is open, whatever the rule.
     assert len({s["energy"]["until_s"] for s in told if s["open"]}) > 1, seen
     assert query["energy"]["gpu"]["provenance"] != "estimated"
-assert (estimated > 0) == (crowd and share == "tokens"), estimated
 PY
 start_fake --bench 0 --delay-ms 1200
-for share in equal tokens; do
+for share in equal phase; do
     step "one query by $share: value, bounds, provenance"
     expect_exit 0 agent run watch.lua --dataset rows.jsonl --limit 1 --base-url "$BASE_URL" --model fake-model \
         --sample-interval 5ms --share $share --output one-$share
-    python3 seen.py one-$share $share || fail "see above"
+    python3 seen.py one-$share || fail "see above"
     truth books one-$share
     step "two at a time by $share: live shares before the calls end"
     expect_exit 0 agent run watch.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
         --sample-interval 5ms --share $share --concurrency 2 --output two-$share
-    python3 seen.py two-$share $share || fail "see above"
+    python3 seen.py two-$share || fail "see above"
     truth books two-$share
     expect_exit 0 agent ledger two-$share --check
 done
 
 step "a replay tells the script the same"
-expect_exit 0 agent replay two-tokens --mode hermetic --agent watch.lua -o replayed
+expect_exit 0 agent replay two-phase --mode hermetic --agent watch.lua -o replayed
 check_out "identical to the saved run"
 
 step "joules of calls that are still going on count towards a limit"
 start_fake --bench 0 --delay-ms 20000
 expect_exit 1 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
-    --sample-interval 5ms --share tokens --concurrency 2 --energy-limit 100J --output limited
+    --sample-interval 5ms --concurrency 2 --energy-limit 100J --output limited
 assert_json limited/traces.jsonl "all(q['outcome'] == 'energy_limit' for q in d)"
 
 end_test

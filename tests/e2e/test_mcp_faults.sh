@@ -13,7 +13,7 @@ stdio() { # PART, of 3
     for way in old result_is_text pages_for_ever pages_in_a_circle many_tools silent_at_start dies dies_again \
         dies_at_initialize dies_at_list dies_idle dies_at_restart silent floods long_line lies input_required \
         asks_again asks_a_person error structured asks_back dies_at_discover silent_at_discover slow_and_modern \
-        content odd_tools two_pages; do
+        content odd_tools two_pages too_deep; do
         set -- "$@" --mcp "exec python3 '$FAKE_MCP' bad $way '$WORK/starts.$way'"
         list="$list, '$way'"
     done
@@ -39,6 +39,7 @@ http() {
         'dies|error|the answer broke off' 'floods|error|over its ceiling' 'pages_for_ever|refused|more than 64 pages' \
         'stream_stops|ok|read on after e10' 'never_ends|error|the stream of the server ended without an answer' \
         'other_number|error|the stream of the server ended without an answer' \
+        'too_deep|error|nested deeper than 128' 'too_deep_stream|error|nested deeper than 128' \
         'crashes|error|HTTP 500 without a JSON-RPC answer' 'slow|timeout|no answer within 2 s'; do
         set -- "$@" --mcp "http://127.0.0.1:$port/${case%%|*}"
         list="$list [[$case]],"
@@ -66,7 +67,7 @@ end
 return out
 LUA
     expect_exit 0 agent test suite.lua --mcp-timeout 2s "$@"
-    check_out "14 passed, 0 failed"
+    check_out "16 passed, 0 failed"
     told() { sed -n "s/^$1 //p" told; }
     assert_eq "$(told session_ends)" "$(printf 'notifications/initialized\n%.0s' 1 2 3 && echo 'DELETE s5')"
     assert_eq "$(told slow)" "$(printf 'notifications/%s\n' initialized cancelled && echo 'DELETE s1')"

@@ -7,7 +7,7 @@ find runs -type f -exec sha256sum {} + | sort >before
 
 step "a session"
 cat >client.py <<'PY'
-import json, subprocess, sys
+import json, os, subprocess, sys
 server = subprocess.Popen([sys.argv[1], "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
 number = 0
 
@@ -58,10 +58,20 @@ for name, arguments, words in (
         ("show_query", {"run": first, "query": "zzz"}, "zzz")):
     wrong, text = tool(name, **arguments)
     assert wrong and words in text, (name, text)
+for name, arguments in (
+        ("list_runs", {"folder": "/"}), ("list_runs", {"folder": ".."}), ("summary", {"run": "/elsewhere/run"}),
+        ("show_run", {"run": "runs/../../other"}), ("compare", {"runs": [first, "/elsewhere/run"]}),
+        ("validate", {"run": os.getcwd() + "x"})):
+    wrong, text = tool(name, **arguments)
+    assert wrong and ": not below " in text, (name, text)
+wrong, text = tool("summary", run=os.getcwd() + "//./runs/second/")
+assert not wrong, text
 assert ask("tools/call", name="rm")["error"]["code"] == -32602
 assert ask("resources/list")["error"]["code"] == -32601
 send("nonsense")
 assert json.loads(server.stdout.readline())["error"]["code"] == -32700
+send("[]")
+assert json.loads(server.stdout.readline())["error"]["code"] == -32600
 send("")
 send({"jsonrpc": "2.0", "id": 99, "result": {}})
 assert ask("ping")["result"] == {}
@@ -71,6 +81,14 @@ print("all answered")
 PY
 expect_exit 0 python3 client.py "$IPW_AGENT" "$id"
 check_out "all answered"
+
+step "--root opens another folder"
+mkdir empty
+ask='{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_runs","arguments":{"folder":"runs"}}}'
+(cd empty && echo "$ask" | "$IPW_AGENT" mcp --root ..) >out || fail "mcp --root"
+check_out "/runs/second"
+expect_exit 1 agent mcp --root nowhere
+check_err "nowhere: No such file"
 
 step "our own client"
 expect_exit 0 agent list tools --mcp "exec '$IPW_AGENT' mcp"

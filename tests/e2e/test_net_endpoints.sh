@@ -139,11 +139,13 @@ json {"error":{"message":"model not found","type":"not_found_error"}}
 CASSETTE
 echo '{"question":"What is 6 x 7?","answer":"42"}' >one-row.jsonl
 start_fake --script listed
-expect_exit 1 agent run single --dataset one-row.jsonl --base-url "$BASE_URL" --model qwen3:8 --output meant
-check_err "the server does not list the model 'qwen3:8': did you mean 'qwen3:8b'?"
+expect_exit 2 agent run single --dataset one-row.jsonl --base-url "$BASE_URL" --model qwen3:8 --output meant
+check_err "the server has no model 'qwen3:8': did you mean 'qwen3:8b'?"
+[ ! -e meant ] || fail "a query was begun"
 expect_exit 1 agent run single --dataset one-row.jsonl --base-url "$BASE_URL" --model qwen3:8b --output listed-one
 no_err "did you mean"
-expect_exit 1 agent run single --dataset one-row.jsonl --base-url "$BASE_URL" --model other --output far
-no_err "did you mean"
+expect_exit 2 agent run single --dataset one-row.jsonl --base-url "$BASE_URL" --model other --output far -q
+check_err "the server has no model 'other': it lists 'qwen3:8b' and others"
+[ ! -e far ] || fail "a query was begun"
 
 end_test

@@ -47,7 +47,7 @@ step "the command lines of the README name options that exist"
 "$IPW_AGENT" run --help >help.txt || fail "run --help"
 for word in $(grep -o -- '--[a-z-]*' "$IPW_SOURCE_DIR/README.md" | sort -u); do
     case $word in
-    --install | --prefix | --build | --target | --sort | --test | --help | --port | --format | --check | --log | --replay | --gate | --kind | -- | ---*) continue ;;
+    --install | --prefix | --build | --target | --sort | --test | --packages | --help | --port | --format | --check | --log | --replay | --gate | --kind | -- | ---*) continue ;;
     esac
     grep -q -- "$word" help.txt || fail "run has no option $word"
 done

@@ -12,7 +12,8 @@ can_confine || {
 
 ATTEMPTS="tcp tcp_far udp abstract_socket interfaces kill_outside kill_all see_processes parent_environ own_environ
 parent_memory parent_root home dotdot symbolic_link hard_link descriptors device_file write_system write_sysctl mount
-new_namespace chroot ptrace setuid terminal raise_limits memory disk_tmp disk_shm fork_bomb orphan term_ignored flood"
+new_namespace user_namespace session_keys io_uring vsock other_interface chroot ptrace setuid terminal raise_limits
+memory disk_tmp disk_shm fork_bomb orphan term_ignored flood"
 # A sanitized build gives its programs no limit of address space.
 [ -z "${IPW_SANITIZE-}" ] || ATTEMPTS=$(echo $ATTEMPTS | sed 's/ memory / /')
 mkdir -p "$WORK/home/.ssh"

@@ -1,5 +1,5 @@
 # A sensor that is there and cannot be read: the domain that it stands for is null for that reason, and the run says
-# what the driver said; all others go on.  And --undo-mean, which is on record for each gauge that it is meant for.
+# what the driver said; all others go on.
 . "$(dirname "$0")/lib.sh"
 
 export IPW_NVML_LIBRARY="$(dirname "$IPW_FAKE")/libnvidia-ml-stub.so" IPW_STUB_NVML="$WORK/gpu.txt"
@@ -51,23 +51,8 @@ check_err "--telemetry nvml: "
 [ ! -e named/traces.jsonl ] || [ ! -s named/traces.jsonl ] || fail "queries were run without it"
 damaged named
 
-step "--undo-mean: for gauges that average over more than they are apart"
-cat >gpu.txt <<'TXT'
-device GPU-aa Stub_H200 700000
-power 0 gauge watts=300
-TXT
-told means --undo-mean
-told plain
-python3 - <<'PY' || fail "the header of power.jsonl"
-import json
-def gauges(run):
-    header = json.loads(open(run + "/power.jsonl").readline())
-    return [c for s in header["sources"] for c in s["channels"] if c["kind"] == "gauge"]
-for c in gauges("means"):
-    assert c.get("undo_window", False) == (c.get("window_ns", 0) >= 2 * c["period_ns"] > 0), c
-assert gauges("means") and any(c.get("undo_window") for c in gauges("means")), gauges("means")
-assert not any(c.get("undo_window") for c in gauges("plain"))
-PY
-expect_exit 0 agent ledger means --check
+step "--undo-mean is gone, and says what to do"
+expect_exit 2 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --undo-mean
+check_err "--undo-mean is no longer an option"
 
 end_test

@@ -71,7 +71,8 @@ check_out "2 GPUs (nvml)"
 check_out "1 package (rapl)"
 check_out "2x H100 80GB"
 match_out() { assert_matches "$WORK/out" "$1"; }
-match_out 'gpu1 .* against its gauge'
+match_out 'gpu1 .* its gauge 100 W: not believed'
+match_out 'gpu +unknown +2 GPUs'
 
 step "the table of good channels fits a terminal of 80 columns"
 cp nvml.txt both.txt
@@ -94,7 +95,7 @@ assert_json all.json '[c["name"] for c in d["channels"] if c["in_sum"]] == ["pac
 # On a machine that is busy with other tests the tree is written late and the GPUs are read late: watts
 # are told apart from other units and from each other's channels, not from 10 % more.
 assert_json all.json 'all(w / 2 < c["watts"] < w * 2 for n, w in (("package-0", 100), ("package-0/dram", 20), ("gpu0", 300), ("gpu1", 200)) for c in d["channels"] if c["name"] == n)'
-assert_json all.json 'all(0.05 < c["period_s"] < 0.3 for c in d["channels"] if c["name"] in ("gpu0", "gpu1"))'
+assert_json all.json 'all(c["period_s"] > 0.05 for c in d["channels"] if c["name"] in ("gpu0", "gpu1"))'
 assert_json all.json '[1.4 < c["ratio"] < 2.8 for c in d["channels"] if c["name"] == "gpu1"] == [True]'
 assert_json all.json 'd["hardware"]["labels"]["upstream"] == "H10080GB" and d["hardware"]["gpu_count"] == 2 and d["hardware"]["gpu_memory_bytes"] == 85899345920'
 assert_json all.json 'd["hardware"]["basis"]["gpu"] == "2 GPUs (nvml)"'

@@ -78,6 +78,7 @@ cat >cases <<'EOF'
 2|telemetry --listen 127.0.0.1:99999|--listen 127.0.0.1:99999: expected ADDRESS:PORT: 99999 is outside
 1|telemetry --record run|run: already exists
 2|doctor --base-url ftp://x|base URL 'ftp://x': only http:// and https:// are spoken
+2|list models --base-url http://①②⑦.⓪.⓪.①/v1|the host has letters outside ASCII: write it as DNS does (xn--...)
 2|doctor --api-key-env NOT_THERE|--api-key-env NOT_THERE: that variable is not set
 2|meter run|meter: --log FILE is needed
 3|meter run --log nowhere|nowhere: No such file

@@ -51,7 +51,7 @@ class Site(http.server.BaseHTTPRequestHandler):
         elif path == "/file":
             self.answer(302, Location="file:///etc/passwd")
         elif path == "/slow":
-            time.sleep(20)
+            time.sleep(1200)
             self.answer(200)
         elif path == "/cut":
             self.send_response(200)

@@ -274,6 +274,11 @@ class Bad:
                                                   {"type": "image", "data": "%%%", "mimeType": "image/png"},
                                                   {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
                                                   {"type": "resource"}, {"type": "text", "text": "end"}]})
+            if way == "too_deep":
+                deep = "[" * 200 + "]" * 200
+                print('{"jsonrpc": "2.0", "id": %d, "result": {"content": [], "structuredContent": %s}}' % (m["id"], deep),
+                      flush=True)
+                return None
             if way == "structured":
                 return self.reply(m, {"content": [], "structuredContent": {"b": [], "a": 1}})
             if way == "input_required":
@@ -396,6 +401,11 @@ def bad_http(log):
             if way == "other_number":
                 return self.answer(200, "data: %s\n\n" % json.dumps({"jsonrpc": "2.0", "id": 999, "result": {}}),
                                    "text/event-stream")
+            if way in ("too_deep", "too_deep_stream"):
+                body = '{"jsonrpc": "2.0", "id": %d, "result": %s}' % (m["id"], "[" * 200 + "]" * 200)
+                stream = way == "too_deep_stream"
+                return self.answer(200, "data: %s\n\n" % body if stream else body,
+                                   "text/event-stream" if stream else "application/json")
             if way == "stays_open":
                 return self.stream(self.text(m, "said"), then=lambda: time.sleep(600))
             if way == "lies":

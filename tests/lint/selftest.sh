@@ -86,7 +86,7 @@ breaks() { # CHECK EXPECTED-IN-OUTPUT
 }
 
 fresh
-for check in includes libraries headers length markers prints cases faults citations words third_party circles structs headers_alone format luacheck; do
+for check in includes libraries headers length markers prints times cases faults citations words third_party circles structs headers_alone format luacheck; do
     passes $check
 done
 
@@ -177,10 +177,10 @@ source_file src/io/terse.h '/* io/terse.h: it. */'
 breaks headers 'src/io/terse.h:1: the opening says too little'
 
 # length
-source_file src/io/long.c "$(seq 601 | sed 's|.*|/* & */|')"
-breaks length 'src/io/long.c:601: 601 lines'
-source_file agents/long.lua "$(seq 700 | sed 's|.*|-- &|')"
-breaks length 'agents/long.lua:601: 700 lines'
+source_file src/io/long.c "$(seq 901 | sed 's|.*|/* & */|')"
+breaks length 'src/io/long.c:901: 901 lines'
+source_file agents/long.lua "$(seq 950 | sed 's|.*|-- &|')"
+breaks length 'agents/long.lua:901: 950 lines'
 
 # third_party
 source_file third_party/README.md "$(printf 'x' | sha256sum | cut -d ' ' -f 1)  lib/other.js"
@@ -206,6 +206,14 @@ breaks prints 'src/io/p.c:1: writes to the terminal'
 source_file src/io/p.c '/* a
  * b */ void f(void) { write(2, "x", 1); }'
 breaks prints 'src/io/p.c:2: writes to the terminal'
+
+# times
+source_file tests/e2e/t.sh 'start=$(date +%s)'
+breaks times 'tests/e2e/t.sh:1: holds a time below a limit'
+source_file tests/unit/a/t.c 'assert_true(ipw_now_ns() - began < S(5));'
+breaks times 'tests/unit/a/t.c:1: holds'
+source_file tests/e2e/t.sh "assert_json run/traces.jsonl 'd[0][\"wall_clock_s\"] < 3'"
+breaks times 'tests/e2e/t.sh:1: holds'
 
 # cases
 case_tree() {

@@ -83,6 +83,12 @@ return {
   { "accuracy has the original's keys", function()
     local rows = queries()
     rows[25] = { outcome = "timeout", seconds = 1, joules = 5 }
+    local failed = queries()
+    failed[2].outcome, failed[4].outcome, failed[6].outcome = "error", "error", "error"
+    failed[2].resolved, failed[6].resolved = 0, 0 -- scored as not solved, but no wrong answers
+    local f = test.analysis "accuracy" (failed)
+    test.equal({ f.correct, f.incorrect, f.failed, f.total_scored }, { 16, 5, 3, 24 })
+    near(f.accuracy, 16 / 24)
     rows[26] = { outcome = "answered", seconds = 1, joules = 5 }
     local r = test.analysis "accuracy" (rows)
     test.equal({ r.correct, r.incorrect, r.failed, r.unevaluated, r.total_scored }, { 18, 6, 1, 1, 24 })

@@ -73,6 +73,48 @@ return {
     equal(row_of(two, "turn_joules").pairs, 6)
   end },
 
+  { "bounds of a mean are those of the sum; of some queries, what the others leave", function()
+    local a, b = run "a", run "b"
+    for i = 1, 10 do
+      add(a, "q" .. i, { gpu = 16, by = 12 })
+      add(b, "q" .. i, { gpu = 20 + i / 100, by = 15 })
+    end
+    local wide = row_of(compare.two(a, b), "joules")
+    near(wide.a_lo, 4); near(wide.a_hi, 28) -- no summary
+    equal(wide.verdict, "too_coarse")
+    a.summary = { totals = { queries = 10, bounds = { gpu_energy_joules = { lo = 158, hi = 163, u = 5 } } } }
+    b.summary = { totals = { queries = 10, bounds = { gpu_energy_joules = { lo = 199, hi = 203 } } } }
+    local two = compare.two(a, b)
+    local row = row_of(two, "joules")
+    near(row.a_lo, 15.8); near(row.a_hi, 16.3); near(row.b_lo, 19.9); near(row.b_hi, 20.3)
+    equal({ row.verdict, row_of(two, "turn_joules").verdict }, { "higher", "higher" })
+    near(compare.alone(a, { "gpu" }).joules.sensor_lo, 15.8)
+    local lo, hi = runs.together(a, { a.rows[1], a.rows[2] }, { "gpu" })
+    near(lo, 8); near(hi, 56) -- their own: the other eight leave [158 - 8 * 28, 163 - 8 * 4]
+    lo, hi = runs.together(a, table.move(a.rows, 1, 9, 1, {}), { "gpu" })
+    near(lo, 130); near(hi, 159) -- all less the tenth
+    a.summary.totals.queries = 11 -- a line is lost
+    near(row_of(compare.two(a, b), "joules").a_lo, 4)
+  end },
+  { "what the sensor does not tell is not significant, and no gate holds by it", function()
+    local a, b = run "a", run "b"
+    for i = 1, 5 do
+      add(a, "q" .. i, { gpu = 10, by = 5.1, resolved = 1 })
+      add(b, "q" .. i, { gpu = 40 + i, by = 1, resolved = 1 })
+    end
+    local two = compare.two(a, b)
+    equal(row_of(two, "joules").verdict, "too_coarse")
+    equal(row_of(two, "joules_per_token").verdict, "too_coarse")
+    equal(row_of(two, "seconds").verdict, "same")
+    for _, text in ipairs { "j_query<=+900%", "j_solved<=+900%", "j_token<=+900%" } do
+      equal(judged(text, two), "unknown")
+      equal(gate.judge(assert(gate.parse(text)), two).why, "the sensor is too coarse")
+    end
+    equal(judged("seconds<=+1%", two), "held")
+    test.ok(show.text({ a, b }, { two }, {}, {}):find("cannot tell: the sensor is too coarse", 1, true))
+    for _, row in ipairs(a.rows) do row.energy.gpu.lo, row.energy.gpu.hi = 5, 15 end -- half of it, not more
+    equal(row_of(compare.two(a, b), "joules").verdict, "higher")
+  end },
   { "verdicts", function()
     equal(row_of(two_of({ 10, 10 }, { 12, 13 }), "joules").verdict, "too_few")
     equal(row_of(two_of({ 10, 10, 10 }, { 12, 13, 12.5 }), "joules").verdict, "higher")
@@ -82,6 +124,39 @@ return {
     equal(mixed.verdict, "not_shown")
     equal(mixed.difference.method, "t")
     equal(row_of(two_of({ 10 }, { 12 }), "dram_joules").verdict, "unknown")
+  end },
+
+  { "as many right in both is no proof that the runs are equal; accuracies differ by points", function()
+    local ones = { 1, 1, 1, 1 }
+    local two = two_of({ 5, 5, 5, 5 }, { 5, 5, 5, 5 }, ones, ones)
+    equal(row_of(two, "accuracy").verdict, "not_shown")
+    equal(row_of(two, "joules").verdict, "same")
+    two = two_of({ 5, 5, 5, 5 }, { 5, 5, 5, 5 }, { 0, 1, 1, 0 }, ones)
+    for _, how in ipairs { "text", "markdown" } do
+      test.ok(show[how]({ two.a, two.b }, { two }, {}, {}):find("+50.0 pt", 1, true), how)
+    end
+  end },
+
+  { "every setting that differs is named", function()
+    local a, b = run "a", run "b"
+    a.manifest = { config = { agent = "react", agent_file = "x", agent_sha256 = "1", max_turns = 4, share = "phase",
+                              client_base_url = "http://a", tools = { "calculator" }, model = "m",
+                              limits = { query = { tokens = 5 } }, dataset = "d", dataset_sha256 = "1" } }
+    b.manifest = { config = { agent = "react", agent_file = "y", agent_sha256 = "2", max_turns = 8, share = "equal",
+                              client_base_url = "http://b", tools = { "python" }, model = "m", limits = { query = {} },
+                              seed = 7, price = { input = 1 }, untrusted = false, dataset = "d",
+                              dataset_sha256 = "1" } }
+    local names = {}
+    for i, setting in ipairs(compare.differ(a, b)) do names[i] = setting[1] end
+    equal(names, { "agent", "limits", "max turns", "prices", "seed", "server", "sharing rule", "tools" })
+    equal(compare.differ(a, run "without a manifest"), {})
+    a.manifest.config.model, b.manifest.config.model = "demo", "demo" -- each has its own server
+    equal(#compare.differ(a, b), 7)
+    add(a, "q", { gpu = 1 })
+    add(b, "q", { gpu = 1 })
+    local text = show.text({ a, b }, { compare.two(a, b) }, {}, {})
+    test.ok(text:find("agent (another version of it)", 1, true) and text:find("max turns (4, 8)", 1, true), text)
+    for line in text:gmatch "[^\n]+" do test.ok(utf8.len(line) <= 80, line) end
   end },
 
   { "joules have the bounds of the readings", function()
@@ -132,7 +207,7 @@ return {
     near(turns.a, 30) near(turns.a_lo, 29) near(turns.b, 98.5 / 3)
     local text = show.text({ a, b }, { two }, {}, { turns = true })
     test.ok(text:find("\n  68f700f\u{2026} 4    10.0 J    16.0 J", 1, true), text)
-    test.ok(text:find("no significant difference", 1, true))
+    test.ok(text:find("no clear difference", 1, true))
     for line in text:gmatch "[^\n]+" do test.ok(utf8.len(line) <= 80, line) end
   end },
 

@@ -99,12 +99,12 @@ return {
     test.equal(comparison.rows { a, b } [2].percent.real, false)
     test.equal(comparison.heading { a, b }, "a and b cannot be told apart by joules or accuracy")
   end },
-  { "a value is rounded by its half-width: two digits to 354, one to 949, then 1000", function()
-    local cases = { { 256.7, 244.9, 268.5, "257", "245\u{2013}269" }, { 712.4, 490, 1048, "710", "490\u{2013}1" .. s
+  { "a value has three digits, however wide its interval; that is rounded by its half-width", function()
+    local cases = { { 256.7, 244.9, 268.5, "257", "245\u{2013}269" }, { 712.4, 490, 1048, "712", "490\u{2013}1" .. s
       .. "050" },
-                    { 0.0831, 0.0611, 0.1049, "0.083", "0.061\u{2013}0.105" }, { 67.86, 49.3, 82.1, "68",
+                    { 0.0831, 0.0611, 0.1049, "0.0831", "0.061\u{2013}0.105" }, { 67.86, 49.3, 82.1, "67.9",
                       "49\u{2013}82" },
-                    { 5, 4.04, 5.96, "5.0", "4.0\u{2013}6.0" } }
+                    { 5, 4.04, 5.96, "5.00", "4.0\u{2013}6.0" } }
     for _, case in ipairs(cases) do
       local text, range = numbers.interval(case[1], case[2], case[3])
       test.equal(text, case[4])
@@ -115,13 +115,13 @@ return {
   end },
   { "a metered figure says how it was obtained", function()
     local text, bounds = numbers.metered { joules = 502.3, lo = 498.2, hi = 506.1, provenance = "measured" }
-    test.equal(text, "502"); test.equal(bounds, "\u{00B1} 4")
-    text, bounds = numbers.metered { joules = 1717, lo = 1684, hi = 1750, provenance = "distributed" }
-    test.equal(text, "~1" .. s .. "717"); test.equal(bounds, "\u{00B1} 33")
+    test.equal(text, "502"); test.equal(bounds, "(498\u{2013}506)")
+    text, bounds = numbers.metered { joules = 15.7, lo = 0, hi = 60.2, provenance = "distributed" }
+    test.equal(text, "~15.7"); test.equal(bounds, "(0\u{2013}60.2)") -- not "20"
     text, bounds = numbers.metered { joules = 500, lo = 460, hi = 700, provenance = "estimated" }
-    test.equal(text, "\u{2248} 500"); test.equal(bounds, "460\u{2013}700")
-    text, bounds = numbers.metered { joules = 1, lo = -2, hi = 4, provenance = "distributed" }
-    test.equal(text, "< 4.0"); test.equal(bounds, nil)
+    test.equal(text, "\u{2248} 500"); test.equal(bounds, "(460\u{2013}700)")
+    text, bounds = numbers.metered { joules = 302, lo = 0, hi = 95000, provenance = "estimated" }
+    test.equal(text, "\u{2248} 302"); test.equal(bounds, "(0\u{2013}95" .. s .. "000)")
     test.equal((numbers.metered { joules = 12.345, provenance = "measured" }), "12.3")
   end },
   { "an estimate is shown where nothing was measured, and is in no sum", function()

@@ -83,7 +83,7 @@ static double next_paced(void *ud, double t, const int64_t *values)
     return (double)at / 1e9 + sim_uniform(&p->seed, 0.00005, 0.0003); /* a thread wakes late */
 }
 
-static struct sim_script h100(double lm_s, uint64_t seed)
+static struct sim_script h100(double lm_s, double tau, uint64_t seed)
 {
     return (struct sim_script){.lm_s = lm_s,
                                .prefill_part = 0.2,
@@ -93,7 +93,7 @@ static struct sim_script h100(double lm_s, uint64_t seed)
                                .decode_w = 430,
                                .tool_w = 78,
                                .spread = 0.15,
-                               .tau = 0.006,
+                               .tau = tau,
                                .turns = TURNS,
                                .start_s = 100,
                                .seed = seed};
@@ -161,7 +161,7 @@ void truth_run(struct truth_tally *t, const struct truth_row *row, double length
 
     memset(t, 0, sizeof *t);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
-        struct sim_script script = h100(length, seed);
+        struct sim_script script = h100(length, row->tau, seed);
         struct sim_curve curve = {0};
         struct sim_sensor sensor = row->sensor;
         struct even even = {.every = row->every, .slop = row->slop, .seed = seed};
@@ -171,7 +171,6 @@ void truth_run(struct truth_tally *t, const struct truth_row *row, double length
         struct sim_reads how;
         int64_t q;
 
-        sensor.channel.undo_window = row->undo;
         l = ipw_ledger_new(&sensor.channel, 1);
         sensor.curve = &curve;
         sensor.seed = seed * 31;
@@ -196,6 +195,9 @@ const struct truth_row *truth_behaved(void)
 {
     static const struct truth_row rows[] = {
         {.name = "NVML, by its pace", .sensor = COUNTER(0.1, 100 * MS, 0.05, 0, 1000)},
+        {.name = "the same, a device that settles in 6 ms",
+         .sensor = COUNTER(0.1, 100 * MS, 0.05, 0, 1000),
+         .tau = 0.006},
         {.name = "NVML, 10 ms",
          .sensor = COUNTER(0.1, 100 * MS, 0.05, 0, 1000),
          .every = 0.01,
@@ -261,7 +263,8 @@ const struct truth_row *truth_adverse(void)
     rows[n].marks = true;
     rows[n].sensor.publish_s = 0.01;
     rows[n++].sensor.channel.period_ns = 10 * MS;
-    rows[n] = row_of("value 30 ms old", nvml, 0);
+    rows[n] = row_of("value 30 ms old (calibration)", nvml, 0);
+    rows[n].is_calibration = true;
     rows[n++].sensor.lag_s = 0.03;
     rows[n] = row_of("told 500 W, draws 700", nvml, 0);
     rows[n++].sensor.channel.max_w = 500;
@@ -283,7 +286,6 @@ const struct truth_row *truth_gauges(void)
         {.name = "gauge, 25 of 100 ms", .sensor = GAUGE(0.1, 0.025, 25 * MS)},
         {.name = "gauge, 100 ms mean", .sensor = GAUGE(0.1, 0.1, 100 * MS)},
         {.name = "gauge, 1 s mean every 100 ms", .sensor = GAUGE(0.1, 1, 1000 * MS)},
-        {.name = "1 s mean, undone", .sensor = GAUGE(0.1, 1, 1000 * MS), .undo = true},
         {.name = "plug meter, 1 Hz", .sensor = GAUGE(1, 1, 1000 * MS), .every = 0.1, .slop = 0.05},
         {.name = NULL},
     };
@@ -319,7 +321,7 @@ void truth_crowded(struct truth_tally *t, size_t lanes, double lm_s, uint64_t se
         crowd_make(&c);
         s.curve = &c.curve;
         s.seed = seed;
-        ipw_ledger_set_share(l, IPW_SHARE_EQUAL, 0);
+        ipw_ledger_set_share(l, IPW_SHARE_EQUAL);
         paced_init(&paced, &s.channel, seed);
         crowd_feed(&c, l, &s, next_paced, &paced, q, &t->reads);
         t->seconds += c.end_s - c.start_s + 2.7;
@@ -366,7 +368,7 @@ struct truth_share truth_shares(enum truth_mix mix, enum crowd_law law, size_t l
     crowd_shapley(&c, truth);
     s.curve = &c.curve;
     s.seed = c.seed;
-    ipw_ledger_set_share(l, rule, 0);
+    ipw_ledger_set_share(l, rule);
     paced_init(&paced, &s.channel, c.seed);
     crowd_feed(&c, l, &s, next_paced, &paced, q, &reads);
     for (size_t i = 0; i < c.lanes; i++) {

@@ -26,8 +26,8 @@ struct truth_row {
     struct sim_sensor sensor;
     double every, slop; /* read so often; 0: by the pace that the program keeps */
     double hole_every_s, hole_s;
+    double tau;          /* the device settles with this time constant */
     bool marks;          /* read within 0.2 ms after each change of phase, too */
-    bool undo;           /* of a gauge: its running mean is undone */
     bool is_calibration; /* wrong by what no bound can know: the device counts wrong */
 };
 /* NAME NULL at the end of each. */

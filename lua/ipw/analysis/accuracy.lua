@@ -12,14 +12,11 @@ return {
     local joules, watts, right, tasks, whole = {}, {}, {}, {}, true
     for _, row in ipairs(run.rows) do
       local j = analyze.joules(run, row)
-      if row.resolved then
-        local key = row.resolved == 1 and "correct" or "incorrect"
-        counts[key], right[#right + 1], tasks[#tasks + 1] = counts[key] + 1, row.resolved, row.id
-      elseif row.outcome == "answered" then
-        counts.unevaluated = counts.unevaluated + 1
-      else
-        counts.failed = counts.failed + 1
-      end
+      -- As the run's own table: a failed query is not solved, but it is no wrong answer.
+      local class = row.resolved == 1 and "correct" or row.outcome ~= "answered" and "failed" or
+        row.resolved and "incorrect" or "unevaluated"
+      counts[class] = counts[class] + 1
+      if row.resolved then right[#right + 1], tasks[#tasks + 1] = row.resolved, row.id end
       whole = whole and j ~= nil
       if j then
         joules[#joules + 1] = j
@@ -29,7 +26,7 @@ return {
     local share = stats.interval(stats.clusters(right, tasks), "share")
     local result = { model = runs.setting(run, "model"), correct = counts.correct, incorrect = counts.incorrect,
                      unevaluated = counts.unevaluated, failed = counts.failed,
-                     total_scored = counts.correct + counts.incorrect, accuracy = share.mean, accuracy_lo = share.lo,
+                     total_scored = #right, accuracy = share.mean, accuracy_lo = share.lo,
                      accuracy_hi = share.hi, avg_per_query_energy_joules = whole and stats.mean(joules) or nil,
                      avg_per_query_power = whole and stats.mean(watts) or nil, energy_samples = #joules }
     local j, w = result.avg_per_query_energy_joules, result.avg_per_query_power

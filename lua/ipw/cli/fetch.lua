@@ -15,6 +15,7 @@ local named   = require "ipw.named"
 local script  = require "ipw.core.script"
 
 local TRIES, REDIRECTS, WAIT_MAX = 4, 5, 300
+local FILES_MAX, PAGES_MAX = 100000, 1000
 
 local function fail(message, ...) error({ fetch = message:format(...) }, 0) end
 
@@ -56,10 +57,13 @@ local function worth_again(status)
   return status == 408 or status == 429 or status >= 500
 end
 
---- One answer that is no redirect.  The token goes to the endpoint's origin; core.get sees to that.
+--- One answer that is no redirect.  The token goes to the endpoint's origin; core.get sees to that.  A
+--- hub on the net sends nobody to an address of this network; a private one may.
 local function follow(job, url, opts)
   for _ = 1, REDIRECTS + 1 do
+    opts.public_only = not job.private
     local answer, why, code = core.get(url, opts)
+    if answer and answer.private_endpoint then job.private = true end
     if not answer then return nil, why, code end
     if not (answer.status >= 300 and answer.status < 400 and answer.location) then return answer end
     url = answer.location
@@ -97,7 +101,8 @@ local function get_json(job, url)
 end
 
 local function read_tree(job)
-  local files, url = {}, ("%s/api/datasets/%s/tree/%s?recursive=true"):format(job.endpoint, job.repo, job.commit)
+  local files, pages = {}, 0
+  local url = ("%s/api/datasets/%s/tree/%s?recursive=true"):format(job.endpoint, job.repo, job.commit)
   while url do
     local page, answer = get_json(job, url)
     for _, entry in ipairs(page) do
@@ -114,6 +119,11 @@ local function read_tree(job)
       end
     end
     url = answer.link and answer.link:match '<([^>]+)>;%s*rel="next"'
+    pages = pages + 1
+    if #files > FILES_MAX or url and pages == PAGES_MAX then
+      fail("%s: its list of files has more than %s", job.repo,
+        #files > FILES_MAX and FILES_MAX .. " files" or PAGES_MAX .. " pages")
+    end
   end
   table.sort(files, function(a, b) return a.path < b.path end)
   return files

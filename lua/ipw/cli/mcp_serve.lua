@@ -113,11 +113,29 @@ end
 
 return function(io, self, folder, version)
   local info = { name = "ipw-agent", version = version }
+  local below = folder == "/" and "/" or folder .. "/"
 
-  --- Absolute, so that no argument is taken for an option, and a relative one counts from our folder.
+  --- Absolute, so that no argument is taken for an option; nil for one that is not below our folder.  (Links
+  --- in the folder are the user's, and are followed.)
   local function path(given)
-    if given == "." then return folder end
-    return given:sub(1, 1) == "/" and given or folder .. "/" .. given:gsub("^%./", "")
+    local whole = given:sub(1, 1) == "/" and given or folder .. "/" .. given
+    local parts = {}
+    for part in whole:gmatch "[^/]+" do
+      if part == ".." then return nil end
+      if part ~= "." then parts[#parts + 1] = part end
+    end
+    whole = "/" .. table.concat(parts, "/")
+    return (whole == folder or whole:sub(1, #below) == below) and whole or nil
+  end
+
+  --- The first path of the arguments that is outside.
+  local function outside(arguments)
+    local given = { table.unpack(arguments.runs or {}) }
+    given[#given + 1] = arguments.run
+    given[#given + 1] = arguments.folder
+    for _, one in ipairs(given) do
+      if not path(one) then return one end
+    end
   end
 
   local methods = {
@@ -138,6 +156,8 @@ return function(io, self, folder, version)
         if tool[1] == params.name then
           local arguments = type(params.arguments) == "table" and params.arguments or {}
           local why = wrong_arguments(tool[3], arguments)
+          local far = not why and outside(arguments)
+          if far then why = ("%s: not below %s (ipw-agent mcp --root DIR opens another folder)"):format(far, folder) end
           return why and answer_of(why, true) or call(tool, arguments, path, self)
         end
       end
@@ -156,6 +176,8 @@ return function(io, self, folder, version)
     local message = line:find "%S" and json.decode(line)
     if type(message) ~= "table" then
       if line:find "%S" then reply(json.null, nil, -32700, "not a JSON-RPC message") end
+    elseif message.method == nil and message.result == nil and message.error == nil then
+      reply(json.null, nil, -32600, "not a request")
     elseif message.id ~= nil and type(message.method) == "string" then
       local method = methods[message.method]
       if method then

@@ -178,7 +178,7 @@ function headline.how(run)
 end
 
 local lost = { gpu_lost = "the GPU was lost during the run", lost = "its sensor was lost during the run",
-               stuck = "its counter stood still", counter_reset = "its counter was reset",
+               stuck = "its counter stood still", contradicted = "another sensor contradicts it", counter_reset = "its counter was reset",
                suspended = "the machine slept", not_covered = "readings are missing" }
 
 --- What a reader must know before the numbers: {text, id of the section that shows it}.
@@ -208,6 +208,9 @@ function headline.flags(run)
   for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do
     local reason = ((summary.ledger or {})[domain] or {}).reason
     if lost[reason] then flag(("%s: %s. Its joules are in no figure."):format(domain_names[domain], lost[reason])) end
+  end
+  if (summary.efficiency or {}).withheld == "too_coarse" then
+    flag("The sensor is too coarse: the joules are not known to half of them, so there is no efficiency.", "energy")
   end
   if manifest.not_quiet then flag("The machine was not quiet before the start: " .. manifest.not_quiet .. ".") end
   if (summary.run or {}).earlier_attempts and summary.run.earlier_attempts > 0 then

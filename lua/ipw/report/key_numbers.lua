@@ -36,6 +36,13 @@ local function accuracy(run)
   return out
 end
 
+--- What the sensors leave open: their bounds and the standard uncertainty; nil: not known.
+local function sensor_bounds(run, name)
+  local b = ((run.summary.efficiency or {}).bounds or {})[name]
+  local text = b and numbers.between(b.lo, b.hi)
+  return text and ("sensor: %s J%s"):format(text, b.u and ", u " .. numbers.plain(b.u, 2) or "")
+end
+
 local function per_solved(run)
   local out = { name = "Energy per solved task", short = "J per solved", unit = "J" }
   local value, lo, hi = headline.per_solved(run)
@@ -47,6 +54,8 @@ local function per_solved(run)
   end
   out.text, out.range = numbers.interval(value, lo, hi)
   out.value, out.lo, out.hi, out.scale = value, lo, hi, "joules"
+  local bounds = sensor_bounds(run, "joules_per_correct_answer")
+  out.note = bounds and bounds .. "; " .. out.note or out.note
   return out
 end
 
@@ -68,15 +77,7 @@ local function per_query(run)
   local mean = run.known_joules / run.known
   out.text, out.range = numbers.interval(mean, m.lo, m.hi)
   out.value, out.lo, out.hi, out.scale = mean, m.lo, m.hi, "joules"
-  local lo, hi = 0, 0
-  for _, q in ipairs(run.queries) do
-    lo, hi = lo and q.energy.lo and lo + q.energy.lo, hi and q.energy.hi and hi + q.energy.hi
-  end
-  local notes = {}
-  if lo and hi then
-    local text, bounds = numbers.metered { joules = mean, lo = lo / run.known, hi = hi / run.known }
-    notes[1] = "metered " .. text .. (bounds and " " .. bounds or "")
-  end
+  local notes = { sensor_bounds(run, "mean_joules_per_query") }
   local shared = headline.shared(run)
   if shared > 0.005 then notes[#notes + 1] = numbers.share(shared, 1, true) .. " shared out" end
   out.note = table.concat(notes, "; ")

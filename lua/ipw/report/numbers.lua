@@ -70,12 +70,12 @@ function numbers.place_between(value, lo, hi)
   return numbers.place(e)
 end
 
---- A value with its interval over queries: its text and "lo–hi".
+--- A value with its interval over queries: its text, which does not depend on the interval, and "lo–hi".
 ---@return string, string?
 function numbers.interval(value, lo, hi)
   if not (lo and hi) then return numbers.plain(value) end
   local place = numbers.place_between(value, lo, hi)
-  return numbers.at(value, place), numbers.at(lo, place) .. "\u{2013}" .. numbers.at(hi, place)
+  return numbers.plain(value), numbers.at(lo, place) .. "\u{2013}" .. numbers.at(hi, place)
 end
 
 --- What stands before a figure for the way it was obtained.
@@ -90,24 +90,22 @@ function numbers.below_resolution(figure)
   return lo <= 0 or not numbers.at(value, numbers.place_between(value, lo, hi)):find "[1-9]"
 end
 
---- A metered figure, {joules, lo, hi, provenance}: its text and its bounds ("± 13", "300–700" or nil).
+--- Bounds: "13.1–13.4"; nil: not known, or not apart at three digits.
+---@return string?
+function numbers.between(lo, hi)
+  if not (lo and hi) then return nil end
+  local from, to = numbers.plain(lo), numbers.plain(hi)
+  return from ~= to and from .. "\u{2013}" .. to or nil
+end
+
+--- A metered figure, {joules, lo, hi, provenance}: its text, which does not depend on its bounds, and these:
+--- "(300–700)" or nil.
 ---@param figure table
 ---@return string, string?
 function numbers.metered(figure)
-  local value, lo, hi = figure.joules, figure.lo, figure.hi
-  local sign = signs[figure.provenance] or ""
-  if not (lo and hi) then
-    return sign .. numbers.plain(value, figure.provenance == "estimated" and 2 or 3)
-  end
-  local down, up = value - lo, hi - value
-  if math.max(down, up) <= 0 then return sign .. numbers.plain(value) end
-  if numbers.below_resolution(figure) then return "< " .. numbers.plain(hi, 2) end
-  local place = numbers.place_between(value, lo, hi)
-  local text = sign .. numbers.at(value, place)
-  if down > 2 * up or up > 2 * down then
-    return text, numbers.at(lo, place) .. "\u{2013}" .. numbers.at(hi, place)
-  end
-  return text, "\u{00B1} " .. numbers.at(math.max(down, up), place)
+  local bounds = numbers.between(figure.lo, figure.hi)
+  return (signs[figure.provenance] or "") .. numbers.plain(figure.joules, figure.provenance == "estimated" and 2 or 3),
+    bounds and "(" .. bounds .. ")"
 end
 
 --- A share of a whole, in per cent: "15.7 %", "<0.1 %"; whole: without a decimal.

@@ -30,15 +30,15 @@ const report = (() => {
   const SIGNS = ["", "", "", "~", "\u2248 "];
   // A metered figure in millijoules: its text and its bounds.
   function metered(mj, below, above, provenance) {
-    const value = mj / 1000, sign = SIGNS[provenance] || "";
-    if (below === null || above === null) return [sign + plain(value, provenance === 4 ? 2 : 3), ""];
-    const down = below / 1000, up = above / 1000;
-    const e = Math.max(down, up);
-    if (e <= 0) return [sign + plain(value), ""];
-    const where = place(e), text = sign + at(value, where);
-    if (up >= value && value + up > 0 && (down >= value || !/[1-9]/.test(text))) return ["< " + plain(value + up, 2), ""];
-    if (down > 2 * up || up > 2 * down) return [text, at(value - down, where) + "\u2013" + at(value + up, where)];
-    return [text, "\u00B1 " + at(e, where)];
+    const value = mj / 1000, text = (SIGNS[provenance] || "") + plain(value, provenance === 4 ? 2 : 3);
+    if (below === null || above === null) return [text, ""];
+    const from = plain(value - below / 1000), to = plain(value + above / 1000);
+    return [text, from === to ? "" : "(" + from + "\u2013" + to + ")"];
+  }
+  // Whether an upper bound is all that is known of it.
+  function vague(mj, below, above) {
+    if (below === null || above === null || above < mj || mj + above <= 0) return false;
+    return below >= mj || !/[1-9]/.test(at(mj / 1000, place(Math.max(below, above) / 1000)));
   }
 
   // Steps of an axis from 0.
@@ -110,7 +110,7 @@ const report = (() => {
   addEventListener("resize", () => {
     if (document.documentElement.clientWidth !== width) { width = document.documentElement.clientWidth; redraw(); }
   });
-  return { parse, at, plain, cell, metered, axisStep, clock, clockUnit, clockStep, colour, element, svg, phone, DASH,
+  return { parse, at, plain, cell, metered, vague, axisStep, clock, clockUnit, clockStep, colour, element, svg, phone, DASH,
            marks: ["\u2713", "\u2717", "!", "\u2013", "\u00B7"], markNames: ["right", "wrong", "failed", "stopped", "open"],
            markWords: ["right", "wrong", "failed", "stopped with the run", "not scored"] };
 })();

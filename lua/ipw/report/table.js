@@ -1,7 +1,7 @@
 "use strict";
 // The table of a run's queries: sort, filter, pages, and opening a query.
 report.table = run => {
-  const { element, svg, metered, at, plain, DASH } = report, c = run.columns;
+  const { element, svg, metered, vague, at, plain, DASH } = report, c = run.columns;
   const table = run.node("queries-table");
   const body = table.tBodies[0];
   const state = { sort: null, down: true, mark: "", text: "", part: "", page: 0, open: -1 };
@@ -49,7 +49,7 @@ report.table = run => {
       node.append(svg("rect", { class: "unknown", x: "1", y: "1", width: "99%", height: "12" }));
       return node;
     }
-    const [mj, below, above] = figure, pieces = metered(...figure)[0].startsWith("<") ? [] : c.bars[i];
+    const [mj, below, above] = figure, pieces = vague(...figure) ? [] : c.bars[i];
     const percent = value => Math.min(100, Math.max(0, value / c.scale * 100)).toFixed(3) + "%";
     if (c.mj[i] === null) node.append(svg("rect", { class: "f-whole estimated", x: "0.5", y: "0.5", width: percent(mj), height: "13" }));
     let x = 0;

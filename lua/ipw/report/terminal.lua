@@ -192,7 +192,7 @@ local function query_lines(run, out, paint)
     if q.energy.joules then
       local text, bounds = numbers.metered(q.energy)
       figure = text .. (bounds and " " .. bounds or "")
-      local n = q.energy.joules / scale * 16
+      local n = q.energy.joules / scale * 11
       bar = blocks(n, 0, paint, "decode")
     end
     local outcome = queries.outcome(q)
@@ -201,7 +201,7 @@ local function query_lines(run, out, paint)
     out[#out + 1] = (" %s %s %s %s %s  %s  %s%s"):format(mark, left(cut(terminal.plain(q.id), 21), 21),
       right(numbers.at(q.turns, 0), 4),
       right(numbers.at(q.tools, 0), 5), right(q.seconds and numbers.plain(q.seconds) or numbers.dash, 8),
-        left(figure, 14), bar,
+        left(figure, 19), bar,
       outcome ~= "" and " " .. outcome or "")
   end
   if #run.queries > 1 then

@@ -1,4 +1,4 @@
-/* energy/sources/meter_feed.h: a source whose readings come as lines of text, whoever brings the bytes.
+/* energy/sources/meter_feed.h: a source whose readings come as lines, whoever brings the bytes.
  *
  * Shared by a command's output (exec.c) and a log that grows (powerlog.c); energy/meter.h reads the
  * lines.  Each column becomes a channel, and one more channel says how far the times may be off.
@@ -9,8 +9,8 @@
  * the last row, and may lie anywhere in it.  A row from before the last one is left out.
  *
  * Staleness, one rule: after a silence of three usual distances (at least 1 s) readings are
- * IPW_NO_VALUE, from then on until a row comes.  A meter that writes less often than every 2.5 s has
- * its last row held in between, because a finished query does not wait longer for its readings. */
+ * IPW_NO_VALUE, from then on until a row comes.  A meter that writes less often than every 2.5 s
+ * has its last row held in between, because a finished query waits no longer for its readings. */
 #ifndef IPW_ENERGY_SOURCES_METER_FEED_H
 #define IPW_ENERGY_SOURCES_METER_FEED_H
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/sources/meter_feed.h"
-#include "energy/sources/prometheus_series.h"
+#include "energy/sources/prometheus_page.h"
 
 #define PAGE_MAX      (4 * IPW_MIB)
 #define TIMEOUT_NS    (2 * IPW_NS_PER_S)

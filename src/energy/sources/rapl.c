@@ -82,9 +82,9 @@ static void rapl_close(struct ipw_source *self)
     free(r);
 }
 
-/* Some kernels give every die of a package a zone over the same register, or two packages one.  Two independent
- * registers do not show the same 32 bits.  One register read twice within microseconds does, unless
- * it changed just then. */
+/* Some kernels give every die of a package a zone over the same register, or two packages one.  Two
+ * independent registers do not show the same 32 bits.  One register read twice within microseconds
+ * does, unless it changed just then. */
 static bool same_register(const struct rapl_zone *a, const struct rapl_zone *b)
 {
     for (int i = 0; i < TWIN_READS; i++) {

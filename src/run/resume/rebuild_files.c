@@ -172,7 +172,7 @@ int ipw_rebuild_manifest(const struct ipw_rebuild *m, const char *run, struct ip
 struct summing {
     struct ipw_history h;
     struct ipw_summary summary;
-    const struct ipw_summary *counted; /* that, or the caller's */
+    struct ipw_summary *counted; /* that, or the caller's */
 };
 
 static int add_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
@@ -258,13 +258,14 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     memcpy(facts.balance, s->h.balances.balance, sizeof facts.balance);
     facts.devices = &s->h.balances.devices;
     take_session(&facts, last);
+    ipw_summary_narrow(s->counted, facts.balance);
     rc = ipw_summary_write(out, s->counted, &facts, err);
     free(config_text);
     free(hardware);
     return rc;
 }
 
-int ipw_rebuild_summary(const char *run, const struct ipw_summary *counted, struct ipw_err *err)
+int ipw_rebuild_summary(const char *run, struct ipw_summary *counted, struct ipw_err *err)
 {
     struct summing s = {0};
     struct ipw_buf out = IPW_BUF(FILE_MAX_BYTES);

@@ -21,7 +21,7 @@ int ipw_rebuild_write_manifest(const char *run, const struct ipw_json *manifest,
 int ipw_rebuild_manifest(const struct ipw_rebuild *m, const char *run, struct ipw_err *err);
 /* summary.json, from the manifest (the ends of its sessions are in it) and the queries.  `counted`:
  * has those of traces.jsonl already; NULL: they are read from there. */
-int ipw_rebuild_summary(const char *run, const struct ipw_summary *counted, struct ipw_err *err);
+int ipw_rebuild_summary(const char *run, struct ipw_summary *counted, struct ipw_err *err);
 /* Renames summary.json to summary.json.damaged. */
 int ipw_rebuild_set_summary_aside(const char *run, struct ipw_err *err);
 

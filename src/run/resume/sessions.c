@@ -28,11 +28,15 @@ int ipw_retry_parse(enum ipw_retry *out, const char *name, struct ipw_err *err)
 
 static struct ipw_figure past_figure(const struct ipw_json *object, const char *key)
 {
+    const struct ipw_json *bounds = ipw_json_get(ipw_json_get(object, "bounds"), key);
     double j = ipw_json_get_num(object, key);
 
     /* The manifest does not say how much of an unknown value was measured. */
     return (struct ipw_figure){.known = !isnan(j),
                                .j = isnan(j) ? 0 : j,
+                               .lo_j = ipw_json_num(ipw_json_get(bounds, "lo"), 0),
+                               .hi_j = ipw_json_num(ipw_json_get(bounds, "hi"), 0),
+                               .u_j = ipw_json_num(ipw_json_get(bounds, "u"), 0),
                                .coverage = isnan(j) ? 0 : 1,
                                .reason = isnan(j) ? "earlier_session" : NULL};
 }
@@ -41,6 +45,7 @@ static struct ipw_balance past_balance(const struct ipw_json *object, double sec
 {
     return (struct ipw_balance){.total = past_figure(object, "total_j"),
                                 .idle = past_figure(object, "idle_j"),
+                                .queries = past_figure(object, "queries_j"),
                                 .seconds = seconds};
 }
 

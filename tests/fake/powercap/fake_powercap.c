@@ -10,8 +10,8 @@
  * wrapping at the register's range as hardware does.  The files keep their inodes and their length
  * (digits with leading zeros), so a descriptor that was opened once goes on reading.  A zone of 0 W
  * is a counter that never moves.  While there is a FILE (--still-while) package-0 stands still, and
- * then shows what it would have come to, or goes on from where it stood (--lose).  Ends when it is killed, when its parent dies, or after S
- * seconds; leaves the tree where it is. */
+ * then shows what it would have come to, or goes on from where it stood (--lose).  Ends when it is
+ * killed, when its parent dies, or after S seconds; leaves the tree where it is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

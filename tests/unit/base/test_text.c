@@ -306,6 +306,41 @@ static void test_utf8(void **state)
     }
 }
 
+/* What commands print: lines, tabs and our own colours stay, nothing else that a terminal obeys. */
+static void test_shown(void **state)
+{
+    static const struct {
+        const char *text, *terminal, *data; /* data NULL: as on a terminal */
+    } cases[] = {
+        {"a\n\tb\r\nc", "a\n\tb\r\nc", NULL},
+        {"\x1B[1mbold\x1B[0m \x1B[33mx", "\x1B[1mbold\x1B[0m \x1B[33mx", NULL},
+        {"a\x1B[2Jb", "a\\u{1b}[2Jb", NULL},
+        {"\x1B]0;title\x07", "\\u{1b}]0;title\\u{7}", "\\u{1b}]0;title\x07"},
+        {"\x1B[8mhidden", "\\u{1b}[8mhidden", NULL},
+        {"\x1B[m \x1B[123m \x1B[3", "\\u{1b}[m \\u{1b}[123m \\u{1b}[3", NULL},
+        {"over\rwritten\x08", "over\\u{d}written\\u{8}", "over\rwritten\x08"},
+        {"\xC2\x9B"
+         "2J\xE2\x80\xAE",
+         "\\u{9b}2J\\u{202e}",
+         "\xC2\x9B"
+         "2J\xE2\x80\xAE"},
+        {"\xFF\xE4\xB8\xAD", R "\xE4\xB8\xAD", "\xFF\xE4\xB8\xAD"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *data = cases[i].data ? cases[i].data : cases[i].terminal;
+        struct ipw_buf out = IPW_BUF(200);
+
+        ipw_text_shown(&out, cases[i].text, strlen(cases[i].text), true);
+        assert_string_equal(ipw_buf_str(&out), cases[i].terminal);
+        ipw_buf_clear(&out);
+        ipw_text_shown(&out, cases[i].text, strlen(cases[i].text), false);
+        assert_string_equal(ipw_buf_str(&out), data);
+        ipw_buf_release(&out);
+    }
+}
+
 static void test_printable(void **state)
 {
     static const struct {
@@ -443,6 +478,7 @@ UNIT(text)
         cmocka_unit_test(test_slug),
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_printable),
+        cmocka_unit_test(test_shown),
         cmocka_unit_test(test_shell_word),
         cmocka_unit_test(test_wrapped),
     };

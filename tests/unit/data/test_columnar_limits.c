@@ -70,6 +70,18 @@ static void damaged_pages(void **state)
                 "definition levels end too soon or are too high");
 }
 
+static void names(void **state)
+{
+    struct frame_column b = {.name = "b", .physical = INT32, .values = 1, .at = 4}, a = b;
+    struct ipw_buf file = IPW_BUF(IPW_MIB);
+
+    (void)state;
+    a.name = "a";
+    ipw_buf_adds(&file, "PAR1");
+    put_footer(&file, (struct frame_column[]){b, a, b}, 3, 1);
+    expect(&file, "column 'b': two columns have this name");
+}
+
 static void claims(void **state)
 {
     struct frame_column c = {.name = "q", .physical = INT32, .values = 1000, .codec = 6, .at = 4};
@@ -321,9 +333,8 @@ static void million_rows(void **state)
 UNIT(columnar_limits)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(damaged_pages),
-        cmocka_unit_test(claims),
-        cmocka_unit_test(lists_of_older_writers),
+        cmocka_unit_test(damaged_pages), cmocka_unit_test(names),
+        cmocka_unit_test(claims),        cmocka_unit_test(lists_of_older_writers),
         cmocka_unit_test(million_rows),
     };
 

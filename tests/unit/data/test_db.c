@@ -1,5 +1,6 @@
 /* SQL of a model's on a file of the test's, and search in a folder: what may be asked, what an
  * answer holds, and where it ends. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,6 +110,10 @@ static void only_reading_is_possible(void **state)
     assert_int_equal(ipw_db_query(&out, "no/such.db", "SELECT 1", NULL, 0, &limits, &err),
                      IPW_ENOTFOUND);
     assert_int_equal(ipw_db_query(&out, "no/such.db", "SELECT 1", NULL, 0, &limits, NULL),
+                     IPW_ENOTFOUND);
+    /* The path was checked without links: one that has come since is not followed. */
+    if (symlink("empty.db", "link.db")) assert_int_equal(errno, EEXIST);
+    assert_int_equal(ipw_db_query(&out, "link.db", "SELECT 1", NULL, 0, &limits, &err),
                      IPW_ENOTFOUND);
 }
 

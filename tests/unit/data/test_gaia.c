@@ -132,6 +132,14 @@ static void test_routes(void **state)
     assert_string_equal(ipw_gaia_route(""), "string");
 }
 
+/* string.punctuation */
+static void test_punctuation(void **state)
+{
+    (void)state;
+    for (char c = 1; c < 127; c++)
+        assert_int_equal(ipw_py_punct(c), !!strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", c));
+}
+
 static void test_python_float(void **state)
 {
     static const struct {
@@ -312,8 +320,9 @@ UNIT(gaia)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference_rows), cmocka_unit_test(test_more_rows),
-        cmocka_unit_test(test_routes),         cmocka_unit_test(test_python_float),
-        cmocka_unit_test(test_locale),         cmocka_unit_test(test_extract),
+        cmocka_unit_test(test_routes),         cmocka_unit_test(test_punctuation),
+        cmocka_unit_test(test_python_float),   cmocka_unit_test(test_locale),
+        cmocka_unit_test(test_extract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

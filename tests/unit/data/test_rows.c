@@ -223,6 +223,37 @@ static void test_row_ceiling(void **state)
     free(text);
 }
 
+/* What is wanted is the first row: the others are let go. */
+static void test_first_rows(void **state)
+{
+    static const struct {
+        const char *ending, *text;
+    } files[] = {{"json", "[{\"a\":1},{\"a\":2},{\"a\":3}]"},
+                 {"jsonl", "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n"},
+                 {"csv", "a\n1\n2\n3\n"}};
+    char folder[] = "/tmp/ipw-dataset-XXXXXX";
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = ipw_asprintf("%s/a.%s", folder, files[i].ending);
+        struct ipw_rows rows;
+        struct ipw_err err = {0};
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        assert_true(fputs(files[i].text, f) >= 0);
+        assert_int_equal(fclose(f), 0);
+        assert_int_equal(ipw_rows_read_columns(&rows, path, NULL, 1, &err), 0);
+        assert_int_equal(rows.n, 1);
+        assert_non_null(strchr(rows.rows[0].json, '1'));
+        ipw_rows_release(&rows);
+        assert_int_equal(unlink(path), 0);
+        free(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void test_files(void **state)
 {
     char folder[] = "/tmp/ipw-dataset-XXXXXX";
@@ -292,10 +323,15 @@ static void test_repository_files(void **state)
 UNIT(rows)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_jsonl),        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_csv),          cmocka_unit_test(test_hash_is_of_the_bytes),
-        cmocka_unit_test(test_many_columns), cmocka_unit_test(test_row_ceiling),
-        cmocka_unit_test(test_files),        cmocka_unit_test(test_repository_files),
+        cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_hash_is_of_the_bytes),
+        cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_row_ceiling),
+        cmocka_unit_test(test_first_rows),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_repository_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

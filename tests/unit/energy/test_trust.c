@@ -1,5 +1,5 @@
-/* Which sensors are believed, in what words they are doubted, and how long that takes: cases 11, 40,
- * 41 of tests/cases.txt, over rows that are known exactly. */
+/* Which sensors are believed, in what words they are doubted, and how long that takes: cases 11,
+ * 40, 41 of tests/cases.txt, over rows that are known exactly. */
 #include "energy/trust.h"
 
 #include <math.h>
@@ -286,7 +286,7 @@ static void test_believed(void **state)
     t = pair(S(0.1));
     feed_pair(t, 2, 100, 200000, 50);
     assert_belief(t, 0, IPW_DOUBT_GAUGE, "contradicted",
-                  "shows 100 W, the gauge of its device 200 W: not believed");
+                  "shows 100 W, its gauge 200 W: not believed");
     end(t);
     t = pair(S(0.1));
     feed_pair(t, 2, 0.3, 300, 0.02);

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
 
 static struct ipw_loop *loop;
 static struct ipw_proc_result got;
+static char said[200]; /* the beginning of its standard error */
 static struct ipw_proc *staying;
 
 static int set_up(void **state)
@@ -40,6 +42,7 @@ static void on_done(void *ud, const struct ipw_proc_result *result)
 {
     (void)ud;
     got = *result;
+    snprintf(said, sizeof said, "%s", result->err);
 }
 
 static void run(const char *const *argv, struct ipw_proc_request request)
@@ -95,6 +98,29 @@ static void of_its_descendants(void **state)
     assert_true(got.peak_bytes > 0);
 }
 
+/* Many that each keep to the limit are ended together; those that share their memory are not. */
+static void of_all_together(void **state)
+{
+    const char *const many[] = {
+        "sh", "-c",
+        "for i in 1 2 3 4 5; do python3 -I -c '"
+        "import time; x = bytearray(80 << 20); time.sleep(60)' & done; wait",
+        NULL};
+    const char *const shared[] = {"python3", "-I", "-c",
+                                  "import os, time\nx = bytearray(120 << 20)\n"
+                                  "children = [os.fork() for _ in range(2)]\n"
+                                  "time.sleep(0.7)\nif all(children): print('fine')",
+                                  NULL};
+
+    (void)state;
+    run(many, (struct ipw_proc_request){.memory_bytes = 200 * IPW_MIB});
+    assert_int_equal(got.term_signal, SIGKILL);
+    assert_false(got.timed_out);
+    assert_non_null(strstr(said, "its processes together need more than 200 MiB of memory"));
+    run(shared, (struct ipw_proc_request){.memory_bytes = 200 * IPW_MIB});
+    assert_int_equal(got.exit_code, 0);
+}
+
 static void on_said(void *ud, const char *bytes, size_t n)
 {
     int64_t cpu_ns, peak_bytes;
@@ -130,6 +156,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CASE(of_the_child_alone),
         CASE(of_its_descendants),
+        CASE(of_all_together),
         CASE(of_one_that_stays),
     };
 

@@ -130,11 +130,20 @@ static void plain_urls(void **state)
     }
 }
 
+static void letters_of_hosts(void **state)
+{
+    (void)state;
+    assert_true(ipw_url_host_is_ascii("http://example.org/\xC3\xA9"));
+    assert_true(ipw_url_host_is_ascii("http://\xC3\xA9@example.org"));
+    assert_false(ipw_url_host_is_ascii("http://m\xC3\xBCller.example:80/"));
+    assert_false(ipw_url_host_is_ascii("\xE2\x91\xA0"));
+}
+
 UNIT(url)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(n12_which_proxy),
-                                       cmocka_unit_test(which_machine),
-                                       cmocka_unit_test(plain_urls)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(n12_which_proxy), cmocka_unit_test(which_machine),
+        cmocka_unit_test(plain_urls), cmocka_unit_test(letters_of_hosts)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

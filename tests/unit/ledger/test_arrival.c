@@ -174,7 +174,7 @@ static void check_books(const struct tape *tape, int n, enum ipw_share share)
     int64_t end_ns = tape->end_ns, total;
 
     run.feed = ipw_feed_new(run.ledger);
-    ipw_ledger_set_share(run.ledger, share, 0);
+    ipw_ledger_set_share(run.ledger, share);
     for (int i = 0; i < n; i++) {
         take(&run, &tape->items[i]);
         for (int q = 0; q < QUERIES; q++)

@@ -27,12 +27,7 @@ static void test_names(void **state)
     struct ipw_ledger *l = two();
 
     (void)state;
-    assert_string_equal(ipw_method_name(IPW_LEDGER_QUERY), "phase");
-    assert_string_equal(ipw_method_name(IPW_LEDGER_LINEAR), "linear");
-    assert_string_equal(ipw_method_name(IPW_LEDGER_WINDOW), "window");
-    assert_string_equal(ipw_method_name((enum ipw_ledger_what)99), "none");
     assert_string_equal(ipw_share_name(IPW_SHARE_EQUAL), "equal");
-    assert_string_equal(ipw_share_name(IPW_SHARE_TOKENS), "tokens");
     assert_string_equal(ipw_share_name(IPW_SHARE_PHASE), "phase");
     assert_string_equal(ipw_share_name((enum ipw_share)99), "none");
     assert_int_equal(ipw_ledger_devices(l, CPU), 2);
@@ -61,9 +56,6 @@ static void test_unknown_query(void **state)
     a = ipw_ledger_account(l, ask_query(7, CPU, S(3), S(5)));
     assert_unknown(a.attributed, "not_covered");
     assert_true(isnan(a.exclusive_j) && isnan(a.marginal_j));
-    /* What a query has had so far is asked of a query only. */
-    assert_unknown(ipw_ledger_figure(l, ask(IPW_LEDGER_SO_FAR, IPW_LEDGER_ANY, CPU, S(3), S(5))),
-                   "not_covered");
     assert_unknown(ipw_ledger_figure(l, ask_query(7, GPU, S(3), S(5))), "no_sensor");
     ipw_ledger_figures(l, ask_windows(7, GPU), t, 2, f);
     assert_unknown(f[0], "no_sensor");
@@ -109,54 +101,6 @@ static void test_accounts_of_devices(void **state)
     ipw_ledger_free(l);
 }
 
-/* A simpler method is no better than its samples: none within, or a break between them, gives no
- * number. */
-static void test_simple_methods(void **state)
-{
-    struct ipw_ledger *l = two();
-    struct ipw_figure f;
-
-    (void)state;
-    ipw_ledger_query_begin(l, S(3));
-    ipw_ledger_query_begin(l, S(4));
-    ipw_ledger_query_end(l, 0, S(5));
-    ipw_ledger_query_end(l, 1, S(5));
-    assert_near(ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, 0, CPU, S(3.05), S(4.95))).j, 270,
-                1e-5);
-    assert_near(ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, 0, CPU, S(3), S(5))).j, 225, 1e-5);
-    assert_near(ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, 0, CPU, S(2), S(6))).j, 225, 1e-5);
-    f = ipw_ledger_figure(l, ask(IPW_LEDGER_QUERY, 0, CPU, S(3), S(5)));
-    assert_near(f.j, 225, 1e-5);
-    f = ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, 0, CPU, S(3.02), S(3.08)));
-    assert_unknown(f, "no_samples");
-    f = ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, 0, CPU, S(3.05), S(3.14)));
-    assert_unknown(f, "no_samples"); /* one sample: nothing to take it from */
-    assert_unknown(ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, 0, GPU, S(3), S(5))), "no_sensor");
-    assert_unknown(ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, 0, GPU, S(3), S(5))), "no_sensor");
-    ipw_ledger_break(l, "suspended");
-    for (int i = 0; i <= 20; i++) {
-        int64_t v[2] = {J(5000 + 10 * i), J(5000 + 5 * i)};
-        ipw_ledger_row(l, 0, 2, S(20 + i * 0.1), v);
-    }
-    f = ipw_ledger_figure(l, ask(IPW_LEDGER_WINDOW, 0, CPU, S(10), S(21)));
-    assert_unknown(f, "suspended");
-    ipw_ledger_free(l);
-}
-
-/* Before any query there is nothing to share: the linear method charges nobody. */
-static void test_no_query(void **state)
-{
-    struct ipw_ledger *l = two();
-
-    (void)state;
-    assert_near(ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, 0, CPU, S(3), S(5))).j, 0, 0);
-    assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(3), S(5))), 300, IPW_PROV_MEASURED);
-    ipw_ledger_query_begin(l, S(4));
-    ipw_ledger_query_end(l, 0, S(5));
-    assert_near(ipw_ledger_figure(l, ask(IPW_LEDGER_LINEAR, 0, CPU, S(2), S(5))).j, 150, 1e-5);
-    ipw_ledger_free(l);
-}
-
 /* What was forgotten is not answered with a number; the newer windows are as before. */
 static void test_forgotten(void **state)
 {
@@ -170,8 +114,6 @@ static void test_forgotten(void **state)
         ipw_ledger_query_end(l, i, S(3 + 2 * i));
     }
     ipw_ledger_trim(l, S(7.5));
-    for (int m = IPW_LEDGER_QUERY; m <= IPW_LEDGER_WINDOW; m++)
-        assert_false(ipw_ledger_figure(l, ask((enum ipw_ledger_what)m, 0, CPU, S(2), S(3))).known);
     assert_unknown(ipw_ledger_figure(l, ask_query(0, CPU, S(2), S(3))), "not_covered");
     assert_false(ipw_ledger_figure(l, ask_any(CPU, S(2), S(3))).known);
     assert_false(ipw_ledger_figure(l, ask_idle(CPU, S(2.5), S(3))).known);
@@ -182,7 +124,7 @@ static void test_forgotten(void **state)
     ipw_ledger_free(l);
 }
 
-/* Phases and tokens of an unknown query, that end before they begin, or of no kind, are passed
+/* Phases of an unknown query, that end before they begin, or of no kind, are passed
  * over; ones beyond the query's own time are cut to it. */
 static void test_events_that_are_none(void **state)
 {
@@ -191,7 +133,7 @@ static void test_events_that_are_none(void **state)
         int64_t q;
 
         (void)state;
-        ipw_ledger_set_share(l, (enum ipw_share)share, 0);
+        ipw_ledger_set_share(l, (enum ipw_share)share);
         q = ipw_ledger_query_begin(l, S(3));
         ipw_ledger_phase(l, 99, IPW_PHASE_DECODE, S(3), S(4));
         ipw_ledger_phase(l, q, IPW_PHASE_DECODE, S(4), S(3));
@@ -199,10 +141,6 @@ static void test_events_that_are_none(void **state)
         ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(4), S(4));
         ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(2), INT64_MAX);
         ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(3), INT64_MAX); /* told twice */
-        ipw_ledger_tokens(l, 99, S(3), S(4), 10, 10);
-        ipw_ledger_tokens(l, q, S(4), S(4), 10, 10);
-        ipw_ledger_tokens(l, q, S(3), S(4), 10, 0);
-        ipw_ledger_tokens(l, q, S(3.5), S(4.5), 0, 10); /* side by side */
         ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(3), S(4));
         ipw_ledger_phase(l, q, IPW_PHASE_DECODE, S(4), INT64_MAX);
         ipw_ledger_query_end(l, q, S(5));
@@ -212,28 +150,6 @@ static void test_events_that_are_none(void **state)
         assert_near(ipw_ledger_figure(l, ask_idle(CPU, S(1), S(11))).j, 1200, 1e-5);
         ipw_ledger_free(l);
     }
-}
-
-/* Two queries at a time share by tokens told side by side; the books balance to the microjoule. */
-static void test_overlapping_tokens(void **state)
-{
-    struct ipw_ledger *l = two();
-    double sum = 0;
-
-    (void)state;
-    ipw_ledger_set_share(l, IPW_SHARE_TOKENS, 0.5);
-    for (int i = 0; i < 2; i++) ipw_ledger_query_begin(l, S(3));
-    ipw_ledger_tokens(l, 0, S(3), S(5), 0, 30);
-    ipw_ledger_tokens(l, 0, S(4), S(5), 0, 30);
-    ipw_ledger_tokens(l, 1, S(3), S(5), 60, 0);
-    for (int i = 0; i < 2; i++) ipw_ledger_query_end(l, i, S(5));
-    ipw_ledger_close(l, S(11));
-    for (int i = 0; i < 2; i++) sum += ipw_ledger_figure(l, ask_query(i, CPU, S(3), S(5))).j;
-    assert_near(sum, 300, 1e-5);
-    /* 15 tokens a second against 30 halves of a prompt's; then 45 against them. */
-    assert_near(ipw_ledger_figure(l, ask_query(0, CPU, S(3), S(4))).j, 75, 1e-3);
-    assert_near(ipw_ledger_figure(l, ask_query(0, CPU, S(4), S(5))).j, 112.5, 1e-3);
-    ipw_ledger_free(l);
 }
 
 /* Channels that no sum has are not watched, not lost, not read in another's place. */
@@ -363,11 +279,8 @@ UNIT(ledger_asked)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_unknown_query),
         cmocka_unit_test(test_accounts_of_devices),
-        cmocka_unit_test(test_simple_methods),
-        cmocka_unit_test(test_no_query),
         cmocka_unit_test(test_forgotten),
         cmocka_unit_test(test_events_that_are_none),
-        cmocka_unit_test(test_overlapping_tokens),
         cmocka_unit_test(test_channels_outside_sums),
         cmocka_unit_test(test_read_up_to),
         cmocka_unit_test(test_no_power),

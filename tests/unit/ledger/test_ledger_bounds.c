@@ -12,7 +12,7 @@
 enum { MOST = 5, RUNS = 1500 };
 
 struct asked {
-    double t0, t1, tokens_per_s;
+    double t0, t1;
     int64_t query;
 };
 
@@ -23,9 +23,9 @@ static int by_time(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* What query q is due of the device's true energy in [from, to], which lies inside its own time. */
-static double due(const struct sim_curve *curve, const struct asked *all, size_t n, size_t q,
-                  bool by_tokens, double from, double to)
+/* What a query is due of the device's true energy in [from, to], which lies inside its own time. */
+static double due(const struct sim_curve *curve, const struct asked *all, size_t n, double from,
+                  double to)
 {
     double cuts[2 * MOST + 2], sum = 0;
     size_t k = 0;
@@ -38,13 +38,12 @@ static double due(const struct sim_curve *curve, const struct asked *all, size_t
     }
     qsort(cuts, k, sizeof *cuts, by_time);
     for (size_t c = 0; c + 1 < k; c++) {
-        double weight = 0, own = by_tokens ? all[q].tokens_per_s : 1;
+        double weight = 0;
 
         for (size_t i = 0; i < n; i++) {
-            if (all[i].t0 <= cuts[c] && all[i].t1 >= cuts[c + 1])
-                weight += by_tokens ? all[i].tokens_per_s : 1;
+            if (all[i].t0 <= cuts[c] && all[i].t1 >= cuts[c + 1]) weight++;
         }
-        sum += (sim_curve_j(curve, cuts[c + 1]) - sim_curve_j(curve, cuts[c])) * own / weight;
+        sum += (sim_curve_j(curve, cuts[c + 1]) - sim_curve_j(curve, cuts[c])) / weight;
     }
     return sum;
 }
@@ -60,11 +59,7 @@ static void tell(struct ipw_ledger *l, struct asked *all, size_t n)
     qsort(times, 2 * n, sizeof *times, by_time);
     for (size_t k = 0; k < 2 * n; k++) {
         for (size_t i = 0; i < n; i++) {
-            if (all[i].t0 == times[k]) {
-                all[i].query = ipw_ledger_query_begin(l, S(all[i].t0));
-                ipw_ledger_tokens(l, all[i].query, S(all[i].t0), S(all[i].t1), 0,
-                                  all[i].tokens_per_s * (all[i].t1 - all[i].t0));
-            }
+            if (all[i].t0 == times[k]) all[i].query = ipw_ledger_query_begin(l, S(all[i].t0));
             if (all[i].t1 == times[k]) ipw_ledger_query_end(l, all[i].query, S(all[i].t1));
         }
     }
@@ -79,7 +74,6 @@ static void test_52_shares_are_within_their_bounds(void **state)
 
     (void)state;
     for (int run = 0; run < RUNS; run++) {
-        enum ipw_share share = run % 2 ? IPW_SHARE_TOKENS : IPW_SHARE_EQUAL;
         struct sim_curve curve = {0};
         struct asked all[MOST];
         size_t n = 2 + test_random(&seed) % (MOST - 1);
@@ -91,7 +85,6 @@ static void test_52_shares_are_within_their_bounds(void **state)
         for (size_t i = 0; i < n; i++) {
             all[i].t0 = test_uniform(&seed, 1, 4);
             all[i].t1 = all[i].t0 + test_uniform(&seed, 0.02, 2.5);
-            all[i].tokens_per_s = test_uniform(&seed, 1, 100);
         }
         s.channel = test_counter("gpu0", GPU, 0, 500);
         if (run % 3) {
@@ -100,7 +93,7 @@ static void test_52_shares_are_within_their_bounds(void **state)
             s.channel.period_ns = S(0.1);
         }
         l = ipw_ledger_new(&s.channel, 1);
-        ipw_ledger_set_share(l, share, 0);
+        ipw_ledger_set_share(l, IPW_SHARE_EQUAL);
         tell(l, all, n);
         for (double t = 0.5; t < 7.5; t += test_uniform(&seed, 0.01, run % 2 ? 0.03 : 0.2)) {
             int64_t v = sim_sensor_read(&s, t);
@@ -110,7 +103,7 @@ static void test_52_shares_are_within_their_bounds(void **state)
         for (size_t q = 0; q < n; q++) {
             double from = q ? test_uniform(&seed, all[q].t0, all[q].t1) : all[q].t0;
             double to = q ? test_uniform(&seed, from, all[q].t1) : all[q].t1;
-            double truth = due(&curve, all, n, q, share == IPW_SHARE_TOKENS, from, to);
+            double truth = due(&curve, all, n, from, to);
             struct ipw_figure f =
                 ipw_ledger_figure(l, ask_query(all[q].query, GPU, S(from), S(to)));
 

@@ -134,48 +134,8 @@ static void test_12_hole_over_four_turns_by_phases(void **state)
     ipw_ledger_free(w.l);
 }
 
-/* The same hole in a run that has seen no phase before: tokens say how it was drawn. */
-static void test_distributed_by_tokens(void **state)
-{
-    struct world w = begin(0, false);
-
-    (void)state;
-    ipw_ledger_set_baseline(w.l, GPU, 100);
-    read_at(&w, 1, 0);
-    w.q = ipw_ledger_query_begin(w.l, S(1.5));
-    ipw_ledger_phase(w.l, w.q, IPW_PHASE_LM, S(1.5), S(2.5));
-    ipw_ledger_phase(w.l, w.q, IPW_PHASE_TOOL, S(2.5), S(4));
-    ipw_ledger_phase(w.l, w.q, IPW_PHASE_LM, S(4), S(5));
-    ipw_ledger_tokens(w.l, w.q, S(1.5), S(2.5), 0, 100);
-    ipw_ledger_tokens(w.l, w.q, S(4), S(5), 0, 300);
-    ipw_ledger_query_end(w.l, w.q, S(5));
-    read_at(&w, 6, 1300); /* 500 J idle, 800 J for 400 tokens: 700 of the board's 900 W at most */
-    read_at(&w, 7, 1400);
-    assert_string_equal(ipw_provenance_name(turn(&w, 1.5, 4).provenance), "distributed");
-    assert_near(turn(&w, 1.5, 4).j, 250 + 200, 1e-3);
-    assert_near(turn(&w, 4, 5).j, 100 + 600, 1e-3);
-    ipw_ledger_free(w.l);
-}
-
-/* Turns that no publication of the counter tells apart, polled no faster than it publishes: by
- * their tokens when all have some, */
-static void test_short_turns_by_tokens(void **state)
-{
-    struct world w = begin(S(0.1), false);
-    int64_t t[4] = {S(2), S(2.05), S(2.1), S(2.15)};
-    struct ipw_figure f[3];
-
-    (void)state;
-    for (int i = 0; i <= 30; i++) read_at(&w, 1.03 + i * 0.1, 30 * i);
-    w.q = ipw_ledger_query_begin(w.l, t[0]);
-    for (int i = 0; i < 3; i++) ipw_ledger_tokens(w.l, w.q, t[i], t[i + 1], 0, 10 * (i + 1));
-    ipw_ledger_query_end(w.l, w.q, t[3]);
-    ipw_ledger_figures(w.l, ask_windows(w.q, GPU), t, 3, f);
-    for (int i = 0; i < 3; i++) assert_figure(f[i], 7.5 * (i + 1), IPW_PROV_DISTRIBUTED);
-    ipw_ledger_free(w.l);
-}
-
-/* and by wall clock when one has not. */
+/* Turns that no publication of the counter tells apart, polled no faster than it publishes: by wall
+ * clock. */
 static void test_short_turns_by_wall_clock(void **state)
 {
     struct world w = begin(S(0.1), false);
@@ -185,7 +145,6 @@ static void test_short_turns_by_wall_clock(void **state)
     (void)state;
     for (int i = 0; i <= 30; i++) read_at(&w, 1.03 + i * 0.1, 30 * i);
     w.q = ipw_ledger_query_begin(w.l, t[0]);
-    ipw_ledger_tokens(w.l, w.q, t[0], t[1], 0, 10);
     ipw_ledger_query_end(w.l, w.q, t[3]);
     ipw_ledger_figures(w.l, ask_windows(w.q, GPU), t, 3, f);
     assert_figure(f[0], 9, IPW_PROV_DISTRIBUTED);
@@ -242,52 +201,47 @@ static void test_estimated_by_the_gauge(void **state)
 }
 
 /* A reply that comes all at once, 40 us of decode in each 100 ms that the counter tells: what a
- * phase draws that is next to nothing of every step is anybody's guess, by steps and by tokens, but
+ * phase draws that is next to nothing of every step is anybody's guess, but
  * no piece of a step holds more than the board can draw in its time, and no window's peak is below
  * its mean. */
 static void test_no_piece_beyond_the_most(void **state)
 {
+    struct world w = begin(S(0.1), false);
+    double decode_j = 0;
+
     (void)state;
-    for (int by_tokens = 0; by_tokens < 2; by_tokens++) {
-        struct world w = begin(S(0.1), false);
-        double decode_j = 0;
-
-        for (int i = 0; i <= 50; i++) {
-            double t = 1 + i * 0.02;
-            read_at(&w, t, 150 * (t - fmod(t - 1 + 1e-9, 0.1)));
-        }
-        w.q = ipw_ledger_query_begin(w.l, S(1.2));
-        for (int k = 0; k < 12; k++) {
-            double t = 1.2 + k * 0.0413, first = t + 0.0402, last = first + 0.00004;
-
-            ipw_ledger_phase(w.l, w.q, IPW_PHASE_PREFILL, S(t), S(first));
-            ipw_ledger_phase(w.l, w.q, IPW_PHASE_DECODE, S(first), S(last));
-            ipw_ledger_phase(w.l, w.q, IPW_PHASE_AGENT, S(last), S(t + 0.0413));
-            if (!by_tokens) continue;
-            ipw_ledger_tokens(w.l, w.q, S(t), S(first), 10, 0);
-            ipw_ledger_tokens(w.l, w.q, S(first), S(last), 0, 50);
-        }
-        ipw_ledger_query_end(w.l, w.q, S(1.7));
-        for (int k = 0; k < 12; k++) {
-            double t = 1.2 + k * 0.0413, first = t + 0.0402;
-            struct ipw_power_stats power;
-            struct ipw_figure f = turn(&w, first, first + 0.00004);
-
-            assert_true(f.known && f.lo_j <= f.j && f.j <= f.hi_j);
-            assert_true(f.j <= 900 * 0.00004 + 3e-6);
-            assert_true(f.hi_j <= 900 * 0.00004 + 3e-6);
-            assert_true(ipw_ledger_power(
-                w.l,
-                (struct ipw_ledger_question){IPW_LEDGER_ANY, GPU, IPW_LEDGER_ALL, S(first),
-                                             S(first + 0.00004), IPW_LEDGER_TOTAL},
-                &power));
-            assert_true(power.avg_w <= power.max_w && power.max_w <= 901);
-            decode_j += f.j;
-        }
-        assert_true(decode_j > 0);
-        assert_near(turn(&w, 1.2, 1.7).j, 75, 0.1);
-        ipw_ledger_free(w.l);
+    for (int i = 0; i <= 50; i++) {
+        double t = 1 + i * 0.02;
+        read_at(&w, t, 150 * (t - fmod(t - 1 + 1e-9, 0.1)));
     }
+    w.q = ipw_ledger_query_begin(w.l, S(1.2));
+    for (int k = 0; k < 12; k++) {
+        double t = 1.2 + k * 0.0413, first = t + 0.0402, last = first + 0.00004;
+
+        ipw_ledger_phase(w.l, w.q, IPW_PHASE_PREFILL, S(t), S(first));
+        ipw_ledger_phase(w.l, w.q, IPW_PHASE_DECODE, S(first), S(last));
+        ipw_ledger_phase(w.l, w.q, IPW_PHASE_AGENT, S(last), S(t + 0.0413));
+    }
+    ipw_ledger_query_end(w.l, w.q, S(1.7));
+    for (int k = 0; k < 12; k++) {
+        double t = 1.2 + k * 0.0413, first = t + 0.0402;
+        struct ipw_power_stats power;
+        struct ipw_figure f = turn(&w, first, first + 0.00004);
+
+        assert_true(f.known && f.lo_j <= f.j && f.j <= f.hi_j);
+        assert_true(f.j <= 900 * 0.00004 + 3e-6);
+        assert_true(f.hi_j <= 900 * 0.00004 + 3e-6);
+        assert_true(ipw_ledger_power(
+            w.l,
+            (struct ipw_ledger_question){IPW_LEDGER_ANY, GPU, IPW_LEDGER_ALL, S(first),
+                                         S(first + 0.00004), IPW_LEDGER_TOTAL},
+            &power));
+        assert_true(power.avg_w <= power.max_w && power.max_w <= 901);
+        decode_j += f.j;
+    }
+    assert_true(decode_j > 0);
+    assert_near(turn(&w, 1.2, 1.7).j, 75, 0.1);
+    ipw_ledger_free(w.l);
 }
 
 /* Two turns at a time: each has its half of the estimate, too. */
@@ -396,9 +350,7 @@ UNIT(ledger_chain)
         cmocka_unit_test(test_interpolated),
         cmocka_unit_test(test_distributed_by_phase_weights),
         cmocka_unit_test(test_12_hole_over_four_turns_by_phases),
-        cmocka_unit_test(test_distributed_by_tokens),
         cmocka_unit_test(test_no_piece_beyond_the_most),
-        cmocka_unit_test(test_short_turns_by_tokens),
         cmocka_unit_test(test_short_turns_by_wall_clock),
         cmocka_unit_test(test_estimated_by_the_last_power),
         cmocka_unit_test(test_estimated_by_the_gauge),

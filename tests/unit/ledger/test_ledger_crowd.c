@@ -12,9 +12,8 @@
 enum { LANES = 400, QUERIES = 3000, DEVICES = 2, ROWS = 4000, CUTS = 8 };
 #define ROW_NS S(0.005)
 
-struct part { /* of a query: tokens between two instants */
+struct part { /* of a query, between two instants */
     int64_t t0_ns, t1_ns;
-    double tokens;
 };
 
 struct query {
@@ -44,7 +43,7 @@ static void make(struct crowd *c, enum ipw_share rule, uint64_t *seed)
                                             test_counter("gpu1", GPU, 0, 2000)};
 
     *c = (struct crowd){.l = ipw_ledger_new(channels, DEVICES), .rule = rule};
-    ipw_ledger_set_share(c->l, rule, 0);
+    ipw_ledger_set_share(c->l, rule);
     ipw_ledger_set_baseline(c->l, GPU, 100);
     for (int i = 1; i <= ROWS; i++) {
         for (int d = 0; d < DEVICES; d++)
@@ -60,7 +59,7 @@ static void make(struct crowd *c, enum ipw_share rule, uint64_t *seed)
         for (int k = 0; k < CUTS; k++) {
             int64_t to = t + S(test_uniform(seed, 0.001, 0.3));
 
-            q->parts[k] = (struct part){t, to, k % 3 == 2 ? 0 : test_uniform(seed, 1, 500)};
+            q->parts[k] = (struct part){t, to};
             t = to;
         }
         q->t1_ns = t;
@@ -87,7 +86,6 @@ static int64_t ordinals[QUERIES];
 static void tell(struct crowd *c, const struct change *at)
 {
     static const enum ipw_phase phases[] = {IPW_PHASE_PREFILL, IPW_PHASE_DECODE, IPW_PHASE_TOOL};
-    struct query *q = &c->queries[at->query];
 
     if (at->part == CUTS) {
         ipw_ledger_query_end(c->l, ordinals[at->query], at->t_ns);
@@ -97,9 +95,6 @@ static void tell(struct crowd *c, const struct change *at)
     /* Told of phases, the ledger splits steps by its fit; without, a step is a straight line. */
     if (c->rule == IPW_SHARE_PHASE)
         ipw_ledger_phase(c->l, ordinals[at->query], phases[at->part % 3], at->t_ns, INT64_MAX);
-    if (q->parts[at->part].tokens > 0)
-        ipw_ledger_tokens(c->l, ordinals[at->query], at->t_ns, q->parts[at->part].t1_ns, 0,
-                          q->parts[at->part].tokens);
 }
 
 /* A query that is covered: asked now, as a run does, and its windows sum to it. */
@@ -145,31 +140,18 @@ static void share(struct crowd *c, size_t n_changes)
 
     for (size_t k = 0; k + 1 < n_changes; k++) {
         int64_t t0 = changes[k].t_ns, t1 = changes[k + 1].t_ns;
-        double tokens = 0;
 
         if (changes[k].part == 0) active[n++] = changes[k].query;
         part[changes[k].query] = changes[k].part;
         for (size_t i = 0; i < n; i++) {
             if (part[active[i]] == CUTS) active[i--] = active[--n];
         }
-        for (size_t i = 0; i < n; i++) {
-            const struct part *p = &c->queries[active[i]].parts[part[active[i]]];
-            tokens += p->tokens / (double)(p->t1_ns - p->t0_ns);
-        }
         for (int d = 0; d < DEVICES && t1 > t0; d++) {
             double cell = (double)(straight(c, d, t1) - straight(c, d, t0)) / 1e6;
-            double idle = fmin(cell, floor(50 * (double)(t1 - t0) / 1e3) / 1e6);
 
-            for (size_t i = 0; i < n; i++) {
-                struct query *q = &c->queries[active[i]];
-                const struct part *p = &q->parts[part[active[i]]];
-                double rate = p->tokens / (double)(p->t1_ns - p->t0_ns);
-
-                q->due[d] += c->rule == IPW_SHARE_PHASE ? (double)NAN
-                             : c->rule == IPW_SHARE_TOKENS && tokens > 0
-                                 ? idle / (double)n + (cell - idle) * rate / tokens
-                                 : cell / (double)n;
-            }
+            for (size_t i = 0; i < n; i++)
+                c->queries[active[i]].due[d] +=
+                    c->rule == IPW_SHARE_PHASE ? (double)NAN : cell / (double)n;
         }
     }
 }
@@ -228,12 +210,6 @@ static void test_equal(void **state)
     check(IPW_SHARE_EQUAL);
 }
 
-static void test_tokens(void **state)
-{
-    (void)state;
-    check(IPW_SHARE_TOKENS);
-}
-
 static void test_phase(void **state)
 {
     (void)state;
@@ -244,7 +220,6 @@ UNIT(ledger_crowd)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal),
-        cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_phase),
     };
 

@@ -298,7 +298,7 @@ static void test_unfitted(void **state)
     int64_t a, b, v = 0;
 
     (void)state;
-    ipw_ledger_set_share(l, IPW_SHARE_PHASE, 0);
+    ipw_ledger_set_share(l, IPW_SHARE_PHASE);
     ipw_ledger_row(l, 0, 1, S(1), &v);
     a = ipw_ledger_query_begin(l, S(1));
     b = ipw_ledger_query_begin(l, S(1));

@@ -107,7 +107,6 @@ static void next_phase(struct run *r, int step, int64_t t)
 
     if (next == IPW_PHASE_TOOL) {
         q->t[q->n++] = r->late_ns;
-        BOTH(r, ipw_ledger_tokens(l, q->query, q->t[q->n - 2], t, 100, 30));
         BOTH(r, ipw_ledger_instant(l, q->query, r->late_ns));
     }
     phase(r, q, next, t);
@@ -144,10 +143,6 @@ static void come_and_go(struct run *r, int n, int64_t t)
     for (int i = 0; i < n; i++) phase(r, &q[i], IPW_PHASE_PREFILL, t + 6 * MS + i * gap);
     for (int i = 0; i < n; i++) phase(r, &q[i], IPW_PHASE_DECODE, t + 12 * MS + i * gap);
     for (int i = 0; i < n; i++) {
-        int64_t *told = q[i].t;
-
-        BOTH(r, ipw_ledger_tokens(l, q[i].query, told[1], told[2], 50, 0));
-        BOTH(r, ipw_ledger_tokens(l, q[i].query, told[2], t + 18 * MS + i * gap / 8, 0, 9 + i));
         end(r, &q[i], t + 18 * MS + i * gap / 8);
     }
     r->n_passing += (size_t)n;
@@ -160,7 +155,7 @@ static void open_run(struct run *r, enum ipw_share share, bool compared)
 
     *r = (struct run){
         .all = compared ? ipw_ledger_new(c, 2) : NULL, .kept = ipw_ledger_new(c, 2), .seed = 25};
-    BOTH(r, ipw_ledger_set_share(l, share, 0));
+    BOTH(r, ipw_ledger_set_share(l, share));
     BOTH(r, ipw_ledger_set_baseline(l, GPU, 60));
     ipw_ledger_keep_told(r->kept);
 }

@@ -21,14 +21,11 @@ static void rows(struct ipw_ledger *l, size_t channel, int64_t uj[STEPS + 1], in
     for (int i = from; i < to; i++) ipw_ledger_row(l, channel, 1, S(1) + i * STEP_NS, &uj[i]);
 }
 
-static void begin(struct ipw_ledger *l, struct lane *lane, int64_t t0, int64_t t1, int64_t first_ns,
-                  double tokens)
+static void begin(struct ipw_ledger *l, struct lane *lane, int64_t t0, int64_t t1, int64_t first_ns)
 {
     lane->query = ipw_ledger_query_begin(l, t0);
     ipw_ledger_phase(l, lane->query, IPW_PHASE_PREFILL, t0, first_ns);
     ipw_ledger_phase(l, lane->query, IPW_PHASE_DECODE, first_ns, t1);
-    ipw_ledger_tokens(l, lane->query, t0, first_ns, tokens, 0);
-    ipw_ledger_tokens(l, lane->query, first_ns, t1, 0, tokens / 9);
 }
 
 static void same(struct ipw_figure a, struct ipw_figure b)
@@ -78,7 +75,7 @@ static void test_25_trimmed_books_are_the_same(void **state)
             uj[1][i] = uj[1][i - 1] + (int64_t)test_random(&seed) % J(12);
         }
         for (int k = 0; k < 2; k++) {
-            ipw_ledger_set_share(l[k], (enum ipw_share)share, 0);
+            ipw_ledger_set_share(l[k], (enum ipw_share)share);
             ipw_ledger_set_baseline(l[k], GPU, 60);
         }
         for (int i = 0; i < STEPS; i++) {
@@ -102,11 +99,10 @@ static void test_25_trimmed_books_are_the_same(void **state)
                 }
                 if (!q->t0_ns && i > 50 && test_random(&seed) % 8 == 0) {
                     int64_t first = now + (int64_t)(test_random(&seed) % 20 + 1) * STEP_NS / 7;
-                    double tokens = 1 + test_random(&seed) % 900;
 
                     q->t0_ns = now;
                     q->t1_ns = now + (int64_t)(30 + test_random(&seed) % 60) * STEP_NS;
-                    for (int k = 0; k < 2; k++) begin(l[k], q, now, q->t1_ns, first, tokens);
+                    for (int k = 0; k < 2; k++) begin(l[k], q, now, q->t1_ns, first);
                 }
                 if (q->t0_ns && q->t0_ns < oldest) oldest = q->t0_ns;
             }

@@ -416,28 +416,6 @@ static void test_13_gpu_lost_from_the_start(void **state)
     ipw_ledger_free(l);
 }
 
-/* A phase that was told as it began may be told again, whole: that is its end. */
-static void test_open_phase_told_whole(void **state)
-{
-    struct ipw_channel c = test_counter("gpu0", GPU, 0, 400);
-    struct ipw_ledger *l = ipw_ledger_new(&c, 1);
-    int64_t q;
-
-    (void)state;
-    ipw_ledger_set_share(l, IPW_SHARE_TOKENS, 0);
-    q = ipw_ledger_query_begin(l, S(1));
-    ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(2), INT64_MAX);
-    for (int i = 0; i <= 100; i++) {
-        int64_t v = J(10 * i);
-
-        ipw_ledger_row(l, 0, 1, S(i * 0.1), &v);
-    }
-    assert_int_equal(ipw_ledger_covered_ns(l), S(2)); /* the tokens since are to come */
-    ipw_ledger_phase(l, q, IPW_PHASE_PREFILL, S(2), S(4));
-    assert_int_equal(ipw_ledger_covered_ns(l), S(10));
-    ipw_ledger_free(l);
-}
-
 /* A source of which no row ever comes is not waited for longer than half a minute from the first
  * row of another one. */
 static void test_13_a_source_that_never_spoke(void **state)
@@ -495,7 +473,6 @@ static void test_23_end_before_start(void **state)
         ipw_ledger_phase(l[k], q, IPW_PHASE_PREFILL, S(3), S(4));
         if (k) {
             ipw_ledger_phase(l[k], q, IPW_PHASE_DECODE, S(5), S(4.5));
-            ipw_ledger_tokens(l[k], q, S(5), S(4.5), 1000, 1000);
         }
         for (int i = 0; i <= 100; i++) {
             int64_t v = J(20 * i + (i <= 20 ? 0 : i < 40 ? 10 * (i - 20) : 200));
@@ -554,7 +531,6 @@ UNIT(ledger_window)
         cmocka_unit_test(test_13_lost_device),
         cmocka_unit_test(test_13_gpu_lost_at_15_s),
         cmocka_unit_test(test_13_gpu_lost_from_the_start),
-        cmocka_unit_test(test_open_phase_told_whole),
         cmocka_unit_test(test_13_a_source_that_never_spoke),
         cmocka_unit_test(test_16_zone_back_is_a_new_chain),
         cmocka_unit_test(test_23_end_before_start),

@@ -197,6 +197,32 @@ static void test_09_absurd_values(void **state)
     ipw_series_release(&s);
 }
 
+/* A meter at the wall, 10 times a second, whose most is not known: it is taken to draw twice the
+ * largest that it has shown, so a window of some seconds is known within 15 %. */
+static void test_meter_without_a_limit(void **state)
+{
+    (void)state;
+    for (int counter = 0; counter < 2; counter++) {
+        struct ipw_channel c = counter ? test_counter("wall", IPW_DOMAIN_MACHINE, 0, 30000)
+                                       : test_gauge("wall", 30000);
+        struct ipw_series s = start(c);
+        struct ipw_figure f;
+        double j = 0;
+
+        for (int i = 0; i <= 150; i++) {
+            double w = i % 20 < 4 ? 90 : 295 + i % 7;
+
+            ipw_series_push(&s, S(1 + 0.1 * i), counter ? J(j) : (int64_t)(w * 1e3));
+            j += w / 10;
+        }
+        f = ipw_series_between(&s, S(3.03), S(10.97), 0);
+        assert_true(f.known && f.j > 1900 && f.j < 2200);
+        assert_true(f.hi_j <= 1.15 * f.j && f.lo_j >= 0.85 * f.j);
+        assert_true(f.hi_j > f.j && f.lo_j < f.j);
+        ipw_series_release(&s);
+    }
+}
+
 /* Case 10: absurd gauge readings are refused, their neighbours bridged unless too far apart. */
 static void test_10_gauge(void **state)
 {
@@ -436,6 +462,7 @@ UNIT(series)
         cmocka_unit_test(test_13_reads_that_go_on_failing),
         cmocka_unit_test(test_09_absurd_values),
         cmocka_unit_test(test_10_gauge),
+        cmocka_unit_test(test_meter_without_a_limit),
         cmocka_unit_test(test_gauge_trapezoid_loses_nothing),
         cmocka_unit_test(test_22_no_length),
         cmocka_unit_test(test_provenance),

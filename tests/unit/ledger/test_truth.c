@@ -7,12 +7,13 @@
 
 static struct truth_tally t;
 
-/* A counter of 100 ms by the program's own pace: with at most 50 readings a second. */
+/* A counter of 100 ms by the program's own pace, with at most 50 readings a second.  Without the
+ * power of the whole steps next to a piece, p95 would be six times as large. */
 static void test_lm_spans(void **state)
 {
     static const struct {
         double lm_s, p95, bias;
-    } goals[] = {{0.2, 2.0, 0.4}, {0.5, 0.8, 0.2}, {1, 0.4, 0.1}, {5, 0.1, 0.05}};
+    } goals[] = {{0.2, 1.4, 0.4}, {0.5, 0.5, 0.2}, {1, 0.25, 0.1}, {5, 0.05, 0.05}};
 
     (void)state;
     for (size_t i = 0; i < sizeof goals / sizeof *goals; i++) {
@@ -43,9 +44,9 @@ static void test_lm_spans_side_by_side(void **state)
     }
 }
 
-static void hold(const struct truth_row *row, double lm_s)
+static void hold(const struct truth_row *row, double lm_s, uint64_t seeds)
 {
-    truth_run(&t, row, lm_s, 1);
+    truth_run(&t, row, lm_s, seeds);
     if ((double)t.outside > 0.001 * (double)t.figures)
         fail_msg("%s, LM of %.1f s: %zu of %zu outside their bounds", row->name, lm_s, t.outside,
                  t.figures);
@@ -57,13 +58,13 @@ static void test_bounds_of_adverse_counters(void **state)
 {
     (void)state;
     for (const struct truth_row *row = truth_adverse(); row->name; row++) {
-        if (row->is_calibration) { /* the standard uncertainty has the sensor's stated error */
+        if (row->is_calibration) { /* u has the stated error */
             truth_run(&t, row, 2, 1);
-            assert_true(t.far * 20 <= t.figures);
+            assert_true(t.far * 10 <= t.figures);
             continue;
         }
-        hold(row, 0.5);
-        hold(row, 2);
+        hold(row, 0.5, 2);
+        hold(row, 2, 1);
         assert_true(t.unknown * 100 <= t.figures);
     }
 }
@@ -72,9 +73,9 @@ static void test_bounds_of_gauges(void **state)
 {
     (void)state;
     for (const struct truth_row *row = truth_gauges(); row->name; row++) {
-        hold(row, 0.5);
-        hold(row, 2);
-        hold(row, 5);
+        hold(row, 0.5, 1);
+        hold(row, 2, 1);
+        hold(row, 5, 1);
     }
     /* A mean of a second says nothing of turns of a second: they have no figure. */
     truth_run(&t, &truth_gauges()[3], 0.5, 1);
@@ -138,7 +139,7 @@ static void test_books_are_the_counter(void **state)
         crowd_make(&c);
         s.curve = &c.curve;
         s.seed = 5;
-        ipw_ledger_set_share(l, rules[r], 0);
+        ipw_ledger_set_share(l, rules[r]);
         first = sim_sensor_read(&s, c.start_s - 1.5);
         crowd_feed(&c, l, &s, every_20_ms, &last, q, &reads);
         idle =

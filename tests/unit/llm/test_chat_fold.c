@@ -126,6 +126,12 @@ static const struct row ROWS[] = {
                  "\"timings\":{\"cache_n\":12,\"prompt_n\":1,\"predicted_n\":3}}"},
      "ok text=[a] finish=stop/1 prompt=13 completion=3 cached=12 chunks=1 "
      "timings={\"cache_n\":12,\"predicted_n\":3,\"prompt_n\":1}"},
+    {"6 usage that says 0 cached tokens, and timings that say more",
+     {TEXT("a"), "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],"
+                 "\"usage\":{\"prompt_tokens_details\":{\"cached_tokens\":0}},"
+                 "\"timings\":{\"cache_n\":12,\"prompt_n\":1,\"predicted_n\":3}}"},
+     "ok text=[a] finish=stop/1 prompt=13 completion=3 cached=0 chunks=1 "
+     "timings={\"cache_n\":12,\"predicted_n\":3,\"prompt_n\":1}"},
     {"9 vLLM's metrics are kept",
      {F("stop"), "{\"choices\":[],\"metrics\":{\"mean_itl_ms\":1.25}}"},
      "ok finish=stop/1 timings={\"mean_itl_ms\":1.25}"},

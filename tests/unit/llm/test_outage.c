@@ -84,6 +84,24 @@ static void a_server_that_lives(void **state)
     world_close(&w);
 }
 
+/* A gateway's answer says nothing of the server: it is no failure to be reached. */
+static void a_gateway_that_answers(void **state)
+{
+    static const struct script_line script[] = {{ERROR("502 Bad Gateway", "busy"), THEN_CLOSE},
+                                                {ERROR("502 Bad Gateway", "busy"), THEN_CLOSE},
+                                                {OK_STREAM, THEN_CLOSE}};
+    struct world w;
+
+    (void)state;
+    begin(&w, script, COUNT(script),
+          (struct ipw_llm_options){.server_failures = 1, .max_retries = 3});
+    ipw_loop_run(w.loop);
+    assert_int_equal(w.watch.code, 0);
+    assert_int_equal(w.watch.started, 3);
+    assert_int_equal(told.away, 0);
+    world_close(&w);
+}
+
 /* A request that brings the server down each time is not sent for ever. */
 static void a_request_that_kills(void **state)
 {
@@ -258,6 +276,7 @@ UNIT(outage)
         cmocka_unit_test(a_request_that_kills),     cmocka_unit_test(a_server_that_is_lost),
         cmocka_unit_test(a_last_repeat_waits),      cmocka_unit_test(one_of_two),
         cmocka_unit_test(one_of_two_was_left_out),  cmocka_unit_test(cancelled_while_it_is_asked),
+        cmocka_unit_test(a_gateway_that_answers),
     };
     return cmocka_run_group_tests(tests, global_init, global_release);
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "report/format.h"
+#include "report/repeats.h"
 #include "report/table.h"
 #include "unit/report/fixture.h"
 #include "unit/unit.h"
@@ -203,6 +204,34 @@ static void each_missing_domain_has_its_reason(void **state)
     table = table_of(&s, &run, 80);
     says(table, "time s  GPU J  answer");
     says(table, "not measured: CPU, DRAM (permission) \xC2\xB7 machine (gpu lost)\n");
+    free(table);
+    ipw_summary_release(&s);
+}
+
+/* Every query failed: 0 of 3 solved is no accuracy, and nothing follows from it. */
+static void without_an_answer_there_is_no_accuracy(void **state)
+{
+    struct made failed = gaia[3];
+    struct ipw_summary_run run = sample_run();
+    struct ipw_repeats repeats;
+    struct ipw_totals totals;
+    struct ipw_summary s;
+    char *table;
+
+    (void)state;
+    failed.resolved = 0;
+    ipw_summary_init(&s);
+    for (int i = 0; i < 3; i++) add_made(&s, &failed, i);
+    ipw_summary_totals(&totals, &s);
+    assert_true(isnan(totals.accuracy));
+    ipw_repeats_of(&repeats, &s);
+    assert_true(isnan(repeats.metrics[IPW_REPEAT_ACCURACY].mean));
+    assert_true(isnan(repeats.metrics[IPW_REPEAT_IPJ].mean));
+    assert_true(repeats.metrics[IPW_REPEAT_WALL_S].mean > 0);
+    table = table_of(&s, &run, 80);
+    says(table, "no query was answered, !\xC2\xA0\x33 failed");
+    says(table, "efficiency  not known: no query was answered");
+    never_says(table, "accuracy per joule");
     free(table);
     ipw_summary_release(&s);
 }
@@ -458,6 +487,7 @@ UNIT(table)
         cmocka_unit_test(latencies_of_the_calls),
         cmocka_unit_test(each_missing_domain_has_its_reason),
         cmocka_unit_test(no_efficiency_says_why),
+        cmocka_unit_test(without_an_answer_there_is_no_accuracy),
         cmocka_unit_test(an_estimate_is_no_figure),
         cmocka_unit_test(the_marks_count_what_the_shares_count),
         cmocka_unit_test(a_share_of_the_power_is_called_so),

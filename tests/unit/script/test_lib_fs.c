@@ -2,6 +2,8 @@
  * reason it gets. */
 #include "unit/script/world.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +17,18 @@ static const char *the_workspace(void *ud)
 {
     (void)ud;
     return workspace;
+}
+
+/* As on a file system that does not tell the kind of an entry. */
+static bool kinds_unknown;
+
+struct dirent *readdir(DIR *dir)
+{
+    struct dirent *(*real)(DIR *) = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
+    struct dirent *e = real(dir);
+
+    if (e && kinds_unknown) e->d_type = DT_UNKNOWN;
+    return e;
 }
 
 static void put(const char *path, const char *bytes, size_t n)
@@ -105,6 +119,22 @@ static void nothing_outside_of_it(void **state)
         world_close(&w);
         strcpy(workspace, saved);
     }
+}
+
+static void entries_without_a_kind(void **state)
+{
+    struct world w;
+
+    (void)state;
+    world_open(&w, 0);
+    w.host.on.workspace = the_workspace;
+    kinds_unknown = true;
+    run(&w, SAYS "local files, all = table.concat(fs.list(), ' '), table.concat(fs.list '.', ' ')\n"
+                 "assert(files:find 'huge large plain' and not files:find 'folder', files)\n"
+                 "assert(all:find 'folder/ huge large plain' and not all:find 'pipe', all)\n"
+                 "return 'end'");
+    kinds_unknown = false;
+    world_close(&w);
 }
 
 static void files_as_parts_of_messages(void **state)
@@ -307,6 +337,7 @@ UNIT(lib_fs)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(files_of_the_workspace, fill),
         cmocka_unit_test_setup(nothing_outside_of_it, fill),
+        cmocka_unit_test_setup(entries_without_a_kind, fill),
         cmocka_unit_test(files_as_parts_of_messages),
         cmocka_unit_test(a_workspace_has_limits),
         cmocka_unit_test_setup(databases, fill),

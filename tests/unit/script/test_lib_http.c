@@ -184,6 +184,7 @@ static void failures_in_words(void **state)
         "fails('network', 'broke off', { url = at .. '/cut' })\n"
         "fails('network', 'broke', { url = at .. '/reset' })\n"
         "fails('network', 'not an HTTP answer', { url = at .. '/garbage' })\n"
+        "fails('network', 'letters outside ASCII', { url = 'http://m\\u{fc}ller.example/' })\n"
         "fails('limit', 'over its ceiling', { url = at .. '/big', max_bytes = '64K' })\n"
         "fails('limit', 'headers', { url = at .. '/big-head' })\n"
         "fails('timeout', 'within', { url = at .. '/silent', seconds = 0.05 })\n"

@@ -254,6 +254,17 @@ static void rule_11_L_8_error_objects_become_one_printable_line(void **state)
         assert_string_equal(w.err.text, cases[i].text);
         world_close(&w);
     }
+    for (int code = -1; code >= IPW_CODE_LAST; code--) { /* each code comes back from its name */
+        char script[80];
+
+        snprintf(script, sizeof script, "error { code = '%s', message = 'x' }",
+                 ipw_code_name((enum ipw_code)code));
+        world_open(&w, 0);
+        world_run(&w, script);
+        assert_int_equal(w.err.code, code);
+        world_close(&w);
+    }
+    assert_string_equal(ipw_code_name((enum ipw_code)(IPW_CODE_LAST - 1)), "unknown");
     world_open(&w, 0);
     world_run(&w, "error('\\27[31m\\0\\xff\\u{202e}' .. ('x'):rep(10 << 20), 0)");
     assert_int_equal(w.end, IPW_TASK_FAILED);

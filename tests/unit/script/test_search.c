@@ -231,6 +231,31 @@ static void scripts_by_name_and_by_path(void **state)
     assert_int_equal(chdir(here), 0);
 }
 
+/* A name that is too long is an error, and no other folder's name. */
+static void long_names(void **state)
+{
+    char fits[512], longer[513];
+    const char *paths[] = {fits, NULL};
+    struct ipw_vm_options o = {.paths = paths};
+    struct ipw_err err = {0};
+
+    (void)state;
+    memset(fits, 'f', sizeof fits - 1);
+    memset(longer, 'l', sizeof longer - 1);
+    fits[0] = longer[0] = '/';
+    fits[sizeof fits - 1] = longer[sizeof longer - 1] = '\0';
+    assert_int_equal(ipw_search_check(&o, &err), 0);
+    o.script_dir = longer;
+    assert_int_equal(ipw_search_check(&o, &err), IPW_EINVAL);
+    assert_non_null(strstr(err.text, "more than 511 bytes in its name: /llll"));
+    o.script_dir = NULL;
+    setenv("IPW_AGENT_PATH", longer, 1);
+    assert_int_equal(ipw_search_check(&o, &err), IPW_EINVAL);
+    unsetenv("IPW_AGENT_PATH");
+    paths[0] = longer;
+    assert_int_equal(ipw_search_check(&o, &err), IPW_EINVAL);
+}
+
 struct told {
     int n, twins, strangers;
     char twin[600];
@@ -304,6 +329,7 @@ UNIT(search)
         cmocka_unit_test(luas_own_paths_when_allowed),
         cmocka_unit_test(scripts_by_name_and_by_path),
         cmocka_unit_test(each_script_once),
+        cmocka_unit_test(long_names),
     };
 
     return cmocka_run_group_tests_name("search", tests, open_root, remove_root);

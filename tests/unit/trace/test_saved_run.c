@@ -84,6 +84,31 @@ static void a_redacted_line_has_no_text(void **state)
 }
 
 /* Events of queries that ran at once, of an earlier session, and one whose texts hold the key. */
+static void a_redacted_document_has_no_text(void **state)
+{
+    struct ipw_redactor r = {.key = 17, .what = IPW_REDACT_ALL};
+
+    (void)state;
+    mkdir("run", 0700);
+    put("run/traces.jsonl", A "\n");
+    put("run/manifest.json", "{\"model\":\"m\",\"segments\":[{\"command\":\"secret words\"}]}");
+    for (int redacted = 0; redacted <= 1; redacted++) {
+        struct ipw_saved_run *run = NULL;
+        const struct ipw_json *first;
+        struct ipw_json *doc;
+        struct ipw_err err = {0};
+
+        assert_int_equal(ipw_saved_run_open(&run, "run", redacted ? &r : NULL, &err), 0);
+        assert_int_equal(ipw_saved_run_document(&doc, run, "manifest.json", &err), 0);
+        assert_string_equal(ipw_json_get_str(doc, "model"), "m");
+        first = ipw_json_at(ipw_json_get(doc, "segments"), 0);
+        assert_int_equal(ipw_json_kind(ipw_json_get(first, "command")),
+                         redacted ? IPW_JSON_NULL : IPW_JSON_STR);
+        ipw_json_free(doc);
+        ipw_saved_run_close(run);
+    }
+}
+
 static void events_are_those_of_the_query(void **state)
 {
     static const char events[] = "{\"event\":\"run_start\",\"query\":-1,\"t_ns\":0}\n"
@@ -150,6 +175,7 @@ UNIT(saved_run)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queries_come_one_by_one),
         cmocka_unit_test(a_redacted_line_has_no_text),
+        cmocka_unit_test(a_redacted_document_has_no_text),
         cmocka_unit_test(events_are_those_of_the_query),
         cmocka_unit_test(power_is_headers_and_rows),
     };

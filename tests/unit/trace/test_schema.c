@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "trace/schema.h"
 #include "trace/spec.h"
 #include "unit/trace/script.h"
@@ -125,6 +126,21 @@ static void add_devices(struct ipw_query_trace *q)
     }
 }
 
+static void add_parts(struct ipw_query_trace *q)
+{
+    q->parts = ipw_calloc(2, sizeof *q->parts);
+    q->n_parts = 2;
+    q->parts[0] = (struct ipw_query_part){.kind = IPW_PART_DECODE, .calls = 2, .seconds = 1.25};
+    q->parts[1] = (struct ipw_query_part){
+        .kind = IPW_PART_TOOL, .name = ipw_strdup("a"), .calls = 3, .seconds = 0.5};
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        q->parts[0].j[d] = 1 + d;
+        q->parts[0].waste_j[d] = 0.5 * d;
+        q->parts[1].j[d] = d == IPW_DOMAIN_GPU ? 7 : NAN;
+        q->parts[1].waste_j[d] = d == IPW_DOMAIN_GPU ? 0 : NAN;
+    }
+}
+
 static void sample_trace(struct ipw_query_trace *q)
 {
     struct ipw_event events[] = {
@@ -148,6 +164,7 @@ static void sample_trace(struct ipw_query_trace *q)
     build_trace(q, events, sizeof events / sizeof *events);
     fill_energy(q);
     add_devices(q);
+    add_parts(q);
     q->turns[1].energy[IPW_DOMAIN_DRAM] = (struct ipw_figure){.reason = "lost",
                                                               .coverage = 0.5,
                                                               .lo_j = 2,
@@ -326,6 +343,14 @@ static void write_then_read_is_identity(void **state)
     assert_string_equal(l.trace.turns[0].devices[1].reason, "lost");
     assert_true(l.trace.turns[1].energy[IPW_DOMAIN_DRAM].estimated);
     assert_true(l.trace.turns[1].energy[IPW_DOMAIN_DRAM].estimate_j == 4.25);
+    assert_int_equal(l.trace.n_parts, 2);
+    assert_int_equal(l.trace.parts[0].kind, IPW_PART_DECODE);
+    assert_string_equal(l.trace.parts[1].name, "a");
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        assert_true(l.trace.parts[0].j[d] == 1 + d && l.trace.parts[0].waste_j[d] == 0.5 * d);
+        assert_true(d == IPW_DOMAIN_GPU ? l.trace.parts[1].j[d] == 7
+                                        : isnan(l.trace.parts[1].j[d]));
+    }
     assert_string_equal(l.details.query_text, r.query_text);
     assert_string_equal(l.details.metadata, r.metadata);
     assert_int_equal(l.details.is_resolved, 1);

@@ -442,6 +442,28 @@ static void what_attempts_say_of_tokens(void **state)
     }
 }
 
+/* A failed attempt told 0 of each: that is known, and a later failed one does not change it. */
+static void tokens_of_0_are_known(void **state)
+{
+    struct ipw_event events[] = {QS(0),       LS(1, 1, 1),     LX(2, 1, 1, IPW_LM_CUT, true),
+                                 LS(3, 2, 2), LE(4, 2, 10, 4), QE(5, "answered")};
+    struct ipw_lm_facts *first = &events[2].lm, *second = &events[4].lm;
+    struct ipw_query_trace q;
+
+    (void)state;
+    first->input_tokens = first->output_tokens = 0;
+    first->cached_tokens = first->reasoning_tokens = 0;
+    second->attempt = 2;
+    second->outcome = IPW_LM_CUT;
+    second->cached_tokens = second->reasoning_tokens = 2;
+    build_trace(&q, events, 6);
+    assert_int_equal(q.turns[0].input_tokens, 0);
+    assert_int_equal(q.turns[0].output_tokens, 0);
+    assert_int_equal(q.turns[0].cached_tokens, 0);
+    assert_int_equal(q.turns[0].reasoning_tokens, 0);
+    ipw_query_trace_release(&q);
+}
+
 /* The first output is the first text or the first call, whichever came; the second token counts
  * only beside a first. */
 static void when_output_began(void **state)
@@ -564,6 +586,7 @@ UNIT(turn)
         cmocka_unit_test(what_attempts_cost),
         cmocka_unit_test(case_23_an_end_before_its_start_has_no_length),
         cmocka_unit_test(case_36_without_a_first_token_there_is_no_prefill),
+        cmocka_unit_test(tokens_of_0_are_known),
         cmocka_unit_test(spans_of_the_script_open_no_turn),
         cmocka_unit_test(what_attempts_say_of_tokens),
         cmocka_unit_test(when_output_began),

@@ -1,5 +1,5 @@
 /* The text format of exporters, line by line: what is a sample, and what is not. */
-#include "energy/sources/prometheus_text.h"
+#include "energy/sources/prometheus_page.h"
 
 #include <stdlib.h>
 
@@ -144,7 +144,7 @@ static void test_ceilings(void **state)
     assert_string_equal(g.label, "");
 }
 
-UNIT(prometheus_text)
+UNIT(prometheus_page)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),

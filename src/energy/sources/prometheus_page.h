@@ -1,13 +1,38 @@
-/* energy/sources/prometheus_series.h: which series of an exporter's page are energy, and of which
+/* energy/sources/prometheus_page.h: which series of an exporter's page are energy, and of which
  * device.
  *
- * Pure: takes one sample and tells its meaning; then decides which series of the whole page make up
- * their domain's sum.  The table of known names is in the .c file. */
-#ifndef IPW_ENERGY_SOURCES_PROMETHEUS_SERIES_H
-#define IPW_ENERGY_SOURCES_PROMETHEUS_SERIES_H
+ * Pure.  It parses the text format sample by sample, lenient as a scraper must be: comment lines
+ * (HELP, TYPE, EOF) and exemplars after a value are skipped, a line that is not a sample is counted
+ * and skipped, and strings of a sample are borrowed for the callback.  Then it tells the meaning of
+ * a sample, and decides which series of the whole page make up their domain's sum.  The table of
+ * known names is in the .c file. */
+#ifndef IPW_ENERGY_SOURCES_PROMETHEUS_PAGE_H
+#define IPW_ENERGY_SOURCES_PROMETHEUS_PAGE_H
 
 #include "energy/source.h"
-#include "energy/sources/prometheus_text.h"
+
+#define IPW_PROM_LABELS 48 /* further labels of a sample are dropped */
+
+struct ipw_prom_sample {
+    const char *name;
+    struct {
+        const char *name, *value; /* value: without escapes */
+    } labels[IPW_PROM_LABELS];
+    size_t n_labels;
+    double value; /* may be NAN or an infinity */
+    bool is_int;  /* `integer` is the exact value */
+    int64_t integer;
+    int64_t stamp_ms; /* its own time, since 1970; INT64_MIN: none */
+};
+
+/* Returns the number of lines that were neither samples, comments nor blank; *first_bad (may be
+ * NULL) is the line number of the first, from 1. */
+size_t ipw_prom_parse(const char *text, size_t n,
+                      void (*fn)(void *ud, const struct ipw_prom_sample *sample), void *ud,
+                      size_t *first_bad);
+
+/* The label's value, or "". */
+const char *ipw_prom_label(const struct ipw_prom_sample *sample, const char *name);
 
 struct ipw_prom_series {
     char key[256];   /* identifies the series from scrape to scrape */
