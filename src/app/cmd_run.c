@@ -132,7 +132,7 @@ static int run_dataset(int argc, char **argv, char **args, const char *named)
     struct ipw_err err;
 
     if (named) {
-        ipw_fail(&err, IPW_EINVAL, "run: two data sets: %.80s and --dataset %.80s", args[1], named);
+        ipw_fail(&err, IPW_EINVAL, "run: two datasets: %.80s and --dataset %.80s", args[1], named);
         return ipw_exit_with(&err, IPW_EXIT_USAGE);
     }
     words = ipw_calloc((size_t)argc + 2, sizeof *words);

@@ -29,7 +29,7 @@ sed -i '$d' readme/traces.jsonl
 expect_exit 0 agent resume readme
 assert_file_lines readme/traces.jsonl 1
 expect_exit 2 agent run tools words.jsonl --dataset questions.jsonl
-check_err "two data sets: words.jsonl and --dataset questions.jsonl"
+check_err "two datasets: words.jsonl and --dataset questions.jsonl"
 damaged readme
 
 step "every template is right as it is, checked and tested from anywhere"
