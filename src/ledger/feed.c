@@ -298,7 +298,8 @@ static void trim(struct ipw_feed *f, int64_t before_ns)
     ipw_metrics_trim(f->metrics, before_ns);
 }
 
-/* Which calls went to another machine.  A query that made one has a part that is not measured here. */
+/* Which calls went to another machine: a query that made one has a part that is not measured
+ * here. */
 static void find_remote_calls(const struct ipw_feed *f, struct ipw_query_trace *trace)
 {
     trace->lm_remote = f->lm_remote;

@@ -8,8 +8,8 @@
  * the machine's own name.
  *
  * A page can also send a POST without reading the answer.  The browser first asks the server, which
- * permits it to pages of this machine only.  It does not ask for the content types of forms, so these are refused if the
- * page comes from another origin. */
+ * permits it to pages of this machine only.  It does not ask for the content types of forms, so
+ * these are refused if the page comes from another origin. */
 #ifndef IPW_SERVE_VISITOR_H
 #define IPW_SERVE_VISITOR_H
 

@@ -185,7 +185,7 @@ static void add_totals(struct ipw_merge *m)
     }
 }
 
-/* What was written, as `validate` checks it; if it does not hold, the shard that it follows from. */
+/* What was written, as `validate` checks it; if it does not hold, the shard at fault. */
 static int check_valid(struct job *job, struct ipw_err *err)
 {
     const struct ipw_shard_runs *runs = &job->m->runs;
