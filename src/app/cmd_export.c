@@ -8,6 +8,7 @@
 #include "app/runs_command.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/open.h"
 #include "export/mooncake.h"
 #include "export/redacted.h"
 
@@ -70,6 +71,7 @@ static int write_mooncake(const char *run, const char *output, struct ipw_err *e
     int rc;
 
     if (output) {
+        if (ipw_make_parents(output, err)) return err->code;
         out = fopen(output, "we");
         if (!out) return ipw_fail(err, IPW_EIO, "%s: cannot be written: %m", output);
     }

@@ -92,13 +92,19 @@ int ipw_cmd_merge(int argc, char **argv)
                 "Exit status: 0 merged, 1 failed, 2 wrong usage, 3 the shards are not of one run,\n"
                 "or one is running, incomplete or damaged.",
         .min_args = 1,
-        .max_args = 1,
+        .max_args = -1,
     };
     struct ipw_merge m = {0};
     struct ipw_err err = {0};
     char **args, *out;
     int n, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
+    if (!rc && n > 1)
+        rc = ipw_fail(
+            &err, IPW_EINVAL,
+            "merge: one folder: copy the shards of %.100s into %.100s (cp -r %.100s/*-of-* "
+            "%.100s/), then merge that",
+            args[1], args[0], args[1], args[0]);
     if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     out = o.out ? ipw_strdup(o.out) : default_out(args[0], &err);
     if (!out) return ipw_exit_with(&err, IPW_EXIT_USAGE);

@@ -15,6 +15,7 @@
 #include "app/commands.h"
 #include "app/runs_command.h"
 #include "base/mem.h"
+#include "base/open.h"
 
 extern char **environ;
 
@@ -128,17 +129,15 @@ static char *make_folder(const struct profile_options *o, struct ipw_err *err)
     time_t now = time(NULL);
     struct tm at;
 
-    if (!o->output && mkdir("runs", 0777) < 0 && errno != EEXIST) {
-        ipw_fail_errno(err, errno, "runs");
-        return NULL;
-    }
     if (gmtime_r(&now, &at)) strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &at);
     folder = o->output ? ipw_strdup(o->output) : ipw_asprintf("runs/profile_%s", stamp);
-    if (mkdir(folder, 0777) == 0) return folder;
-    if (errno == EEXIST)
-        ipw_fail(err, IPW_EEXISTS, "%s already exists; --output names a new folder", folder);
-    else
-        ipw_fail_errno(err, errno, "%s", folder);
+    if (!ipw_make_parents(folder, err)) {
+        if (mkdir(folder, 0777) == 0) return folder;
+        if (errno == EEXIST)
+            ipw_fail(err, IPW_EEXISTS, "%s already exists; --output names a new folder", folder);
+        else
+            ipw_fail_errno(err, errno, "%s", folder);
+    }
     free(folder);
     return NULL;
 }

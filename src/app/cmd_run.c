@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/commands.h"
 #include "app/options.h"
@@ -84,16 +85,17 @@ static const struct ipw_opt options[] = {
 
 const struct ipw_command ipw_run_command = {
     .name = "run",
-    .usage = "run AGENT.lua --dataset NAME|FILE [options]",
+    .usage = "run AGENT DATASET [options]",
     .about = "Run an agent over a dataset; measure tokens, time and energy of each query.",
     .options = options,
-    .more = "A sensor of --telemetry is a name that `ipw-agent list sensors` shows,\n"
+    .more = "AGENT and DATASET are names (`ipw-agent list agents`, `list datasets`) or files.\n"
+            "A sensor of --telemetry is a name that `ipw-agent list sensors` shows,\n"
             "stream=URL, prometheus=URL, log=FILE or exec=COMMAND. Repeat it or use commas.\n"
             "Without --base-url: $OPENAI_BASE_URL, then local ports, then the demo model.\n"
             "Exit status: 0 done, 1 failed, 2 wrong usage, 3 unreadable input,\n"
             "130 interrupted (129 SIGHUP, 143 SIGTERM).",
     .min_args = 1,
-    .max_args = 1,
+    .max_args = 2,
 };
 
 void ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code)
@@ -121,6 +123,29 @@ static int choose_shard(struct ipw_run_options *o, char **folder, struct ipw_err
     return rc;
 }
 
+/* `run AGENT DATASET`, as `run --dataset DATASET AGENT`. */
+static int run_dataset(int argc, char **argv, char **args, const char *named)
+{
+    static char option[] = "--dataset";
+    char **words;
+    int before = (int)(args - argv), code;
+    struct ipw_err err;
+
+    if (named) {
+        ipw_fail(&err, IPW_EINVAL, "run: two datasets: %.80s and --dataset %.80s", args[1], named);
+        return ipw_exit_with(&err, IPW_EXIT_USAGE);
+    }
+    words = ipw_calloc((size_t)argc + 2, sizeof *words);
+    words[0] = argv[0];
+    words[1] = option;
+    words[2] = args[1];
+    memcpy(words + 3, argv + 1, (size_t)(before - 1) * sizeof *words);
+    words[before + 2] = args[0];
+    code = ipw_cmd_run(argc + 1, words);
+    free(words);
+    return code;
+}
+
 int ipw_cmd_run(int argc, char **argv)
 {
     struct ipw_dataset_origin origin;
@@ -131,13 +156,17 @@ int ipw_cmd_run(int argc, char **argv)
     struct ipw_err err = {0};
     char **args, *folder = NULL;
     int n_args, exit_code, rc;
+    bool two;
 
     ipw_run_options_init(o);
     rc = ipw_options_parse(&ipw_run_command, argc, argv, &v, &args, &n_args, &err);
-    if (!rc) rc = ipw_limits_check(&o->limits, &err);
-    if (!rc) rc = ipw_script_options_servers(&o->script, &err);
-    if (!rc) rc = choose_shard(o, &folder, &err);
-    if (rc) {
+    two = !rc && n_args == 2;
+    if (!rc && !two) rc = ipw_limits_check(&o->limits, &err);
+    if (!rc && !two) rc = ipw_script_options_servers(&o->script, &err);
+    if (!rc && !two) rc = choose_shard(o, &folder, &err);
+    if (two) {
+        exit_code = run_dataset(argc, argv, args, o->data.dataset);
+    } else if (rc) {
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else if ((rc = ipw_run_watch_open(&watch, &v.watch, o->output.quiet, &err))) {
         exit_code = ipw_exit_with(&err, rc == IPW_EINVAL ? IPW_EXIT_USAGE : IPW_EXIT_FAILED);

@@ -8,6 +8,7 @@
 #include "app/commands.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/open.h"
 #include "base/text.h"
 #include "data/scorers.h"
 #include "json/document.h"
@@ -407,9 +408,9 @@ static int score(struct job *j, struct ipw_err *err)
     if (!rc && !j->o->dry_run) {
         j->code = IPW_EXIT_FAILED;
         path = j->o->output ? ipw_strdup(j->o->output) : ipw_asprintf("%s/scores.jsonl", j->run);
-        rc = j->lines.failed
-                 ? ipw_fail(err, IPW_ELIMIT, "%s: too many scores", j->run)
-                 : ipw_file_write_atomic(path, ipw_buf_str(&j->lines), j->lines.len, err);
+        rc = j->lines.failed ? ipw_fail(err, IPW_ELIMIT, "%s: too many scores", j->run)
+                             : ipw_make_parents(path, err);
+        if (!rc) rc = ipw_file_write_atomic(path, ipw_buf_str(&j->lines), j->lines.len, err);
     }
     if (!rc) print(j, path);
     free(path);

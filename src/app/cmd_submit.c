@@ -136,8 +136,10 @@ static int make_text(struct ipw_buf *text, struct submit_options *o, const char 
 
 static int write_file(const char *path, const struct ipw_buf *text, struct ipw_err *err)
 {
-    int fd = ipw_open_write(path, O_WRONLY | O_CREAT | O_EXCL, err), rc = 0;
+    int rc = ipw_make_parents(path, err), fd;
 
+    if (rc) return rc;
+    fd = ipw_open_write(path, O_WRONLY | O_CREAT | O_EXCL, err);
     if (fd < 0)
         return access(path, F_OK) == 0
                    ? ipw_fail(err, IPW_EEXISTS, "%s already exists; it was not changed", path)

@@ -13,6 +13,7 @@
 #include "app/commands.h"
 #include "app/options.h"
 #include "base/clock.h"
+#include "base/open.h"
 #include "base/terminal.h"
 #include "io/http_get.h"
 #include "io/http_stream.h"
@@ -98,7 +99,9 @@ static void record_row(void *ud, const struct ipw_sampler_row *row)
 static int record_open(struct recorder *r, const char *path, const struct ipw_telemetry *t,
                        struct ipw_err *err)
 {
-    int rc = ipw_jsonl_append_open(&r->file, path, true, err);
+    int rc = ipw_make_parents(path, err);
+
+    if (!rc) rc = ipw_jsonl_append_open(&r->file, path, true, err);
 
     if (rc) return rc;
     ipw_power_header_write(&r->text, &t->set, t->interval_ns, 0);

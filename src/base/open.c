@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/mem.h"
 
 static const char *kind_of(mode_t mode)
 {
@@ -85,6 +88,23 @@ int ipw_open_write(const char *path, int flags, struct ipw_err *err)
         rc = ipw_fail_errno(err, errno, "%s", path);
     if (!rc) return fd;
     close(fd);
+    return rc;
+}
+
+int ipw_make_parents(const char *path, struct ipw_err *err)
+{
+    char *copy = ipw_strdup(path);
+    int rc = 0;
+
+    for (char *slash = strchr(copy + 1, '/'); slash && rc == 0; slash = strchr(slash + 1, '/')) {
+        if (slash[1] == '\0') break;
+        *slash = '\0';
+        if (TEMP_FAILURE_RETRY(mkdir(copy, 0777)) < 0 && errno != EEXIST) {
+            rc = ipw_fail_errno(err, errno, "%s: the folder cannot be created", copy);
+        }
+        *slash = '/';
+    }
+    free(copy);
     return rc;
 }
 

@@ -19,6 +19,9 @@ int ipw_open_read(const char *path, struct ipw_err *err);
  * name, and not a link.  `flags` are O_WRONLY or O_RDWR, with O_CREAT (mode 0600), O_EXCL,
  * O_APPEND.  With O_APPEND a character device (/dev/full) is allowed. */
 int ipw_open_write(const char *path, int flags, struct ipw_err *err);
+/* Makes the folders above `path` that are missing: of each file and folder that a user names for a
+ * result. */
+int ipw_make_parents(const char *path, struct ipw_err *err);
 /* Writes all bytes; returns 0, or -1 and errno (ENOSPC also for a device that accepts no bytes). */
 int ipw_write_all(int fd, const char *bytes, size_t n);
 

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "data/rows_priv.h"
 #include "data/sha256.h"
 #include "json/json.h"
@@ -128,6 +129,29 @@ static int find_kind(const struct kind **out, const char *name, struct ipw_err *
         name);
 }
 
+/* A CSV has no place for other bytes, and often comes from a spreadsheet in another encoding. */
+static int check_utf8(const char *name, const char *bytes, size_t n, struct ipw_err *err)
+{
+    const char *p = bytes, *end = bytes + n;
+    size_t at = 0, k;
+
+    if (ipw_utf8_valid(bytes, n)) return 0;
+    for (int64_t line = 1; p < end; line++) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+        size_t length = (size_t)((newline ? newline : end) - p);
+
+        if (!ipw_utf8_valid(p, length)) {
+            while ((k = ipw_utf8_len(p + at, length - at))) at += k;
+            return ipw_fail(err, IPW_EPARSE,
+                            "%s:%lld: byte %zu of the line (0x%02X) is not UTF-8; save the file as "
+                            "UTF-8 (iconv -f latin1 -t utf-8)",
+                            name, (long long)line, at + 1, (unsigned)(unsigned char)p[at]);
+        }
+        p += length + 1;
+    }
+    return 0;
+}
+
 static int parse_text(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
                       struct ipw_err *err)
 {
@@ -138,6 +162,10 @@ static int parse_text(struct ipw_rows *out, const char *name, const char *bytes,
     ipw_sha256_hex(out->sha256, bytes, n);
     if (n >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
         return ipw_fail(err, IPW_EPARSE, "%s: the file is UTF-16; save it as UTF-8", name);
+    if (kind->parse == ipw_rows_parse_csv || kind->parse == ipw_rows_parse_tsv) {
+        rc = check_utf8(name, bytes, n, err);
+        if (rc) return rc;
+    }
     if (n >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) {
         bytes += 3;
         n -= 3;

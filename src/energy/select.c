@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/keyring.h"
 #include "base/mem.h"
@@ -251,8 +252,24 @@ static int add_source(struct ipw_source_set *set, struct ipw_source *source, con
                     left_out, set->n);
 }
 
+/* The user says of which machine the sensors are: a tunnel ends on this one. */
+static void set_host(struct ipw_source *source, const char *host)
+{
+    char own[256] = "";
+    bool here;
+
+    if (!host) return;
+    gethostname(own, sizeof own - 1);
+    here = !strcmp(host, "localhost") || !strcmp(host, own);
+    for (; source; source = source->also) {
+        struct ipw_channel *c = (struct ipw_channel *)source->channels; /* made by its opener */
+
+        for (size_t i = 0; i < source->n_channels; i++) c[i].remote = !here;
+    }
+}
+
 static int open_kind(struct ipw_source_set *set, const struct kind *k, const struct place *p,
-                     const char *arg, bool named, struct ipw_err *why)
+                     const char *arg, const char *host, bool named, struct ipw_err *why)
 {
     struct ipw_source_verdict *v = &set->verdicts[set->n_verdicts];
     struct ipw_source *source = NULL;
@@ -270,6 +287,7 @@ static int open_kind(struct ipw_source_set *set, const struct kind *k, const str
         return 0;
     }
     ipw_source_note(source, note);
+    set_host(source, host);
     rc = add_source(set, source, p, &n, why);
     snprintf(v->text, sizeof v->text, "%zu channel%s%s%.150s", n, n == 1 ? "" : "s",
              note[0] ? "; " : "", note);
@@ -337,6 +355,7 @@ static int check_gpus(struct ipw_source_set *set, const struct place *p, struct 
 struct word {
     const struct kind *kind; /* NULL: "auto" */
     const char *arg;
+    const char *host; /* of an argument that ends in ",host=NAME"; or NULL */
 };
 
 static const struct kind *find_kind(const char *text, const char **arg)
@@ -385,10 +404,18 @@ static int fail_word(const char *text, struct ipw_err *err)
                     known);
 }
 
-static int add_word(struct word *words, size_t *n, const char *text, struct ipw_err *err)
+static int add_word(struct word *words, size_t *n, char *text, struct ipw_err *err)
 {
+    static const char host[] = ",host=";
+    char *comma = strrchr(text, ',');
     struct word w = {0};
 
+    if (comma && !strncmp(comma, host, strlen(host)) && strstr(text, "://")) {
+        w.host = comma + strlen(host);
+        if (!w.host[0])
+            return ipw_fail(err, IPW_EINVAL, "--telemetry %s: nothing after host=", text);
+        *comma = '\0';
+    }
     if (strcmp(text, "auto")) w.kind = find_kind(text, &w.arg);
     if (!w.kind && strcmp(text, "auto")) return fail_word(text, err);
     if (w.arg && !w.arg[0])
@@ -436,7 +463,7 @@ static int open_others(struct ipw_source_set *set, const struct word *words, siz
         bool named = takes_argument(&kinds[k]); /* needs an argument */
 
         for (size_t i = 0; i < n; i++) named |= words[i].kind == &kinds[k];
-        if (!named) rc = open_kind(set, &kinds[k], place, NULL, false, err);
+        if (!named) rc = open_kind(set, &kinds[k], place, NULL, NULL, false, err);
     }
     return rc;
 }
@@ -491,7 +518,7 @@ int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source
     }
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (words[i].kind)
-            rc = open_kind(set, words[i].kind, &place, words[i].arg, true, err);
+            rc = open_kind(set, words[i].kind, &place, words[i].arg, words[i].host, true, err);
         else
             rc = open_others(set, words, n, &place, err);
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/open.h"
 #include "base/walk.h"
 #include "json/jsonl.h"
 
@@ -46,6 +47,11 @@ int ipw_whole_file(struct ipw_whole_output **result, const char *path, FILE *str
         return 0;
     }
     out->path = ipw_strdup(path);
+    if (ipw_make_parents(path, err)) {
+        free(out->path);
+        free(out);
+        return err->code;
+    }
     if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) out->tmp = ipw_asprintf("%s.tmp", path);
     out->file = fopen(out->tmp ? out->tmp : path, "we");
     if (out->file) {
@@ -71,6 +77,10 @@ int ipw_whole_folder(struct ipw_whole_output **result, const char *path, struct 
         free(plain);
         return ipw_fail(err, IPW_EEXISTS, "%s: exists already; --output must name a new folder",
                         path);
+    }
+    if (ipw_make_parents(plain, err)) {
+        free(plain);
+        return err->code;
     }
     tmp = ipw_asprintf("%s.tmp", plain);
     if (mkdir(tmp, 0777) < 0) {

@@ -1,5 +1,6 @@
 #include "ledger/feed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct ipw_feed {
     struct ipw_channel *channels;
     size_t n_channels;
     bool lm_remote;
+    char sub_remote[512];
     /* With lm_remote: the domains that have a remote channel in their sum. */
     unsigned lm_domains;
     struct feed_query **open; /* sorted by number, for binary search by an event */
@@ -62,9 +64,10 @@ struct ipw_feed *ipw_feed_new(struct ipw_ledger *ledger)
 }
 
 void ipw_feed_describe(struct ipw_feed *f, const struct ipw_channel *channels, size_t n_channels,
-                       bool lm_remote)
+                       const struct ipw_ledger_rules *rules)
 {
-    f->lm_remote = lm_remote;
+    f->lm_remote = rules->lm_remote;
+    snprintf(f->sub_remote, sizeof f->sub_remote, "%s", rules->sub_remote);
     f->lm_domains = 0;
     for (size_t i = 0; i < n_channels; i++) {
         if (channels[i].in_sum && channels[i].remote) f->lm_domains |= 1u << channels[i].domain;
@@ -295,12 +298,26 @@ static void trim(struct ipw_feed *f, int64_t before_ns)
     ipw_metrics_trim(f->metrics, before_ns);
 }
 
+/* Which calls went to another machine: a query that made one has a part that is not measured
+ * here. */
+static void find_remote_calls(const struct ipw_feed *f, struct ipw_query_trace *trace)
+{
+    trace->lm_remote = f->lm_remote;
+    trace->lm_domains = f->lm_remote ? f->lm_domains : 0;
+    for (size_t i = 0; i < trace->n_turns; i++) {
+        struct ipw_turn *turn = &trace->turns[i];
+
+        turn->remote = f->lm_remote || (f->sub_remote[0] && turn->endpoint &&
+                                        !strcmp(turn->endpoint, f->sub_remote));
+        trace->lm_remote |= turn->remote;
+    }
+}
+
 void ipw_feed_finish(struct ipw_feed *f, struct ipw_query_trace *trace)
 {
     struct feed_query *q = find(f, trace->index);
 
-    trace->lm_remote = f->lm_remote;
-    trace->lm_domains = f->lm_domains;
+    find_remote_calls(f, trace);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) trace->sources[d] = ipw_strdup(f->sources[d]);
     ipw_query_energy_fill(trace, f->ledger, q ? q->ordinal : IPW_LEDGER_ANY);
     ipw_metrics_fill(f->metrics, trace);

@@ -9,6 +9,7 @@
 #define IPW_LEDGER_FEED_H
 
 #include "ledger/query_energy.h"
+#include "ledger/rules.h"
 #include "trace/event.h"
 
 struct ipw_feed;
@@ -17,10 +18,10 @@ struct ipw_feed;
  * elsewhere. */
 unsigned ipw_feed_lm_domains(const struct ipw_feed *f);
 struct ipw_feed *ipw_feed_new(struct ipw_ledger *ledger);
-/* The channels as the ledger has them; call it once, before the first row.  lm_remote: the model's
- * devices belong to another machine. */
+/* The channels as the ledger has them; call it once, before the first row.  The rules
+ * say which models are on another machine. */
 void ipw_feed_describe(struct ipw_feed *f, const struct ipw_channel *channels, size_t n_channels,
-                       bool lm_remote);
+                       const struct ipw_ledger_rules *rules);
 void ipw_feed_free(struct ipw_feed *f); /* NULL is fine */
 /* In the order in which power.jsonl has them. */
 void ipw_feed_row(struct ipw_feed *f, size_t first, size_t n, int64_t t_ns, const int64_t *values);

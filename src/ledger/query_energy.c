@@ -57,7 +57,8 @@ static void fill_spans(const struct ipw_query_trace *q, struct ipw_turn *turn,
         struct ipw_figure *f = &span->energy[c->ask.domain];
         struct ipw_ledger_question ask = c->ask;
 
-        if (!ipw_query_energy_of_model(q, ask.domain) && span->kind <= IPW_SPAN_DECODE) {
+        if (turn->remote && !ipw_query_energy_of_model(q, ask.domain) &&
+            span->kind <= IPW_SPAN_DECODE) {
             /* The client's own devices do not tell what a remote model costs. */
             *f = (struct ipw_figure){.reason = "remote"};
             continue;

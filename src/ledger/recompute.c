@@ -191,7 +191,7 @@ static int open_segment(struct ipw_recompute_job *j, const struct ipw_json *run_
     j->feed = ipw_feed_new(j->ledger);
     ipw_ledger_scopes_read(j->ledger, j->power.channels, j->power.n_channels,
                            ipw_json_get(run_start, "data"));
-    ipw_feed_describe(j->feed, j->power.channels, j->power.n_channels, s->rules.lm_remote);
+    ipw_feed_describe(j->feed, j->power.channels, j->power.n_channels, &s->rules);
     for (size_t i = 0; i < j->doubts.n; i++)
         if (j->doubts.notes[i].session + 1 == r->n_segments)
             ipw_feed_doubt(j->feed, j->doubts.notes[i].channel, j->doubts.notes[i].reason);

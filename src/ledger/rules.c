@@ -141,6 +141,7 @@ void ipw_ledger_rules_write(struct ipw_buf *out, const struct ipw_ledger_rules *
     }
     ipw_jw_obj_end(&w);
     ipw_jw_kstr(&w, "share", ipw_share_name(rules->share));
+    ipw_jw_kstr(&w, "sub_remote", rules->sub_remote[0] ? rules->sub_remote : NULL);
     ipw_jw_obj_end(&w);
 }
 
@@ -172,6 +173,8 @@ void ipw_ledger_rules_read(struct ipw_ledger_rules *out, const struct ipw_json *
         read_devices(out, (enum ipw_domain)d, ipw_json_get(devices, name));
     }
     out->lm_remote = ipw_json_bool(ipw_json_get(data, "lm_remote"), false);
+    snprintf(out->sub_remote, sizeof out->sub_remote, "%s",
+             ipw_json_str(ipw_json_get(data, "sub_remote"), ""));
     ipw_share_parse(&out->share, ipw_json_str(ipw_json_get(data, "share"), "equal"), NULL);
 }
 

@@ -22,6 +22,7 @@ struct ipw_ledger_rules {
     size_t n_device_baselines[IPW_DOMAIN_COUNT];
     enum ipw_share share;
     bool lm_remote;          /* the model runs on another machine */
+    char sub_remote[512];    /* the address of a sub-model on another machine, or "" */
     struct ipw_anchor clock; /* dates the session; all 0: use the manifest's */
 };
 

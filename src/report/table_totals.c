@@ -136,7 +136,9 @@ static const char *no_efficiency(const struct ipw_table_block *b)
         device |= d != IPW_DOMAIN_DRAM;
     }
     if (device) return sum > 0 ? "the devices measured 0 J" : "0 J were measured";
-    return sum > 0 ? "only the memory was measured" : "no sensor of the model's machine was read";
+    return sum > 0 ? "only the memory was measured"
+                   : "no sensor of the model's machine was read (--telemetry stream=URL; through "
+                     "a tunnel stream=URL,host=NAME)";
 }
 
 static void put_efficiency(struct ipw_table_block *b)

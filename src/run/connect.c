@@ -17,6 +17,7 @@
 #include "run/find_server.h"
 
 #define PROBE_NS      (10 * IPW_NS_PER_S) /* besides the time to connect */
+#define ASK_AGAIN_NS  (500 * IPW_NS_PER_MS)
 #define DEMO_START_NS (20 * IPW_NS_PER_S)
 
 /* ---- the demo server ---- */
@@ -97,14 +98,37 @@ static bool lists(const struct probe *p, const char *model)
     return false;
 }
 
-static int ask_models(struct probe *p, size_t i, struct ipw_err *err)
+static int ask_models_once(struct probe *p, size_t i, struct ipw_err *err)
 {
     struct ipw_llm_probe *probe;
     int64_t timeout_ns = PROBE_NS + p->c->o->net.connect_ns;
-    int rc = ipw_llm_models_at(&probe, p->c->llm, i, timeout_ns, probed, p, err);
+    int rc;
 
+    p->err.code = 0;
+    rc = ipw_llm_models_at(&probe, p->c->llm, i, timeout_ns, probed, p, err);
+    if (!rc) ipw_loop_run(p->c->loop);
+    return rc;
+}
+
+static void waited(void *ud) { ipw_loop_stop(ud); }
+
+/* Without the model's name the list is needed: a server that still loads is asked again. */
+static int ask_models(struct probe *p, size_t i, struct ipw_err *err)
+{
+    struct ipw_connection *c = p->c;
+    int64_t until_ns = ipw_now_ns() + c->o->server_wait_ns;
+    bool told = c->quiet;
+    int rc = ask_models_once(p, i, err);
+
+    while (!rc && !c->model && p->err.code == IPW_EHTTP && p->err.detail == 503 &&
+           ipw_now_ns() < until_ns) {
+        if (!told) ipw_say("waiting for %s: %s", ipw_llm_url_at(c->llm, i), p->err.text);
+        told = true;
+        ipw_timer_start(c->loop, ASK_AGAIN_NS, waited, c->loop);
+        ipw_loop_run(c->loop);
+        rc = ask_models_once(p, i, err);
+    }
     if (rc) return rc;
-    ipw_loop_run(p->c->loop);
     if (p->err.code == IPW_ENET || p->err.code == IPW_ETIMEOUT ||
         (p->err.code == IPW_EHTTP && (p->err.detail == 401 || p->err.detail == 403))) {
         *err = p->err;
@@ -334,8 +358,14 @@ const char *ipw_connection_elsewhere(const struct ipw_connection *c)
 {
     for (size_t i = 0; c->llm && i < ipw_llm_n_urls(c->llm); i++)
         if (!ipw_url_is_local(ipw_llm_url_at(c->llm, i))) return ipw_llm_url_at(c->llm, i);
-    if (c->sub && !ipw_url_is_local(ipw_llm_url_at(c->sub, 0))) return ipw_llm_url_at(c->sub, 0);
     return NULL;
+}
+
+const char *ipw_connection_sub_elsewhere(const struct ipw_connection *c)
+{
+    const char *url = c->sub ? ipw_llm_url_at(c->sub, 0) : NULL;
+
+    return url && !ipw_url_is_local(url) ? url : NULL;
 }
 
 void ipw_connection_close(struct ipw_connection *c)

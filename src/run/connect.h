@@ -34,8 +34,10 @@ struct ipw_connection {
 int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *err);
 /* The addresses of the servers, NULL at the end; the array is freed by the caller. */
 const char **ipw_connection_urls(const struct ipw_connection *c);
-/* The address of a server on another machine; NULL if all are on this machine. */
+/* The address of a server of the model on another machine; NULL if all are on this machine. */
 const char *ipw_connection_elsewhere(const struct ipw_connection *c);
+/* The same of the server of --sub-url. */
+const char *ipw_connection_sub_elsewhere(const struct ipw_connection *c);
 /* The loop then reaps the child and closes everything. */
 void ipw_connection_close(struct ipw_connection *c);
 

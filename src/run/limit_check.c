@@ -19,6 +19,7 @@ static int check_energy(const struct ipw_sensors *s, const struct ipw_connection
                         const char *option, struct ipw_err *err)
 {
     const char *elsewhere = ipw_connection_elsewhere(connection);
+    const char *sub = ipw_connection_sub_elsewhere(connection);
     const struct ipw_channel *remote = NULL;
     size_t n = 0;
 
@@ -44,11 +45,11 @@ static int check_energy(const struct ipw_sensors *s, const struct ipw_connection
                         "cannot use --%s: %s. Choose other sensors with --telemetry, or drop "
                         "the limit",
                         option, s->found.doubts);
-    if (elsewhere)
+    if (elsewhere || sub)
         return ipw_fail(err, IPW_EINVAL,
-                        "cannot use --%s: the model runs on another machine (%.200s), whose "
+                        "cannot use --%s: the %smodel runs on another machine (%.200s), whose "
                         "energy is not measured here",
-                        option, elsewhere);
+                        option, elsewhere ? "" : "sub-", elsewhere ? elsewhere : sub);
     return 0;
 }
 

@@ -177,7 +177,8 @@ static int open_sensors(struct run *run, struct ipw_err *err)
     run->sensors.session = &run->session;
     run->sensors.rows = ipw_run_sampled;
     run->sensors.ud = run;
-    rc = ipw_sensors_open(&run->sensors, servers, elsewhere, err);
+    rc = ipw_sensors_open(&run->sensors, servers, elsewhere,
+                          ipw_connection_sub_elsewhere(&run->connection), err);
     free(servers);
     run->limits = (struct ipw_run_limits){.o = &run->o->limits,
                                           .loop = run->loop,

@@ -158,7 +158,7 @@ int ipw_sensors_init(struct ipw_sensors *s, const struct ipw_sensor_options *o, 
 }
 
 int ipw_sensors_open(struct ipw_sensors *s, const char *const *servers, bool elsewhere,
-                     struct ipw_err *err)
+                     const char *sub_elsewhere, struct ipw_err *err)
 {
     struct ipw_sampler_options so = {.interval_ns = s->interval_ns,
                                      .adapt = s->o->sample_interval_ns == 0,
@@ -173,11 +173,13 @@ int ipw_sensors_open(struct ipw_sensors *s, const char *const *servers, bool els
         rc = ipw_start_check(&s->found, &s->sources, servers, s->o->require_quiet, err);
     if (rc) return rc;
     if (!strcmp(s->o->energy, "auto")) s->rules.lm_remote = elsewhere;
+    snprintf(s->rules.sub_remote, sizeof s->rules.sub_remote, "%s",
+             sub_elsewhere ? sub_elsewhere : "");
     add_estimate(s);
     s->ledger = ipw_ledger_rules_open(&s->rules, s->sources.channels, s->sources.n_channels);
     ipw_ledger_keep_told(s->ledger);
     s->feed = ipw_feed_new(s->ledger);
-    ipw_feed_describe(s->feed, s->sources.channels, s->sources.n_channels, s->rules.lm_remote);
+    ipw_feed_describe(s->feed, s->sources.channels, s->sources.n_channels, &s->rules);
     give_reasons(s);
     name_model(s);
     if (s->rules.lm_remote) name_no_local_channels(&s->sources);

@@ -57,11 +57,12 @@ struct ipw_sensors {
 int ipw_sensors_init(struct ipw_sensors *s, const struct ipw_sensor_options *o, const char *begun,
                      struct ipw_err *err);
 /* `servers`: the model's addresses, NULL at the end; `elsewhere`: one of them is on another
- * machine. IPW_EINVAL for an invalid selection; other codes for a named sensor that does not exist;
- * IPW_ECANCELLED if --require-quiet found load.  Waits a quarter of a second if there is something
- * to measure, longer for a counter that does not move. */
+ * machine; `sub_elsewhere`: the address of a sub-model that is, or NULL.  IPW_EINVAL for an invalid
+ * selection; other codes for a named sensor that does not exist; IPW_ECANCELLED if --require-quiet
+ * found load.  Waits a quarter of a second if there is something to measure, longer for a counter
+ * that does not move. */
 int ipw_sensors_open(struct ipw_sensors *s, const char *const *servers, bool elsewhere,
-                     struct ipw_err *err);
+                     const char *sub_elsewhere, struct ipw_err *err);
 /* There are no sensors: `--telemetry none`, or none was found. */
 bool ipw_sensors_none(const struct ipw_sensors *s);
 bool ipw_sensors_off(const struct ipw_sensors *s);

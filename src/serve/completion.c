@@ -118,6 +118,7 @@ int ipw_serve_ask_read(struct ipw_serve_ask *ask, const struct ipw_json *body, c
         return ipw_fail(err, IPW_EINVAL, "stream_options is only allowed together with stream");
     ask->include_usage = ipw_json_bool(ipw_json_get(options, "include_usage"), false);
 
+    ask->logprobs = ipw_json_bool(ipw_json_get(body, "logprobs"), false);
     rc = read_format(ask, ipw_json_get(body, "response_format"), err);
     if (rc) return rc;
 

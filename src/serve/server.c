@@ -269,6 +269,8 @@ static void answer_chat(struct exchange *x)
         fail_model(x, ask.model);
     } else if (ask.format && !ipw_scripted_model_formats(x->serve->model)) {
         fail_format(x, ask.format);
+    } else if (ask.logprobs) {
+        set_error(x, 400, "logprobs: this server has none; leave it out");
     } else if (complete(x, request, &ask, &err)) {
         set_error(x, err.detail == IPW_SCRIPTED_MODEL_TOO_LARGE ? 413 : 500, err.text);
     }
@@ -315,6 +317,27 @@ static bool is_welcome(struct exchange *x, const char *method)
     return false;
 }
 
+/* A browser asks before a page of another origin may send a request. */
+static bool is_preflight(const struct exchange *x, const char *method)
+{
+    return strcmp(method, "OPTIONS") == 0 && header(x, "Access-Control-Request-Method") &&
+           ipw_visitor_page(&x->serve->visitors, header(x, "Origin"));
+}
+
+/* A page on this machine may read the answer. */
+static void permit_page(const struct exchange *x, struct MHD_Response *response)
+{
+    const char *origin = header(x, "Origin");
+    const char *asked = header(x, "Access-Control-Request-Headers");
+
+    if (!ipw_visitor_page(&x->serve->visitors, origin)) return;
+    MHD_add_response_header(response, "Access-Control-Allow-Origin", origin);
+    MHD_add_response_header(response, "Vary", "Origin");
+    if (x->status != 204) return;
+    MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
+    if (asked) MHD_add_response_header(response, "Access-Control-Allow-Headers", asked);
+}
+
 static void route(struct exchange *x, const char *method, const char *path)
 {
     static const char models[] = "/v1/models/";
@@ -322,7 +345,10 @@ static void route(struct exchange *x, const char *method, const char *path)
     x->status = 200;
     x->type = "application/json";
     if (!is_welcome(x, method)) return;
-    if (strcmp(path, "/v1/chat/completions") == 0) {
+    if (is_preflight(x, method)) {
+        x->status = 204;
+        one_part(x);
+    } else if (strcmp(path, "/v1/chat/completions") == 0) {
         if (may(x, method, "POST")) answer_chat(x);
     } else if (strcmp(path, "/v1/models") == 0) {
         if (may(x, method, "GET")) answer_models(x);
@@ -379,6 +405,7 @@ static enum MHD_Result respond(struct exchange *x)
     if (x->streams) MHD_add_response_header(response, "Cache-Control", "no-cache");
     if (*x->note) MHD_add_response_header(response, "X-Ipw-Recorded", x->note);
     if (x->allow) MHD_add_response_header(response, "Allow", x->allow);
+    permit_page(x, response);
     ok = MHD_queue_response(x->connection, (unsigned)x->status, response);
     MHD_destroy_response(response);
     return ok;

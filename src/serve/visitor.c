@@ -69,6 +69,11 @@ static bool is_near(const struct ipw_visitor_rules *rules, const char *origin)
     return name && name > origin && ipw_visitor_host(rules, name + 3);
 }
 
+bool ipw_visitor_page(const struct ipw_visitor_rules *rules, const char *origin)
+{
+    return origin && is_near(&(struct ipw_visitor_rules){.names = rules->names}, origin);
+}
+
 /* The content types that a browser sends to any server without a preflight: those of a form, or
  * none. */
 static bool is_simple(const char *type)

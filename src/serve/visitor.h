@@ -8,8 +8,8 @@
  * the machine's own name.
  *
  * A page can also send a POST without reading the answer.  The browser first asks the server, which
- * does not permit it.  It does not ask for the content types of forms, so these are refused if the
- * page comes from another origin. */
+ * permits it to pages of this machine only.  It does not ask for the content types of forms, so
+ * these are refused if the page comes from another origin. */
 #ifndef IPW_SERVE_VISITOR_H
 #define IPW_SERVE_VISITOR_H
 
@@ -28,6 +28,8 @@ bool ipw_visitor_host(const struct ipw_visitor_rules *rules, const char *host);
 /* The headers of a POST; each can be NULL. */
 bool ipw_visitor_post(const struct ipw_visitor_rules *rules, const char *origin,
                       const char *content_type);
+/* Whether a page of that origin may read the answers: one of this machine, or of --allow-host. */
+bool ipw_visitor_page(const struct ipw_visitor_rules *rules, const char *origin);
 /* Why ipw_visitor_host() refused the request, for the answer; at most 400 bytes. */
 void ipw_visitor_say_host(char *out, size_t size, const char *host);
 

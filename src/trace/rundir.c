@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/open.h"
 #include "base/text.h"
 #include "trace/rundir_priv.h"
 
@@ -58,24 +59,6 @@ static int fail_taken(const char *path, struct ipw_err *err)
                     "%s: already contains a run; use --resume to continue it, or --output to "
                     "choose another folder",
                     path);
-}
-
-/* Makes the folders above `path`. */
-static int make_parents(const char *path, struct ipw_err *err)
-{
-    char *copy = ipw_strdup(path);
-    int rc = 0;
-
-    for (char *slash = strchr(copy + 1, '/'); slash && rc == 0; slash = strchr(slash + 1, '/')) {
-        if (slash[1] == '\0') break;
-        *slash = '\0';
-        if (TEMP_FAILURE_RETRY(mkdir(copy, 0777)) < 0 && errno != EEXIST) {
-            rc = ipw_fail_errno(err, errno, "%s: the folder cannot be created", copy);
-        }
-        *slash = '/';
-    }
-    free(copy);
-    return rc;
 }
 
 /* 0: made, or it exists; IPW_EEXISTS only with `fresh`. */
@@ -200,7 +183,7 @@ static int make_path(char **path_out, const char *path, const struct ipw_rundir_
                      struct ipw_err *err)
 {
     char *base = path ? ipw_strdup(path) : default_path(names);
-    int rc = make_parents(base, err);
+    int rc = ipw_make_parents(base, err);
 
     if (rc == 0 && path) rc = make_folder(base, false, err);
     if (rc == 0 && !path) {

@@ -91,6 +91,7 @@ struct ipw_turn {
     double retry_wait_s;  /* between its attempts, plus held_ns; neither inference nor agent time */
     int64_t held_ns;      /* time at its end in which the in-flight limit delayed the next turn */
     const char *endpoint; /* the base URL that answered, or NULL */
+    bool remote;          /* it is on another machine; set when the energy is filled in */
     double cost_usd;      /* sum over its attempts; NAN: unknown */
     bool malformed;       /* the agent could not use the reply */
     int64_t context_trimmed_bytes; /* left out of its request, so that it fits the context */
@@ -167,7 +168,7 @@ struct ipw_query_trace {
     size_t n_parts;
     struct ipw_metric *metrics; /* by name */
     size_t n_metrics, cap_metrics;
-    bool lm_remote;      /* the model runs on another machine */
+    bool lm_remote;      /* the model, or another that was asked, runs on another machine */
     unsigned lm_domains; /* with lm_remote: the domains read on that machine, as bits 1 << domain */
 };
 

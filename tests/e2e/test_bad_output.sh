@@ -13,6 +13,23 @@ check_err file/run
 one_message
 assert_eq "$(fake_requests)" 0 "(requests)"
 
+step "the folders above an output are made, by every command"
+expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model --output new/run/one
+for command in "export new/run/one --format csv" "export new/run/one --format mooncake" "export new/run/one --format sqlite" \
+    "report new/run/one" "plot new/run/one --kind timeline" "analyze new/run/one" "score new/run/one --dataset one.jsonl" \
+    "telemetry --duration 0.2s --record" "replay new/run/one --mode hermetic" "profile --dataset one.jsonl --base-url $BASE_URL" \
+    "submit slurm --shards 2"; do
+    case $command in
+    *--record) set -- new/a/b/record.jsonl ;;
+    submit*) set -- -o "new/a/b/in.sh" -- run single --dataset one.jsonl --output x ;;
+    *) set -- -o "new/$(echo "$command" | tr -cd 'a-z')/b/out.svg" ;;
+    esac
+    # Whatever else it says: the folder was made.
+    # shellcheck disable=SC2086
+    "$IPW_AGENT" $command "$@" >out 2>err
+    [ -e "$(echo "$*" | grep -o 'new/[^ ]*')" ] || fail "$command made no output"
+done
+
 step "without permission"
 if [ "$(id -u)" -ne 0 ]; then
     mkdir locked

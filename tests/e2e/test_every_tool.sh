@@ -87,7 +87,7 @@ ALL=calculator,read_file,list_files,search_files,write_file,edit_file,python,pyt
 ALL=$ALL,visit_page,think,sub_model,final_answer
 
 step "everything at once"
-expect_exit 0 agent run tools --tools "$ALL" --mcp-config mcp.json --dataset gaia --data-dir data --model m \
+expect_exit 0 agent run tools --tools "$ALL" --mcp-config mcp.json --dataset gaia --data-dir data --model fake-model \
     --base-url "$BASE_URL" --search "searxng=${BASE_URL%/v1}" --speech-url "$BASE_URL" --web-allow '*' --output run -q
 assert_json run/traces.jsonl 'd[0]["answer"] == "done" and d[0]["is_resolved"]'
 assert_json run/events.jsonl '[e["error"][:24] for e in d if e["event"] == "tool_call_end" and e["outcome"] != "ok"] == ["cannot read nothing.txt:"]'

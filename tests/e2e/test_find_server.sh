@@ -71,8 +71,24 @@ run 2 missing --base-url "$BASE_URL"
 check_err "does not list its models"
 run 0 missing-named --base-url "$BASE_URL" --model m
 start_list loading 503 '{"error":{"message":"Loading model"}}'
-run 2 loading --base-url "$BASE_URL"
+run 2 loading --base-url "$BASE_URL" --server-wait 1s
 check_err "HTTP 503: Loading model: $BASE_URL: the server does not list its models; name one with --model"
+cat >loads.llm <<'LLM'
+path /v1/models
+status 503
+json {"error":{"message":"Loading model"}}
+---
+path /v1/models
+always
+json {"data":[{"id":"loaded"}]}
+---
+always
+text 42
+LLM
+start_fake --script loads.llm
+expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" -o loads
+check_err "waiting for $BASE_URL: HTTP 503: Loading model"
+assert_json loads/manifest.json 'd["config"]["model"] == "loaded"'
 for status in 401 403; do
     start_list $status $status '{"error":{"message":"who are you"}}'
     run 1 refused$status --base-url "$BASE_URL" --model m

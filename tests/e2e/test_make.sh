@@ -20,6 +20,18 @@ expect_exit 0 agent run agents/tools.lua --tools shout --dataset questions.jsonl
     --base-url "$BASE_URL" --output used
 assert_json used/traces.jsonl "d[0]['turns'][0]['tools_called'] == ['shout'] and d[0]['is_resolved'] is True"
 
+step "README's run uses it with the demo model; the second word of run is the data set"
+echo '{"question":"shout hello","answer":"hello hello"}' >words.jsonl
+expect_exit 0 agent run tools words.jsonl --tools +,shout --model demo --output readme
+assert_json readme/traces.jsonl "d[0]['turns'][0]['tools_called'] == ['shout'] and d[0]['is_resolved'] is True"
+rm readme/summary.json
+sed -i '$d' readme/traces.jsonl
+expect_exit 0 agent resume readme
+assert_file_lines readme/traces.jsonl 1
+expect_exit 2 agent run tools words.jsonl --dataset questions.jsonl
+check_err "two datasets: words.jsonl and --dataset questions.jsonl"
+damaged readme
+
 step "every template is right as it is, checked and tested from anywhere"
 for kind in tool agent dataset export; do
     expect_exit 0 agent new $kind fresh-$kind --output made

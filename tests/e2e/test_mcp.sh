@@ -71,7 +71,7 @@ LLM
 printf '{"question":"one","answer":"done"}\n{"question":"two","answer":"done"}\n' >two.jsonl
 start_fake --script calls.llm
 NOTES_PART=secret OTHER_TOKEN=canary-other-token expect_exit 0 agent run tools --mcp-config servers.json \
-    --dataset two.jsonl --model m --base-url "$BASE_URL" -o run -q
+    --dataset two.jsonl --model fake-model --base-url "$BASE_URL" -o run -q
 stop_fake
 assert_eq "$(json run/events.jsonl 'sorted(e["name"] + " " + e["outcome"] for e in d if e["event"] == "tool_call_end")')" \
     '["calculator ok", "mcp__env__show ok", "mcp__notes__create_entities ok", "mcp__notes__search_nodes ok"]'
@@ -111,7 +111,7 @@ LLM
 for i in $(seq 40); do echo '{"question":"say it","answer":"done"}'; done >forty.jsonl
 start_fake --script echo.llm
 expect_exit 0 agent run tools --mcp "exec python3 '$FAKE_MCP' bad none '$WORK/starts'" --dataset forty.jsonl \
-    --concurrency 8 --model m --base-url "$BASE_URL" -o shared -q
+    --concurrency 8 --model fake-model --base-url "$BASE_URL" -o shared -q
 assert_file_lines starts 1
 echoes() { json "$1/events.jsonl" 'sorted(e["outcome"] for e in d if e["event"] == "tool_call_end")'; }
 assert_eq "$(echoes shared)" "$(python3 -c 'import json; print(json.dumps(["ok"] * 40))')"
@@ -120,7 +120,7 @@ assert_json shared/events.jsonl 'not [e for e in d if e.get("name") == "starting
 step "--mcp-per-query: each query starts its own, in a span of its own name"
 rm starts
 expect_exit 0 agent run tools --mcp "exec python3 '$FAKE_MCP' bad none '$WORK/starts'" --mcp-per-query \
-    --dataset forty.jsonl --limit 3 --model m --base-url "$BASE_URL" -o own -q
+    --dataset forty.jsonl --limit 3 --model fake-model --base-url "$BASE_URL" -o own -q
 assert_file_lines starts 4 # one listed the tools, before the first query
 assert_json own/events.jsonl 'len([e for e in d if e["event"] == "span_end" and e["name"] == "starting MCP server"]) == 3'
 assert_json own/manifest.json 'd["config"]["mcp_per_query"]'
@@ -130,7 +130,7 @@ cmp own/events.jsonl own_again/events.jsonl || fail "events differ"
 step "a server that works in the query's folder is each query's own"
 rm starts
 expect_exit 0 agent run tools --mcp "exec python3 '$FAKE_MCP' bad none '$WORK/starts' \${IPW_WORKSPACE}" \
-    --dataset forty.jsonl --limit 3 --model m --base-url "$BASE_URL" -o folders -q
+    --dataset forty.jsonl --limit 3 --model fake-model --base-url "$BASE_URL" -o folders -q
 assert_file_lines starts 4
 stop_fake
 

@@ -192,6 +192,23 @@ refused agent_sha256 agent
 refused dataset_sha256 dataset
 refused seed configuration
 
+step "what validate would refuse is not merged, and the shard is named; --partial leaves it out"
+cp -r cut.shards twice.shards
+damaged twice.shards/0-of-3 twice.shards/1-of-3 twice.shards/2-of-3
+python3 - twice.shards/1-of-3/events.jsonl <<'PY'
+import sys
+lines = open(sys.argv[1]).readlines()
+at = next(i for i, line in enumerate(lines) if '"lm_inference_end"' in line)
+lines.insert(at, lines[at])
+open(sys.argv[1], "w").writelines(lines)
+PY
+expect_exit 3 agent merge twice.shards
+check_err "twice.shards/1-of-3/events.jsonl:"
+[ ! -e twice ] && [ ! -e twice.merging ] || fail "something was written"
+expect_exit 0 agent merge twice.shards --partial
+check_err "left out: 1-of-3: "
+expect_exit 0 agent validate twice
+
 step "a run that no merge wrote is not replaced; a merge is, and so is what a killed one left"
 expect_exit 1 agent merge cut.shards --output whole
 check_err "whole: holds a run that no merge wrote"

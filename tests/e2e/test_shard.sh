@@ -72,4 +72,8 @@ check_err "counted from 0"
 expect_exit 3 $GO --where 'level == 9' --output x --shard 0/2
 check_err "leaves none"
 
+step "folders of two machines: copied together, then merged"
+expect_exit 2 agent merge a.shards b.shards
+check_err "copy the shards of b.shards into a.shards"
+
 end_test

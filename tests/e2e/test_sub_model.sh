@@ -25,10 +25,10 @@ export IPW_POWERCAP_ROOT="$WORK/powercap"
 
 step "a model of its own"
 expect_exit 0 env LITTLE_KEY=sk-little-0123456789 "$IPW_AGENT" run tools --tools sub_model --dataset q.jsonl \
-    --base-url "$MAIN" --model big --sub-model little --sub-url "$LITTLE" --sub-key-env LITTLE_KEY --insecure-key \
+    --base-url "$MAIN" --model fake-model --sub-model little --sub-url "$LITTLE" --sub-key-env LITTLE_KEY --insecure-key \
     --output run
 ASKED='[e["data"]["request"]["model"] for e in d if e["event"] == "lm_inference_start"]'
-assert_json run/events.jsonl "$ASKED == ['big', 'little', 'big']"
+assert_json run/events.jsonl "$ASKED == ['fake-model', 'little', 'fake-model']"
 assert_json run/traces.jsonl "[t['endpoint'] for t in d[0]['turns']] == ['$MAIN', '$LITTLE', '$MAIN']"
 assert_json run/traces.jsonl 'd[0]["total_input_tokens"] == 307 and d[0]["total_output_tokens"] == 33'
 assert_json run/traces.jsonl '[(s["start_s"] <= u["start_s"], u["end_s"] <= s["end_s"]) for s in
@@ -46,14 +46,14 @@ step "without options: the run's model"
 sed '/^when/d; /^unless/d' little.llm >said.llm
 { sed '/^---/,$d' main.llm; echo ---; cat said.llm; echo ---; sed '1,/^---/d' main.llm; } >both.llm
 start_fake --script both.llm
-expect_exit 0 agent run tools --tools sub_model --dataset q.jsonl --base-url "$BASE_URL" --model big --output one -q
-assert_json one/events.jsonl "$ASKED == ['big'] * 3"
+expect_exit 0 agent run tools --tools sub_model --dataset q.jsonl --base-url "$BASE_URL" --model fake-model --output one -q
+assert_json one/events.jsonl "$ASKED == ['fake-model'] * 3"
 assert_json one/traces.jsonl 'd[0]["answer"] == "it said forty-two"'
 stop_fake
 
 step "a server that does not answer is a reason for the model"
 start_fake --script main.llm
-expect_exit 0 agent run tools --tools sub_model --dataset q.jsonl --base-url "$BASE_URL" --model big \
+expect_exit 0 agent run tools --tools sub_model --dataset q.jsonl --base-url "$BASE_URL" --model fake-model \
     --sub-model little --sub-url http://127.0.0.1:1/v1 --max-retries 0 --output away -q
 assert_json away/events.jsonl '["the other model did not answer: connection refused" in e["data"]["content"] for e in d
     if e["event"] == "tool_call_end"] == [True]'

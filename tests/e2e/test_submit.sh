@@ -65,6 +65,31 @@ expect_exit 2 agent submit slurm --shards 3 -- run single --dataset x --output y
 check_err "the script would show the secret of --header"
 [ ! -e y.slurm ] || fail "y.slurm was written"
 
+step "names are words, never shell"
+mkdir 'a $(touch X) `touch X` "b'
+hostile='h$(touch X)`touch X`"; touch X; \ 5%'
+(
+    cd 'a $(touch X) `touch X` "b' || exit
+    expect_exit 0 agent submit slurm --shards 2 --output in.sh -- run single --dataset "../my rows.jsonl" --model demo \
+        --output "$hostile"
+    expect_exit 0 sh in.sh
+    check_out "array job 7, merge job 8"
+    [ ! -e X ] || fail "a name was run as shell"
+    assert_file_lines "$hostile/traces.jsonl" 8
+    assert_contains in.sh "#SBATCH --chdir=\"$WORK/a \$(touch X) \`touch X\` \\\"b\""
+    # Slurm would fill in what follows one percent sign.
+    assert_contains sbatch.log '5%%.shards/slurm-merge.log'
+) || exit 1
+for wrong in "--output=a
+touch X" "--sbatch=--time=1
+touch X"; do
+    case $wrong in
+    --sbatch*) expect_exit 1 agent submit slurm --shards 2 "$wrong" -- run single --dataset x --output y ;;
+    *) expect_exit 1 agent submit slurm --shards 2 -- run single --dataset x "$wrong" ;;
+    esac
+    check_err "a line break in"
+done
+
 step "examples/slurm.sh is what the command writes"
 expect_exit 0 agent submit slurm --shards 8 --output slurm.sh -- run agents/react.lua --dataset gaia --output runs/big
 program=$(readlink -f "$IPW_AGENT")

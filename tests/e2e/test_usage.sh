@@ -28,7 +28,7 @@ cat >cases <<'EOF'
 2|export run --format zzz|export: unknown format 'zzz': --list lists the formats
 2|export run --format run|export: --format run: --output names the new folder
 2|export run --redact wrds|--redact wrds: expected text, tools or all
-1|export run -o nowhere/x|nowhere/x: cannot be written: No such file
+1|export run -o rows.jsonl/x|rows.jsonl/x: cannot be written: Not a directory
 1|export run -o /dev/full|cannot be written
 1|export run --format mooncake -o /dev/full|/dev/full: cannot be written
 1|export run --format run --redact all -o run|run: already contains a run

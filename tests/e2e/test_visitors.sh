@@ -41,6 +41,22 @@ status_of "$BASE_URL/chat/completions" -X OPTIONS -D head -H 'Origin: https://ev
 assert_eq "$(cat status)" 405
 ! grep -qi '^access-control' head || fail "it gives leave to a foreign page"
 
+step "serve: a page of this machine is given leave, and may read the answer"
+page='Origin: http://localhost:3000'
+status_of "$BASE_URL/chat/completions" -X OPTIONS -D head -H "$page" -H 'Access-Control-Request-Method: POST' \
+    -H 'Access-Control-Request-Headers: authorization,content-type' >status
+assert_eq "$(cat status)" 204
+tr -d '\r' <head >lines
+assert_contains lines "Access-Control-Allow-Origin: http://localhost:3000"
+assert_contains lines "Access-Control-Allow-Methods: GET, POST"
+assert_contains lines "Access-Control-Allow-Headers: authorization,content-type"
+assert_eq "$(post -H "$json" -H "$page" -D head)" 200
+tr -d '\r' <head >lines
+assert_contains lines "Access-Control-Allow-Origin: http://localhost:3000"
+printf '{"model":"demo","messages":[{"role":"user","content":"hi"}],"logprobs":true}' >body.json
+assert_eq "$(post -H "$json")" 400
+assert_contains answer "logprobs: this server has none"
+
 step "serve: response_format, and a request too large for the model's script"
 printf '{"model":"demo","messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_schema","json_schema":{}}}' >body.json
 assert_eq "$(post -H "$json")" 400

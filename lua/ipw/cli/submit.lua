@@ -11,10 +11,21 @@ local function quote(word)
   return "'" .. word:gsub("'", [['\'']]) .. "'"
 end
 
---- A word of an #SBATCH line: Slurm reads it like a shell, up to blanks.
+--- A word of an #SBATCH line: Slurm cuts it at blanks, knows quotes and backslashes, and expands nothing.
 local function plain(word)
-  return word:find("%s") and '"' .. word .. '"' or word
+  if word:find("^[%w_%-%./:=,@%%+]+$") then return word end
+  return '"' .. word:gsub('["\\]', "\\%0") .. '"'
 end
+
+--- A line of the script cannot hold these.
+local function check_lines(what, word)
+  if word:find("[\r\n]") then
+    error(("submit: a line break in %s cannot stand in a script for Slurm"):format(what), 0)
+  end
+end
+
+--- The path of a log: Slurm fills in what follows a percent sign.
+local function log_path(name, file) return name:gsub("%%", "%%%%") .. ".shards/" .. file end
 
 local function command(words)
   local line, lines = {}, {}
@@ -35,6 +46,10 @@ return function(io, job)
   local words, sbatch = { job.program, "run" }, {}
   for _, word in ipairs(job.run) do words[#words + 1] = word end
   for _, line in ipairs(job.sbatch) do sbatch[#sbatch + 1] = "#SBATCH " .. line .. "\n" end
+  check_lines("the run's name (--output)", job.name)
+  check_lines("the folder", job.folder)
+  check_lines("the script's name", job.file)
+  for _, line in ipairs(job.sbatch) do check_lines("--sbatch", line) end
   local shards = job.name .. ".shards"
   local values = {
     count  = ("%d"):format(job.shards),
@@ -43,7 +58,9 @@ return function(io, job)
     file   = quote(job.file),
     folder = plain(job.folder),
     job    = (job.name:match "[^/]+$" or "run"):gsub("[^%w_%-%.]", "_"),
-    name   = plain(job.name),
+    arraylog = plain(log_path(job.name, "slurm-%a.log")),
+    mergelog = quote(log_path(job.name, "slurm-merge.log")),
+    shellfolder = quote(job.folder),
     output = quote(job.name),
     shards = quote(shards),
     sbatch = table.concat(sbatch),

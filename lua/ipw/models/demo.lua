@@ -4,7 +4,7 @@
 -- by patterns and works on them as a model does for an agent.  It reads the conversation, decides on
 -- the next tool call from the question and the observations so far, and answers with the results of the
 -- tools.  It contains no answers: another number in a question or in an attachment gives another
--- result.  To every other question it answers that it is a demo, and how to use a real model.
+-- result.  A question that begins with a tool's name is handed to that tool.  To every other question it answers that it is a demo, and how to use a real model.
 --
 --   reply(request) -> { text=, calls={ {name=, arguments=table} }, finish= }
 --
@@ -22,6 +22,12 @@ local demo = { name = "demo" }
 local I_AM_A_DEMO = "I cannot answer this. I am the demo model that is built into ipw-agent, " ..
   "a script that knows only a few kinds of questions. Point ipw-agent to a real model with " ..
   "--model NAME and --base-url URL (or OPENAI_BASE_URL)."
+
+--- A question that begins with the name of a tool: the rest is the argument that it needs.
+local NAMED_TOOL = { work = function(parameters, ask)
+  local name, argument, rest = table.unpack(parameters)
+  return "The tool has said it.", (ask("I call the tool that the question names.", { name, { [argument] = rest } }))
+end }
 
 -- the conversation --------------------------------------------------------------------------------
 
@@ -66,7 +72,7 @@ local PART = "~~~~"
 
 --- Reads the conversation: the mode, the question, the offered tools, the observations, the last picture.
 local function read(request)
-  local talk = { mode = "plain", question = "", seen = {}, has = {}, marker = false }
+  local talk = { mode = "plain", question = "", seen = {}, has = {}, needs = {}, marker = false }
   local all = {}
   for _, message in ipairs(request.messages or {}) do
     local text = text_of(message)
@@ -101,7 +107,11 @@ local function read(request)
     talk.mode = "native"
     for _, tool in ipairs(request.tools) do
       local f = type(tool) == "table" and tool["function"]
-      if type(f) == "table" and f.name then talk.has[f.name] = true end
+      if type(f) == "table" and f.name then
+        talk.has[f.name] = true
+        local needed = type(f.parameters) == "table" and f.parameters.required
+        talk.needs[f.name] = type(needed) == "table" and needed[1] or nil
+      end
     end
   end
   talk.marker = table.concat(all, "\n"):find("FINAL ANSWER", 1, true) ~= nil
@@ -221,6 +231,8 @@ function demo.reply(request)
     local parameters = candidate.match(talk.question)
     if parameters then return work(talk, candidate, parameters) end
   end
+  local name, rest = talk.question:match("^%s*([%w_%-]+) (%S[^\n]*)")
+  if name and talk.needs[name] then return work(talk, NAMED_TOOL, { name, talk.needs[name], rest }) end
   return say_no(talk)
 end
 

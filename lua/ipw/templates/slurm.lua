@@ -13,7 +13,7 @@ return [=[
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --chdir={folder}
-#SBATCH --output={name}.shards/slurm-%a.log
+#SBATCH --output={arraylog}
 {sbatch}
 # What a job may need.  Shards on one host must read the same sensors (the merge counts a shared device
 # once), or each only its own GPU (run --telemetry nvml).
@@ -27,7 +27,7 @@ if [ -z "${SLURM_ARRAY_TASK_ID-}" ]; then
     mkdir -p {shards} || exit
     array=$(sbatch --parsable "$0") || exit
     merge=$(sbatch --parsable --dependency=afterok:"${array%%;*}" --kill-on-invalid-dep=yes \
-        --job-name={job}-merge --chdir={folder} --output={name}.shards/slurm-merge.log \
+        --job-name={job}-merge --chdir={shellfolder} --output={mergelog} \
         --wrap={merge}) || exit
     echo "array job ${array%%;*}, merge job ${merge%%;*}"
     exit

@@ -1,8 +1,7 @@
 --- my_tool: describe here what it is for.
 --
 -- `ipw-agent check FILE` finds mistakes in this file. `ipw-agent tool my_tool '{"word":"hello"}'` calls
--- the tool once. In `ipw-agent run agents/tools.lua --tools my_tool --dataset gaia` a model can call
--- it.
+-- the tool once. In `ipw-agent run tools gaia --tools +,my_tool` a model can call it.
 
 return {
   name  = "my_tool",

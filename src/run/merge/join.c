@@ -481,7 +481,7 @@ static int open_all(struct job *job, struct ipw_err *err)
     if (j->divided) divide(job, channels, n);
     ipw_ledger_keep_told(job->ledger);
     job->feed = ipw_feed_new(job->ledger);
-    ipw_feed_describe(job->feed, channels, n, j->rules.lm_remote);
+    ipw_feed_describe(job->feed, channels, n, &j->rules);
     j->start_ns = job->members[0].event.t_ns;
     write_run_start(job);
     return 0;

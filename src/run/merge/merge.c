@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/validate.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/document.h"
@@ -184,6 +185,24 @@ static void add_totals(struct ipw_merge *m)
     }
 }
 
+/* What was written, as `validate` checks it; if it does not hold, the shard at fault. */
+static int check_valid(struct job *job, struct ipw_err *err)
+{
+    const struct ipw_shard_runs *runs = &job->m->runs;
+    struct ipw_validation v;
+    struct ipw_err why;
+
+    if (!ipw_validate_run(&v, job->folder, err)) return 0;
+    for (size_t i = 0; i < runs->n; i++) {
+        if (!ipw_validate_run(&v, runs->all[i].path, &why)) continue;
+        job->at = &runs->all[i];
+        *err = why;
+        return why.code;
+    }
+    remove_folder(job->folder, NULL);
+    return ipw_err_prefix(err, "the merged run would not be valid");
+}
+
 /* *bad: a shard with a file that cannot be used; NULL: another error. */
 static int merge_once(struct ipw_merge *m, const struct ipw_shard_run **bad, struct ipw_err *err)
 {
@@ -198,6 +217,7 @@ static int merge_once(struct ipw_merge *m, const struct ipw_shard_run **bad, str
     ipw_summary_init(&job.summary);
     job.summary.place.folder = job.folder;
     if (!rc) rc = write_run(&job, err);
+    if (!rc) rc = check_valid(&job, err);
     *bad = job.at;
     if (!rc)
         rc = put_in_place(&job, err);

@@ -1,5 +1,6 @@
 /* Which sensors are opened: the words of --telemetry, the choice between perf and powercap,
  * --gpu. */
+#include "base/buf.h"
 #include "energy/overlap.h"
 #include "energy/select.h"
 
@@ -145,6 +146,7 @@ static void test_wrong_words(void **state)
         {"prometeus=http://x", "(did you mean 'prometheus='?)"},
         {"prometheus", "--telemetry prometheus: expected prometheus=..."},
         {"prometheus=", "nothing after the '='"},
+        {"stream=http://x,host=", "nothing after host="},
         {"rapl,none", "none cannot be combined with sensors"},
         {"xyzzy", "there are auto, none, "},
     };
@@ -187,6 +189,46 @@ static void test_arguments(void **state)
     assert_non_null(strstr(set.verdicts[1].text, "http://h/a b"));
     assert_string_equal(names(&set), "rapl");
     ipw_source_set_close(&set);
+}
+
+static int fetch_page(void **kept, const char *url, struct ipw_buf *body, int64_t timeout_ns,
+                      bool *here, struct ipw_err *err)
+{
+    (void)kept, (void)timeout_ns, (void)err;
+    assert_null(strchr(url, ','));
+    *here = true; /* this end of a tunnel */
+    ipw_buf_adds(body, "# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION counter\n"
+                       "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu=\"0\",UUID=\"GPU-1\"} 5000\n");
+    return 0;
+}
+
+static void fetch_release(void *kept) { (void)kept; }
+
+/* A tunnel ends on this machine, and its sensors are of another. */
+static void test_whose_machine(void **state)
+{
+    static const struct {
+        const char *word;
+        bool remote;
+    } table[] = {
+        {"prometheus=http://127.0.0.1:9400", false},
+        {"prometheus=http://127.0.0.1:9400,host=gpu-box", true},
+        {"prometheus=http://127.0.0.1:9400,host=localhost", false},
+    };
+    struct ipw_source_set set;
+    struct ipw_err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct ipw_source_options o = {.telemetry = WORDS(table[i].word),
+                                       .fetch = {fetch_page, fetch_release}};
+
+        if (ipw_source_set_open_with(&set, &o, &err)) fail_msg("%s", err.text);
+        if (set.n != 1) fail_msg("%s: %s", table[i].word, set.verdicts[0].text);
+        assert_int_equal(set.sources[0]->channels[0].remote, table[i].remote);
+        assert_int_equal(set.channels[0].remote, table[i].remote);
+        ipw_source_set_close(&set);
+    }
 }
 
 /* Each list has a ceiling; beyond it there is a message, and nothing is left open. */
@@ -562,6 +604,7 @@ UNIT(select)
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_wrong_words),
         cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_whose_machine),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_environment),
         cmocka_unit_test(test_kinds),

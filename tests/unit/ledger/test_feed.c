@@ -2,6 +2,7 @@
  * booked. */
 #include <string.h>
 
+#include "base/mem.h"
 #include "ledger/feed.h"
 
 #include "sim/ask.h"
@@ -9,6 +10,8 @@
 #include "unit/unit.h"
 
 #define QUERIES 300
+
+static const struct ipw_ledger_rules here = {.lm_remote = false};
 
 static void tell(struct ipw_feed *f, enum ipw_event_kind kind, int32_t query, int64_t t_ns)
 {
@@ -39,7 +42,7 @@ static void test_any_order(void **state)
     int64_t v = 0, sum = 0, total;
 
     (void)state;
-    ipw_feed_describe(f, &c, 1, false);
+    ipw_feed_describe(f, &c, 1, &here);
     for (int i = 0; i <= 100; i++, v += J(1)) ipw_feed_row(f, 0, 1, S(1) + i * S(0.01), &v);
     for (int32_t i = 0; i < QUERIES; i++)
         tell(f, IPW_EV_QUERY_START, i * 7 % QUERIES, S(1.1) + i * 1000);
@@ -74,7 +77,7 @@ static void test_back_in_time_and_cut(void **state)
     int64_t v = 0;
 
     (void)state;
-    ipw_feed_describe(f, &c, 1, false);
+    ipw_feed_describe(f, &c, 1, &here);
     for (int i = 0; i <= 100; i++, v += J(1)) ipw_feed_row(f, 0, 1, S(1) + i * S(0.01), &v);
     tell(f, IPW_EV_QUERY_START, 3, S(1.5));
     tell(f, IPW_EV_QUERY_START, 1, S(1.2));
@@ -87,11 +90,57 @@ static void test_back_in_time_and_cut(void **state)
     ipw_ledger_free(l);
 }
 
+/* A sub-model on another machine: its call has no joules here, those of the run's model keep
+ * theirs, and the query as a whole says that a part of it was elsewhere. */
+static void test_the_machine_belongs_to_the_call(void **state)
+{
+    struct ipw_channel c = test_counter("package-0", IPW_DOMAIN_CPU, 0, 400);
+    const struct ipw_ledger_rules rules = {.sub_remote = "http://far:1/v1"};
+    struct ipw_query_trace trace = {.index = 0, .start_ns = S(1.1), .end_ns = S(1.5)};
+    const char *asked[] = {"http://127.0.0.1:1/v1", "http://far:1/v1"};
+    struct ipw_ledger *l = ipw_ledger_new(&c, 1);
+    struct ipw_feed *f = ipw_feed_new(l);
+    int64_t v = 0;
+
+    (void)state;
+    ipw_feed_describe(f, &c, 1, &rules);
+    for (int i = 0; i <= 100; i++, v += J(1)) ipw_feed_row(f, 0, 1, S(1) + i * S(0.01), &v);
+    tell(f, IPW_EV_QUERY_START, 0, S(1.1));
+    tell(f, IPW_EV_QUERY_END, 0, S(1.5));
+    trace.n_turns = 2;
+    trace.turns = ipw_calloc(2, sizeof *trace.turns);
+    for (size_t i = 0; i < 2; i++) {
+        struct ipw_turn *turn = &trace.turns[i];
+
+        turn->start_ns = S(1.1) + (int64_t)i * S(0.2);
+        turn->end_ns = turn->start_ns + S(0.2);
+        turn->endpoint = asked[i];
+        turn->n_spans = 1;
+        turn->spans = ipw_calloc(1, sizeof *turn->spans);
+        turn->spans[0] = (struct ipw_span){.kind = IPW_SPAN_LM,
+                                           .start_ns = turn->start_ns,
+                                           .end_ns = turn->end_ns,
+                                           .energy = ipw_turn_figures()};
+        turn->energy = ipw_turn_figures();
+    }
+    trace.before.energy = ipw_turn_figures();
+    ipw_feed_finish(f, &trace);
+    assert_true(trace.turns[0].spans[0].energy[IPW_DOMAIN_CPU].known);
+    assert_false(trace.turns[1].spans[0].energy[IPW_DOMAIN_CPU].known);
+    assert_string_equal(trace.turns[1].spans[0].energy[IPW_DOMAIN_CPU].reason, "remote");
+    assert_true(trace.energy[IPW_DOMAIN_CPU].known); /* of this machine */
+    assert_int_equal(ipw_turn_lm_domains(&trace), 0);
+    ipw_query_trace_release(&trace);
+    ipw_feed_free(f);
+    ipw_ledger_free(l);
+}
+
 UNIT(feed)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_back_in_time_and_cut),
+        cmocka_unit_test(test_the_machine_belongs_to_the_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
