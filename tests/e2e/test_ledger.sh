@@ -102,7 +102,7 @@ check_out "joules              queries            idle           total      diff
 assert_lacks out "of the total: warm-up"
 assert_lacks out "-0.000000"
 expect_exit 2 agent ledger shame --method window
-check_err "--method is no longer an option"
+check_err "there is no --method any more"
 expect_exit 2 agent ledger shame --check --share equal
 expect_exit 2 agent ledger shame --share tokens
 check_err "--share tokens is no longer a rule: use phase (the default) or equal"
