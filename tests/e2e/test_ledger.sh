@@ -96,7 +96,7 @@ assert_json shame/traces.jsonl "round(d[0]['accounts']['gpu']['idle_tax_j'] * 1e
 assert_json shame/traces.jsonl "sum(s['energy']['gpu']['hi'] for s in $TOOLS) >= 1200 and d[0]['energy']['gpu']['hi'] >= 1500"
 assert_json shame/traces.jsonl "d[0]['accounts']['gpu']['waste_j'] == 0"
 expect_exit 0 agent ledger shame --check
-check_out "of the queries: waiting for tools or retries"
+check_out "of the queries: while tools ran or a retry waited"
 assert_fits out 80
 check_out "joules              queries            idle           total      difference"
 assert_lacks out "of the total: warm-up"
