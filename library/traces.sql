@@ -31,7 +31,7 @@ CREATE OR REPLACE TYPE ipw_turn AS STRUCT(turn_index BIGINT, start_s DOUBLE, end
 
 CREATE OR REPLACE TYPE ipw_joules AS STRUCT(cpu DOUBLE, dram DOUBLE, gpu DOUBLE, machine DOUBLE);
 CREATE OR REPLACE TYPE ipw_part AS STRUCT(part VARCHAR, name VARCHAR, calls BIGINT, seconds DOUBLE, joules ipw_joules,
-  waste_joules ipw_joules);
+  waste_joules ipw_joules, bounds JSON);
 
 CREATE OR REPLACE MACRO traces(path) AS TABLE SELECT * FROM read_json(path, format = 'newline_delimited',
   filename = true, maximum_object_size = 536870912, columns = {

@@ -54,11 +54,13 @@ local function line(out, row, style)
   local significant = row.verdict == "higher" or row.verdict == "lower"
   out[#out + 1] = ("  %s%s%s%s %-14s %s%s%s\n"):format(cell(metric[2], 10), cell(quantity.of(row.a, unit), 9, true),
     cell(quantity.of(row.b, unit), 9, true), cell(quantity.signed(d.mean, scale, true), 9, true),
-    quantity.interval(d.lo, d.hi, scale), significant and style.bold or style.dim, words[row.verdict], style.plain)
-  if row.a_lo and row.b_lo and (row.a_lo ~= row.a_hi or row.b_lo ~= row.b_hi) then
-    out[#out + 1] = ("%s    sensor bounds: A %s to %s, %s %s to %s%s\n"):format(style.dim, quantity.of(row.a_lo, unit),
+    quantity.interval(d.lo, d.hi, scale), significant and style.bold or style.dim,
+    row.coarse and "cannot tell" or words[row.verdict], style.plain)
+  if row.coarse or row.a_lo and row.b_lo and (row.a_lo ~= row.a_hi or row.b_lo ~= row.b_hi) then
+    out[#out + 1] = ("%s    %s: A %s to %s, %s %s to %s%s\n"):format(style.dim,
+      row.coarse and "the sensor is too coarse" or "sensor bounds", quantity.of(row.a_lo, unit),
       quantity.of(row.a_hi, unit), row.letter or "B", quantity.of(row.b_lo, unit), quantity.of(row.b_hi, unit),
-        style.plain)
+      style.plain)
   end
 end
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/open.h"
+#include "base/text.h"
 #include "io/proc.h"
 #include "json/write.h"
 #include "run/conceal.h"
@@ -141,15 +142,22 @@ static int write_file(const char *path, const struct ipw_buf *text, struct ipw_e
     fd = ipw_open_write(path, O_WRONLY | O_CREAT | O_EXCL, err);
     if (fd < 0)
         return access(path, F_OK) == 0
-                   ? ipw_fail(err, IPW_EEXISTS,
-                              "%s already exists; it was not changed. To hand it in: sh %s", path,
-                              path)
+                   ? ipw_fail(err, IPW_EEXISTS, "%s already exists; it was not changed", path)
                    : fd;
     if (fchmod(fd, 0755) || ipw_write_all(fd, text->data, text->len))
         rc = ipw_fail_errno(err, errno, "%s", path);
     if (close(fd) && !rc) rc = ipw_fail_errno(err, errno, "%s", path);
     if (rc) unlink(path); /* half a file would block the next try */
     return rc;
+}
+
+static void tell_written(const char *path)
+{
+    struct ipw_buf word = IPW_BUF(IPW_MIB);
+
+    ipw_text_shell_word(&word, path);
+    printf("wrote %s; to hand it in: sh %s\n", path, ipw_buf_str(&word));
+    ipw_buf_release(&word);
 }
 
 /* The script hands itself in. */
@@ -183,7 +191,7 @@ static int submit(struct submit_options *o, const char *engine, int argc, char *
     if (!rc) put_job(&job, o, engine, file, words.name, &list);
     if (!rc) rc = make_text(&text, o, ipw_buf_str(&job), err);
     if (!rc) rc = write_file(file, &text, err);
-    if (!rc && !o->submit) printf("wrote %s; to hand it in: sh %s\n", file, file);
+    if (!rc && !o->submit) tell_written(file);
     if (!rc && o->submit) rc = hand_in(file, err);
     free(words.name);
     free(file);

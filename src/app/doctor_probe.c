@@ -184,6 +184,16 @@ static void say(struct probe *p, const char *name, enum ipw_health health, const
     ipw_findings_add(p->f, "model", name, health, remedy, "%s", text);
 }
 
+/* A request had no answer.  A server that is busy or fails has not said that it cannot do it. */
+static void say_unanswered(struct probe *p, const char *name, const struct exchange *x,
+                           const char *remedy)
+{
+    bool refused = x->status >= 200 && x->status < 500 && x->status != 408 && x->status != 429;
+
+    say(p, name, IPW_HEALTH_WARN,
+        refused ? remedy : "not known: ask again when the server is less busy", x->error);
+}
+
 /* Sends a request with the given fields and a limit on the tokens; the caller frees the
  * exchange. */
 static void try_fields(struct probe *p, struct exchange *x, const char *prompt, int tokens,
@@ -252,10 +262,9 @@ static void probe_tools(struct probe *p)
         snprintf(fields, sizeof fields, "%s%s", tool, choices[i]);
         try_fields(p, &x, "What is the weather in Paris? Use the tool.", 256, fields);
         if (!x.answered)
-            say(p, names[i], IPW_HEALTH_WARN,
-                i ? "agents that force a call do not work here"
-                  : "use the text agent: ipw-agent run react (llama.cpp needs --jinja)",
-                x.error);
+            say_unanswered(p, names[i], &x,
+                           i ? "agents that force a call do not work here"
+                             : "use the text agent: ipw-agent run react (llama.cpp needs --jinja)");
         else if (x.reply.n_calls == 0)
             say(p, names[i], IPW_HEALTH_WARN,
                 i ? "the server ignores it" : "use the text agent: ipw-agent run react",
@@ -274,7 +283,7 @@ static void probe_seed(struct probe *p)
     try_fields(p, &a, "Name a random animal.", ASKED, fields);
     try_fields(p, &b, "Name a random animal.", ASKED, fields);
     if (!a.answered || !b.answered)
-        say(p, "seed", IPW_HEALTH_WARN, "leave --seed away", a.answered ? b.error : a.error);
+        say_unanswered(p, "seed", a.answered ? &b : &a, "leave --seed away");
     else if (strcmp(ipw_buf_str(&a.reply.text), ipw_buf_str(&b.reply.text)) == 0 &&
              strcmp(ipw_buf_str(&a.reply.reasoning), ipw_buf_str(&b.reply.reasoning)) == 0)
         say(p, "seed", IPW_HEALTH_OK, NULL, "the same seed gave the same reply twice");
@@ -291,7 +300,7 @@ static void probe_forced(struct probe *p)
 
     try_fields(p, &x, "Say yes.", ASKED * 4, "\"ignore_eos\":true,\"min_tokens\":32");
     if (!x.answered)
-        say(p, "forced length", IPW_HEALTH_WARN, "replies of one length cannot be forced", x.error);
+        say_unanswered(p, "forced length", &x, "replies of one length cannot be forced");
     else if (x.reply.usage.completion == ASKED * 4)
         say(p, "forced length", IPW_HEALTH_OK, NULL, "ignore_eos and min_tokens are honoured");
     else
@@ -307,7 +316,7 @@ static void probe_format(struct probe *p)
     try_fields(p, &x, "Answer with a JSON object that has one member, \"ok\".", 64,
                "\"response_format\":{\"type\":\"json_object\"}");
     if (!x.answered)
-        say(p, "response_format", IPW_HEALTH_WARN, "JSON cannot be asked for", x.error);
+        say_unanswered(p, "response_format", &x, "JSON cannot be asked for");
     else if (ipw_json_valid(ipw_buf_str(&x.reply.text), x.reply.text.len))
         say(p, "response_format", IPW_HEALTH_OK, NULL, "the reply is JSON");
     else

@@ -301,6 +301,37 @@ static int check_balance(const struct job *j, int d, struct ipw_err *err)
                     j->run, domain, total - sum, total);
 }
 
+/* The value whose bounds stand under `key`; a part and a tool have one for each domain. */
+static double bounded_value(const struct ipw_json *object, const char *key)
+{
+    const struct ipw_json *value = ipw_json_get(object, key);
+
+    if (!value) value = ipw_json_get(ipw_json_get(object, "joules"), key);
+    return ipw_json_num(value, NAN);
+}
+
+/* Everywhere in the summary: lo <= value <= hi. */
+static int check_bounds(const struct job *j, const struct ipw_json *node, const char *where,
+                        struct ipw_err *err)
+{
+    const struct ipw_json *bounds =
+        ipw_json_kind(node) == IPW_JSON_OBJ ? ipw_json_get(node, "bounds") : NULL;
+    int rc = 0;
+
+    for (const struct ipw_json *b = ipw_json_first(bounds); b; b = ipw_json_next(b)) {
+        double value = bounded_value(node, ipw_json_key(b));
+        double lo = ipw_json_get_num(b, "lo"), hi = ipw_json_get_num(b, "hi");
+        double slack = 1e-6 + 1e-9 * fabs(value);
+
+        if (lo <= value + slack && hi >= value - slack && !(ipw_json_get_num(b, "u") < 0)) continue;
+        return ipw_fail(err, IPW_EPARSE, "%s/summary.json: %s: %s: %.12g is not in [%.12g, %.12g]",
+                        j->run, where, ipw_json_key(b), value, lo, hi);
+    }
+    for (const struct ipw_json *m = ipw_json_first(node); m && !rc; m = ipw_json_next(m))
+        if (m != bounds) rc = check_bounds(j, m, ipw_json_key(m) ? ipw_json_key(m) : where, err);
+    return rc;
+}
+
 /* A replay has one session, also of a run with several. */
 static bool is_replay(const struct job *j) { return ipw_json_get(j->manifest, "replay") != NULL; }
 
@@ -328,7 +359,7 @@ static int check_summary(struct job *j, struct ipw_err *err)
         if (check_total(j, "totals", keys[d], want, err) < 0 || check_balance(j, d, err) < 0)
             return err->code;
     }
-    return 0;
+    return check_bounds(j, j->summary, "summary", err);
 }
 
 /* ---- the ledger ---- */

@@ -146,6 +146,14 @@ static size_t edit_distance(const char *a, const char *b)
     return prev[m];
 }
 
+/* Is `end` what stands behind a dash of the name, and more than one word itself? */
+static bool is_last_words(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+
+    return n > m && name[n - m - 1] == '-' && strchr(end, '-') && strcmp(name + n - m, end) == 0;
+}
+
 const char *ipw_nearest(const char *name, const char *const *candidates)
 {
     const char *best = NULL;
@@ -156,6 +164,8 @@ const char *ipw_nearest(const char *name, const char *const *candidates)
         size_t limit = (n > 3 ? 2 : 1) + n / 6;
         /* A partly typed word is a slip as well: "temp" for "temperature". */
         if (n >= 3 && strncmp(name, *candidates, n) == 0 && d > limit) d = limit;
+        /* And a word too many before it: "query-energy-limit" for "energy-limit". */
+        if (is_last_words(name, *candidates)) d = 1;
         if (d <= limit && (!best || d < best_distance)) {
             best = *candidates;
             best_distance = d;

@@ -45,9 +45,9 @@ void ipw_text_shell_word(struct ipw_buf *out, const char *s);
  * characters is cut with an ellipsis (0: never cut). */
 void ipw_text_printable(struct ipw_buf *out, const char *s, size_t n, size_t max_columns);
 
-/* Appends text of several lines for a person, harmless in the same way: lines, tabs and plain colours
- * stay.  Unless it goes to a terminal, only escape sequences are made visible, because it may be
- * data. */
+/* Appends text of several lines for a person, harmless in the same way: lines, tabs and plain
+ * colours stay.  Unless it goes to a terminal, only escape sequences are made visible, because it
+ * may be data. */
 void ipw_text_shown(struct ipw_buf *out, const char *s, size_t n, bool terminal);
 
 /* Appends s, broken at blanks so that no line has more than `columns` characters.  Lines after such

@@ -134,8 +134,13 @@ void ipw_power_model_choose(struct ipw_power_model *out, const struct ipw_power_
     if (facts->limit_w > 0 && !facts->virtual) {
         out->kind = IPW_POWER_MODEL_LIMIT;
         out->limit_w = facts->limit_w;
-        snprintf(out->about, sizeof out->about, "Teads' curve at a power limit of %.0f W",
-                 facts->limit_w);
+        out->peak_w = fmax(facts->peak_w, facts->limit_w);
+        if (out->peak_w > out->limit_w)
+            snprintf(out->about, sizeof out->about,
+                     "Teads' curve at power limits of %.0f to %.0f W", out->limit_w, out->peak_w);
+        else
+            snprintf(out->about, sizeof out->about, "Teads' curve at a power limit of %.0f W",
+                     out->limit_w);
         return;
     }
     out->least_w = mid->least_w;
@@ -161,14 +166,14 @@ static double between(double least, double most, double part)
     return least + (most - least) * part;
 }
 
-static struct ipw_power_model_watts at_limit(double limit_w, double u)
+static struct ipw_power_model_watts at_limit(const struct ipw_power_model *m, double u)
 {
     double mid = teads(u), linear = u, cubic = 0.1 + 0.9 * u * u * u;
 
     return (struct ipw_power_model_watts){
-        .mid = limit_w * mid,
-        .lo = limit_w * LOOSE_LO * fmin(mid, fmin(linear, cubic)),
-        .hi = limit_w * LOOSE_HI * fmax(mid, fmax(linear, cubic)),
+        .mid = (m->limit_w + m->peak_w) / 2 * mid,
+        .lo = m->limit_w * LOOSE_LO * fmin(mid, fmin(linear, cubic)),
+        .hi = m->peak_w * LOOSE_HI * fmax(mid, fmax(linear, cubic)),
     };
 }
 
@@ -191,7 +196,7 @@ struct ipw_power_model_watts ipw_power_model_at(const struct ipw_power_model *m,
 {
     u = u < 0 || isnan(u) ? 0 : u > 1 ? 1 : u;
     switch (m->kind) {
-    case IPW_POWER_MODEL_LIMIT: return at_limit(m->limit_w, u);
+    case IPW_POWER_MODEL_LIMIT: return at_limit(m, u);
     case IPW_POWER_MODEL_VCPU: return per_vcpu(m, u);
     }
     return (struct ipw_power_model_watts){0};

@@ -12,9 +12,11 @@
  *   cubic     TDP * (.1 + .9 u^3) (CodeCarbon, a machine; hardware.py)
  *   per vCPU  least + (most - least) * u, by micro-architecture (Cloud Carbon Footprint,
  *             AWSConstants)
- * On bare metal powercap names the power limit, which every user can read (energy_uj is protected).
- * That limit serves as the TDP.  The estimate is Teads' curve; its bounds are 0.7 times the lowest
- * and 1.3 times the highest of the first three laws.  Elsewhere the row of the processor's
+ * On bare metal powercap names the power limits, which every user can read (energy_uj is
+ * protected): one for long (PL1), and a higher one for boosts (PL2).  A laptop may follow either,
+ * so the estimate is Teads' curve with the middle of both as TDP.  Its lower bound is 0.7 times the
+ * lowest of the first three laws with the lower limit, its upper bound 1.3 times the highest of
+ * them with the higher limit.  Elsewhere the row of the processor's
  * micro-architecture gives the estimate.  Its bounds are 0.7 and 1.3 times the lowest and highest
  * of that row taken linearly, cubically, and by Teads' curve.  A processor without a row is
  * estimated between the lowest and the highest row. */
@@ -29,7 +31,8 @@ struct ipw_power_model_facts { /* facts about the machine */
     char cpu[80];   /* its "model name" */
     int threads;    /* logical processors */
     bool virtual;   /* a virtual machine: the "hypervisor" flag */
-    double limit_w; /* of all packages together; 0: unknown */
+    double limit_w; /* of all packages together, for long; 0: unknown */
+    double peak_w;  /* likewise for boosts; 0: as limit_w */
 };
 /* Reads the text of /proc/cpuinfo; limit_w stays 0. */
 void ipw_power_model_facts_read(struct ipw_power_model_facts *out, const char *cpuinfo);
@@ -39,7 +42,7 @@ enum ipw_power_model_kind { IPW_POWER_MODEL_LIMIT, IPW_POWER_MODEL_VCPU };
 struct ipw_power_model {
     enum ipw_power_model_kind kind;
     char about[120]; /* for a person: "Teads' curve at a power limit of 45 W" */
-    double limit_w;
+    double limit_w, peak_w;
     double least_w, most_w;           /* per vCPU at u = 0 and 1 */
     double low_least_w, low_most_w;   /* the row for `lo` */
     double high_least_w, high_most_w; /* and for `hi` */

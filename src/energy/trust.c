@@ -412,10 +412,15 @@ static bool includes(const struct seen *whole, const struct seen *part)
     }
 }
 
+bool ipw_trust_is_below(double whole, double parts)
+{
+    return whole < (1 - rule_of(IPW_DOUBT_PARTS)->limit) * parts; /* false for NAN */
+}
+
 /* The lag of the whole, which must be over, and of its slowest part. */
 static bool is_below_parts(const struct ipw_trust *t, struct seen *s, int64_t t0_ns, int64_t t1_ns)
 {
-    double part = rule_of(IPW_DOUBT_PARTS)->limit, inner = 0, outer = 0;
+    double inner = 0, outer = 0;
     int64_t lag = 0, blur = 0;
 
     if (!is_known_sum(s) || s->channel.domain != IPW_DOMAIN_MACHINE) return false;
@@ -437,7 +442,7 @@ static bool is_below_parts(const struct ipw_trust *t, struct seen *s, int64_t t0
             outer += uj_between(p, t0_ns, t1_ns + blur);
         if (!isnan(j)) inner += j; /* a part that is not known is not held against the whole */
     }
-    if (!(outer < (1 - part) * inner)) return false;
+    if (!ipw_trust_is_below(outer, inner)) return false;
     return doubt(s, IPW_DOUBT_PARTS, mean_w(outer, t0_ns, t1_ns + blur),
                  mean_w(inner, t0_ns, t1_ns));
 }

@@ -70,6 +70,8 @@ bool ipw_trust_is_broken(const struct ipw_trust *t, size_t channel);
  * -1: none. */
 int ipw_trust_doubtful(struct ipw_trust_verdict *out, const struct ipw_trust *t,
                        enum ipw_domain domain);
+/* Is a whole less than its parts, by more than two right sensors differ? */
+bool ipw_trust_is_below(double whole, double parts);
 /* Number of devices of the GPU domain that were read. */
 size_t ipw_trust_gpus(const struct ipw_trust *t);
 /* Rejects the set's counters that their device's gauge replaces, and chooses the sums again;
@@ -85,9 +87,9 @@ void ipw_trust_json(struct ipw_buf *out, const struct ipw_trust *t,
  * that may stand still: gauges, metrics. */
 int64_t ipw_trust_watch_ns(const struct ipw_channel *channel);
 /* Reads a set's sources for at least least_ns, and on until every counter of a sum has moved, or
- * has been watched for long enough.  With least_ns 0 it also takes the time to compare counters with
- * their gauges; a run does that with its own readings.  Sources that are slow to read (an exporter,
- * a log) are left out: nothing is known of them afterwards. */
+ * has been watched for long enough.  With least_ns 0 it also takes the time to compare counters
+ * with their gauges; a run does that with its own readings.  Sources that are slow to read (an
+ * exporter, a log) are left out: nothing is known of them afterwards. */
 void ipw_trust_watch(struct ipw_trust *t, struct ipw_source_set *set, int64_t least_ns);
 
 /* Why a value is missing, for a person: "the counter does not move" for "stuck".  An unknown reason

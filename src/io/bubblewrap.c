@@ -144,7 +144,7 @@ static size_t build_filter(struct sock_filter *f)
     return n;
 }
 
-/* The filter is a file at REFUSED_FD.  Returns 0, or an errno; ENOSYS: the kernel has no filters. */
+/* The filter is a file at REFUSED_FD.  Returns 0, or an errno; ENOSYS: there are no filters. */
 static int open_filter(void)
 {
     struct sock_filter filter[8 + 5 * N_REFUSED];

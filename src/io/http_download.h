@@ -40,9 +40,9 @@ struct ipw_download_answer {
 };
 
 /* 0: an answer came, whatever its status.  IPW_EINVAL (the URL), IPW_ENET (cut; the file keeps what
- * came), IPW_ENOTFOUND (no such host, or nobody answers there), IPW_ETIMEOUT, IPW_EPERM (its address is not
- * public), IPW_ELIMIT (more than file_max), IPW_EIO (the file; detail is errno), IPW_EPARSE (an answer that makes no sense) or
- * IPW_ECANCELLED. */
+ * came), IPW_ENOTFOUND (no such host, or nobody answers there), IPW_ETIMEOUT, IPW_EPERM (its
+ * address is not public), IPW_ELIMIT (more than file_max), IPW_EIO (the file; detail is errno),
+ * IPW_EPARSE (an answer that makes no sense) or IPW_ECANCELLED. */
 int ipw_download(struct ipw_download_answer *out, const struct ipw_download *d,
                  struct ipw_err *err);
 

@@ -31,8 +31,8 @@ bool ipw_url_is_clear(const char *url);
 /* Is the server on this machine?  Yes for one of those addresses (also as IPv6, ::ffff:127.0.0.1),
  * and for 0.0.0.0 and ::, which servers name if they listen on all addresses. */
 bool ipw_url_is_local(const char *url);
-/* Is the host ASCII?  libcurl's conversion of other letters depends on the locale, which this program
- * does not set, and finds numbers in some of them. */
+/* Is the host ASCII?  libcurl's conversion of other letters depends on the locale, which this
+ * program does not set, and finds numbers in some of them. */
 bool ipw_url_host_is_ascii(const char *url);
 /* The port in the address, or the scheme's default; 0: the port in the address is not valid. */
 int ipw_url_port(const char *url);

@@ -63,18 +63,17 @@ struct ipw_bounds ipw_balance_narrow(const struct ipw_balance *b, struct ipw_bou
 {
     struct ipw_bounds all = ipw_figure_bounds(&b->queries);
     double apart_j = b->warmup_j + b->wasted_j, slack_j = 1e-9 * b->queries.j + 1e-3;
-    double ends, known;
+    double lo = all.lo - b->warmup.hi - b->wasted.hi, hi = all.hi - b->warmup.lo - b->wasted.lo;
+    double ends, u;
 
     /* It must be the same energy: not so if one of the queries is unknown. */
-    if (isnan(all.lo) || !(fabs(b->queries.j - queries_j - apart_j) <= slack_j)) return own;
+    if (isnan(lo) || isnan(hi) || !(fabs(b->queries.j - queries_j - apart_j) <= slack_j))
+        return own;
     ends = pow(all.u, 2) - pow(IPW_STATED_U * b->queries.j, 2) + pow(b->warmup.u, 2) +
            pow(b->wasted.u, 2);
-    known = hypot(IPW_STATED_U * queries_j, sqrt(fmax(0, ends)));
-    return (struct ipw_bounds){
-        .lo = fmin(queries_j, fmax(own.lo, all.lo - b->warmup.hi - b->wasted.hi)),
-        .hi = fmax(queries_j, fmin(own.hi, all.hi - b->warmup.lo - b->wasted.lo)),
-        .u = isnan(ends) ? own.u : fmin(own.u, known),
-    };
+    u = isnan(ends) ? (double)NAN : hypot(IPW_STATED_U * queries_j, sqrt(fmax(0, ends)));
+    return (struct ipw_bounds){fmin(queries_j, fmax(own.lo, lo)), fmax(queries_j, fmin(own.hi, hi)),
+                               fmin(own.u, u)};
 }
 
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more)
@@ -237,14 +236,24 @@ bool ipw_device_balances_whole(const struct ipw_device_balances *b, enum ipw_dom
     return named;
 }
 
+/* Of the queries' joules on a device no bounds are kept. */
+static void set_apart(double *j, struct ipw_bounds *bounds, const struct ipw_device_sums *sums,
+                      const struct ipw_device_balance *item)
+{
+    double more = ipw_device_sums_get(sums, item->domain, item->name);
+
+    if (more != 0) *bounds = IPW_NO_BOUNDS;
+    *j += more;
+}
+
 void ipw_device_balances_apart(struct ipw_device_balances *b, const struct ipw_device_sums *warmup,
                                const struct ipw_device_sums *wasted)
 {
     for (size_t i = 0; i < b->n; i++) {
         struct ipw_device_balance *item = &b->all[i];
 
-        if (warmup) item->balance.warmup_j += ipw_device_sums_get(warmup, item->domain, item->name);
-        if (wasted) item->balance.wasted_j += ipw_device_sums_get(wasted, item->domain, item->name);
+        if (warmup) set_apart(&item->balance.warmup_j, &item->balance.warmup, warmup, item);
+        if (wasted) set_apart(&item->balance.wasted_j, &item->balance.wasted, wasted, item);
     }
 }
 

@@ -25,8 +25,8 @@ struct ipw_balance {
 /* Fills balance[IPW_DOMAIN_COUNT] for the run [t0, t1]. */
 void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledger, int64_t t0_ns,
                       int64_t t1_ns);
-/* The bounds of the queries that count, whose own bounds and joules are given: the ledger's total of
- * all queries less what does not count is narrower than their own added up. */
+/* The bounds of the queries that count, whose own bounds and joules are given: the ledger's total
+ * of all queries less what does not count is narrower than their own added up. */
 struct ipw_bounds ipw_balance_narrow(const struct ipw_balance *balance, struct ipw_bounds own,
                                      double queries_j);
 /* Adds the balance of another session.  A value that is unknown in one of them is unknown in the

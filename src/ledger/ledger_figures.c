@@ -9,6 +9,8 @@
 #include "ledger/ledger_priv.h"
 
 #define SLOW_PERIOD_NS (10 * IPW_NS_PER_MS)
+/* A part of a query that is shorter has wider bounds: the edges may be over 2 % of it. */
+#define SHORT_PART_NS (50 * IPW_SERIES_EDGE_NS)
 
 static struct ipw_figure unknown(const char *reason)
 {
@@ -371,6 +373,42 @@ static struct ipw_figure unresolved(struct ipw_figure f)
                                .hi_j = f.hi_j};
 }
 
+/* The device's power at an instant, in watts: the larger of those before and after it between the
+ * samples around it. */
+static double power_at(const struct ipw_series *s, int64_t t_ns)
+{
+    const struct ipw_series_sample *next, *at = ipw_series_around(s, t_ns, &next);
+    double uj = (double)ipw_series_at(s, t_ns), before = 0, after = 0;
+
+    if (at && t_ns > at->t_ns) before = (uj - (double)at->uj) / (double)(t_ns - at->t_ns);
+    if (next && t_ns < next->t_ns) after = ((double)next->uj - uj) / (double)(next->t_ns - t_ns);
+    return fmax(before, after) * 1e3; /* uJ / ns = kW */
+}
+
+/* The power's edges may lie up to IPW_SERIES_EDGE_NS before the events at the ends of a part of a
+ * query (docs/method.md, "Edges").  That matters where the part is short. */
+static void widen_by_edges(const struct ledger_line *lines, size_t n, int64_t t0_ns, int64_t t1_ns,
+                           struct ipw_figure *f)
+{
+    double watts = 0, whole = 0, j, half;
+
+    if (!f->known || f->hi_j <= 0 || t1_ns <= t0_ns || t1_ns - t0_ns >= SHORT_PART_NS) return;
+    for (size_t i = 0; i < n; i++) {
+        const struct ipw_series *s = lines[i].series;
+
+        watts += fmax(power_at(s, t0_ns), power_at(s, t1_ns));
+        whole += (double)(ipw_series_at(s, t1_ns) - ipw_series_at(s, t0_ns)) / 1e6;
+    }
+    j = watts * (double)IPW_SERIES_EDGE_NS / 1e9 * (whole > f->j ? f->j / whole : 1);
+    f->lo_j = fmax(f->lo_j - j, 0);
+    f->hi_j += j;
+    half = (f->hi_j - f->lo_j) / 2;
+    if (half > IPW_MEASURED_HALF * f->j && f->provenance < IPW_PROV_INTERPOLATED)
+        f->provenance = IPW_PROV_INTERPOLATED;
+    if (half > IPW_INTERPOLATED_HALF * f->j && f->provenance < IPW_PROV_DISTRIBUTED)
+        f->provenance = IPW_PROV_DISTRIBUTED;
+}
+
 static struct ipw_figure span_figure(const struct ipw_ledger *l,
                                      const struct ipw_ledger_question *q)
 {
@@ -381,6 +419,7 @@ static struct ipw_figure span_figure(const struct ipw_ledger *l,
     for (size_t i = 0; i < n; i++) {
         if (is_unresolved(&lines[i], q->t0_ns, q->t1_ns)) return unresolved(f);
     }
+    widen_by_edges(lines, n, q->t0_ns, q->t1_ns, &f);
     return f;
 }
 
@@ -484,6 +523,7 @@ static void line_windows(const struct ipw_ledger *l, const struct ledger_query *
             rest -= whole_uj(out[i].j);
         }
         if (!open[i] && n > 1 && is_unresolved(line, t[i], t[i + 1])) out[i] = unresolved(out[i]);
+        if (!open[i] && n > 1) widen_by_edges(line, 1, t[i], t[i + 1], &out[i]);
     }
     for (size_t i = 0; i < n && whole.known && rest >= 0; i++) {
         int64_t upto;

@@ -115,7 +115,7 @@ static void share_equally(const struct ipw_ledger *l, struct ledger_line *line,
     line->rest = all % n;
 }
 
-/* The weight of one query in each phase, the largest 2^32 - 1; returns their sum over the queries. */
+/* The weight of one query in each phase, the largest 2^32 - 1; returns the sum over the queries. */
 static uint64_t find_weights(const struct ledger_line *line, uint64_t each[IPW_PHASE_COUNT])
 {
     double watts[IPW_PHASE_COUNT], most = 0;

@@ -313,8 +313,8 @@ static void push_counter(struct ipw_series *s, int64_t t_ns, int64_t value)
 
 /* A meter at the wall has no limit that is known, so it may read anything.  A reading that is many
  * times the most that came before waits for the next value: if that is as high, it was right; else
- * it was wrong, and nothing is known of the time between its neighbours.  A value that is read again
- * is not the next one, unless it stays. */
+ * it was wrong, and nothing is known of the time between its neighbours.  A value that is read
+ * again is not the next one, unless it stays. */
 static bool is_spike(const struct ipw_series *s, int64_t value)
 {
     return s->channel.max_w >= IPW_SERIES_UNLIMITED_W && s->last.reads >= FEW_READS &&

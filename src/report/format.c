@@ -59,8 +59,8 @@ static double prefix_of(double x)
     return size;
 }
 
-/* A bound beside a value: as many digits behind the point as the value has, but no more than three in
- * all; rounded outward. */
+/* A bound beside a value: as many digits behind the point as the value has, but no more than three
+ * in all; rounded outward. */
 static void put_bound(char *out, size_t size, double x, double value, bool up)
 {
     double larger = fmax(fabs(x), value);

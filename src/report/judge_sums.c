@@ -104,4 +104,6 @@ void ipw_judge_sums_say(struct ipw_buf *out, const struct ipw_judge_sums *s)
         ipw_buf_addf(out, ", GPU %s", ipw_format_si(number, s->gpu_j, "\xC2\xA0J"));
     if (isfinite(s->cpu_j))
         ipw_buf_addf(out, ", CPU %s", ipw_format_si(number, s->cpu_j, "\xC2\xA0J"));
+    if (isfinite(s->gpu_j) || isfinite(s->cpu_j))
+        ipw_buf_adds(out, " in its calls; the rest of the time after the run is in no account");
 }

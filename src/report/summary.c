@@ -42,6 +42,10 @@ const char ipw_definition_idle_tax[] =
     "idle_tax_j = joules while a query's tools ran or a retry waited and the model did nothing for "
     "it; part of the queries' joules.";
 
+const char ipw_definition_judge[] = "judge_*_joules = joules from a request of the judge to its "
+                                    "reply; what the devices used after the "
+                                    "run's end between these windows is in no account.";
+
 void ipw_summary_init(struct ipw_summary *s)
 {
     *s = (struct ipw_summary){0};

@@ -257,6 +257,6 @@ extern const char ipw_definition_ipj[];
 extern const char ipw_definition_ipw[];
 extern const char ipw_definition_j_per_correct[], ipw_definition_j_per_token[],
     ipw_definition_tokens_per_j[], ipw_definition_edp[], ipw_definition_net[],
-    ipw_definition_waste[], ipw_definition_idle_tax[];
+    ipw_definition_waste[], ipw_definition_idle_tax[], ipw_definition_judge[];
 
 #endif

@@ -22,8 +22,8 @@
 
 /* The columns between the id and the answer.  A blank is before each; a column is as wide as its
  * widest cell, at least this wide. */
-enum column_kind { LEVEL, TURNS, TOOLS, INPUT, OUTPUT, TIME, ENERGY };
-static const size_t least[] = {5, 5, 5, 5, 4, 7, 6};
+enum column_kind { EPOCH, LEVEL, TURNS, TOOLS, INPUT, OUTPUT, TIME, ENERGY };
+static const size_t least[] = {5, 5, 5, 5, 5, 4, 7, 6};
 
 enum { MAX_COLUMNS = ENERGY + IPW_DOMAIN_COUNT, ANSWER_MIN = 8, ALL_DOMAINS_FROM = 100 };
 
@@ -154,6 +154,7 @@ static const char *cell_text(char *out, const struct column *c, const struct cel
     const struct ipw_summary_row *row = of->row;
 
     switch (c->kind) {
+    case EPOCH: put_count(out, row->epoch, 1); break;
     case LEVEL: return has_level(of->shown) ? of->shown->level : IPW_UNKNOWN_TEXT;
     case TURNS: put_count(out, (int64_t)row->turns, 1); break;
     case TOOLS: put_count(out, (int64_t)row->tools, 1); break;
@@ -167,7 +168,7 @@ static const char *cell_text(char *out, const struct column *c, const struct cel
 
 static void head_text(char *out, size_t size, const struct column *c)
 {
-    static const char *const names[] = {"level", "turns", "tools", "in", "out", "time"};
+    static const char *const names[] = {"epoch", "level", "turns", "tools", "in", "out", "time"};
     const char *name = c->kind == ENERGY ? ipw_words_domain(c->domain) : names[c->kind];
 
     snprintf(out, size, "%s%s%s", name, c->unit[0] ? " " : "", c->unit);
@@ -285,15 +286,16 @@ static struct layout lay_out(const struct ipw_summary *s, size_t width)
     struct layout l = {.id = ID_MIN};
     size_t id_max =
         8 + (width - WIDTH_MIN) / 4; /* a wide terminal gives most columns to the answer */
-    bool level = false;
+    bool level = false, epochs = false;
 
     for (size_t i = 0; i < s->n_shown; i++) level |= has_level(&s->shown[i]);
+    for (size_t i = 0; i < s->n; i++) epochs |= ipw_summary_row(s, i)->epoch > 0;
     if (s->id_columns > l.id) l.id = s->id_columns;
     if (id_max > ID_MAX) id_max = ID_MAX;
     if (l.id > id_max) l.id = id_max;
-    for (enum column_kind kind = level ? LEVEL : TURNS; kind < ENERGY; kind++) {
-        add_column(&l, s, (struct column){.kind = kind});
-    }
+    for (enum column_kind kind = EPOCH; kind < ENERGY; kind++)
+        if ((kind != EPOCH || epochs) && (kind != LEVEL || level))
+            add_column(&l, s, (struct column){.kind = kind});
     add_energy(&l, s, width);
     while (taken(&l) + ANSWER_MIN > width && l.columns[l.n - 1].kind == ENERGY &&
            l.columns[l.n - 2].kind == ENERGY) {
@@ -347,8 +349,8 @@ static void put_answer(struct ipw_buf *out, const struct cells *of, size_t colum
         /* The column is narrow, and the mark shows that it failed, so the reason comes first. */
         bool plain = *error && (!strcmp(shown->outcome, "error") || !strcmp(shown->outcome, error));
 
-        ipw_buf_addf(&text, "%s%s%s", plain ? "" : shown->outcome, plain || !*error ? "" : ": ",
-                     error);
+        ipw_buf_addf(&text, "%s%s%s", plain ? "" : ipw_words_outcome(shown->outcome),
+                     plain || !*error ? "" : ": ", ipw_words_outcome(error));
     } else if (shown->answer) {
         ipw_buf_adds(&text, shown->answer);
     }

@@ -199,14 +199,8 @@ static void put_of_that(struct ipw_table_block *b)
 
     if (d < 0) return;
     if (b->t.waste[d].total > 0)
-        ipw_buf_addf(&b->text, "%s wasted", ipw_table_joules(number, b->t.waste[d].total));
-    if (b->t.idle_tax[d].total > 0) {
-        /* A processor's tools are its own work; a GPU's are done elsewhere, while it waits. */
-        ipw_buf_addf(&b->text, "%s%s %s", b->text.len ? ", " : "",
-                     ipw_table_joules(number, b->t.idle_tax[d].total),
-                     d == IPW_DOMAIN_GPU ? "waiting for tools" : "while tools ran");
-    }
-    if (b->text.len) ipw_buf_addf(&b->text, " (%s)", ipw_words_domain((enum ipw_domain)d));
+        ipw_buf_addf(&b->text, "%s wasted (%s)", ipw_table_joules(number, b->t.waste[d].total),
+                     ipw_words_domain((enum ipw_domain)d));
     ipw_table_line(b, "of that");
 }
 

@@ -12,7 +12,7 @@ enum { NAME_COLUMNS = 20, COLUMNS = 80, NUMBER_COLUMNS = 23, JOULE_COLUMNS = 19,
 
 struct row {
     const struct ipw_tool_sum *tool;
-    double j, idle_tax_j; /* NAN: unknown */
+    double j; /* of the queries while it ran; NAN: unknown */
 };
 
 static int by_weight(const void *a, const void *b)
@@ -55,7 +55,7 @@ static void put_head(struct ipw_table_block *b, int domain, int columns)
     ipw_buf_addf(b->out, " %s%-*s%-*s %6s %6s %8s", ipw_style(IPW_CYAN, b->colour),
                  IPW_TABLE_LABEL - 1, "tools", columns, "", "calls", "failed", "time");
     if (domain >= 0) {
-        ipw_buf_addf(b->out, " %8s  idle tax", ipw_words_domain((enum ipw_domain)domain));
+        ipw_buf_addf(b->out, " %8s while it ran", ipw_words_domain((enum ipw_domain)domain));
     }
     ipw_buf_addf(b->out, "%s\n", ipw_style(IPW_PLAIN, b->colour));
 }
@@ -78,11 +78,7 @@ static void put_row(struct ipw_table_block *b, const struct row *row, int domain
     ipw_buf_addf(b->out, " %6lld %6lld %8s", (long long)row->tool->calls,
                  (long long)row->tool->failed,
                  ipw_format_spaced_seconds(seconds, row->tool->seconds));
-    if (domain >= 0) {
-        put_cell(b, row->j);
-        ipw_buf_addc(b->out, ' ');
-        put_cell(b, row->idle_tax_j);
-    }
+    if (domain >= 0) put_cell(b, row->j);
     ipw_buf_addc(b->out, '\n');
 }
 
@@ -97,9 +93,8 @@ void ipw_table_tools(struct ipw_table_block *b)
     for (size_t i = 0; i < tools->n; i++) {
         const struct ipw_summary_part *part = ipw_summary_tool_part(b->s, tools->list[i].name);
 
-        rows[i] = (struct row){&tools->list[i], NAN, NAN};
-        if (domain >= 0) rows[i].j = tools->list[i].j[domain];
-        if (domain >= 0 && part) rows[i].idle_tax_j = part->j[domain];
+        rows[i] = (struct row){&tools->list[i], NAN};
+        if (domain >= 0 && part) rows[i].j = part->j[domain];
     }
     qsort(rows, tools->n, sizeof *rows, by_weight);
     put_head(b, domain, columns);

@@ -261,9 +261,16 @@ static void put_cost(struct ipw_table_block *b)
 /* ---- trust ---- */
 
 /* By query, as the marks of the rows are; a turn can have another provenance. */
+/* "estimated" is kept for what a model computes. */
+static const char *how_known(enum ipw_domain domain, enum ipw_provenance p)
+{
+    if (p != IPW_PROV_ESTIMATED) return ipw_provenance_name(p);
+    return domain == IPW_DOMAIN_MACHINE ? "from a power meter" : "from power readings";
+}
+
 static void put_provenance(struct ipw_table_block *b)
 {
-    const char *label = "provenance";
+    const char *label = "how known";
     bool marked = false;
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
@@ -286,14 +293,14 @@ static void put_provenance(struct ipw_table_block *b)
             if (j[p] <= 0) continue;
             ipw_buf_addf(&b->text, "%s %s %s", first ? "" : ",",
                          ipw_format_percent(percent, j[p] / total),
-                         ipw_provenance_name((enum ipw_provenance)p));
+                         how_known((enum ipw_domain)d, (enum ipw_provenance)p));
             first = false;
         }
         ipw_table_line(b, label);
         label = "";
     }
     if (!marked) return;
-    ipw_table_styled(b, IPW_DIM, "~ distributed or estimated: not measured for that query alone");
+    ipw_table_styled(b, IPW_DIM, "~ not measured for that query alone: divided, or watts x time");
     ipw_table_line(b, "");
 }
 
@@ -308,7 +315,9 @@ static void put_sharing(struct ipw_table_block *b)
                      ipw_words_domain((enum ipw_domain)d),
                      ipw_format_percent(percent, b->run->equal_part[d]));
     }
-    if (b->text.len) ipw_buf_adds(&b->text, " in equal slices: what the phases draw was not known");
+    if (b->text.len)
+        ipw_buf_adds(&b->text,
+                     ": queries ran at the same time, and their joules were split equally");
     ipw_table_line(b, "shared");
 }
 

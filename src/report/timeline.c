@@ -301,7 +301,6 @@ struct walk {
     int (*emit)(void *ud, const char *text, size_t n, struct ipw_err *err);
     void *ud;
     struct ipw_timeline_texts texts; /* the texts of all queries */
-    struct ipw_query_names names;    /* the names read so far, to resolve --query */
     int32_t index;                   /* of the only query with that id; -1: all */
     bool found;
     /* For a whole run in another order: its queries wait here for their turn. */
@@ -336,10 +335,8 @@ static int show(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
 
     if (!is_ranked(walk, &wait)) return 0;
     if (walk->id && (strcmp(walk->id, query->trace.id) != 0 ||
-                     (walk->index >= 0 && walk->index != query->trace.index))) {
-        ipw_query_names_add(&walk->names, query->trace.id, query->trace.index);
+                     (walk->index >= 0 && walk->index != query->trace.index)))
         return 0;
-    }
     walk->found = true;
     if (walk->id) {
         ipw_timeline_query(&text, query, walk->events, walk->options);
@@ -394,28 +391,20 @@ int ipw_timeline_run(const char *run, const char *id, const struct ipw_timeline_
                      void *ud, struct ipw_err *err)
 {
     char *events = events_of(run);
-    struct walk walk = {
-        .id = id, .index = -1, .events = events, .options = options, .emit = emit, .ud = ud};
-    struct ipw_query_names names = {0};
-    int rc;
+    struct walk walk = {.index = -1, .events = events, .options = options, .emit = emit, .ud = ud};
+    char *found = NULL;
+    int rc = 0;
 
+    if (id && (rc = ipw_find_query_of_run(&found, &walk.index, run, id, err)))
+        ipw_err_prefix(err, "%s", run);
+    walk.id = found;
     if (!id) ipw_timeline_texts_load(&walk.texts, events, IPW_TIMELINE_ALL);
-    rc = !id && (options->sort || options->limit) ? rank_run(&walk, run, err) : 0;
+    if (!id && (options->sort || options->limit)) rc = rank_run(&walk, run, err);
     if (!rc) rc = ipw_rundir_each_query(run, show, &walk, NULL, err);
     rc = emit_ranked(&walk, rc, err);
-    if (rc == 0 && id && !walk.found) {
-        if (events) rc = ipw_query_names_read(&names, run, err);
-        ipw_query_names_join(&names, &walk.names);
-        if (!rc) rc = ipw_find_query_pick(&walk.id, &walk.index, &names, id, err);
-        if (rc)
-            ipw_err_prefix(err, "%s", run);
-        else
-            rc = ipw_rundir_each_query(run, show, &walk, NULL, err);
-        if (!rc && !walk.found)
-            rc = ipw_fail(err, IPW_ENOTFOUND, "%s: query \"%.80s\" is not finished", run, walk.id);
-    }
-    ipw_query_names_release(&names);
-    ipw_query_names_release(&walk.names);
+    if (!rc && id && !walk.found)
+        rc = ipw_fail(err, IPW_ENOTFOUND, "%s: query \"%.80s\" is not finished", run, walk.id);
+    free(found);
     ipw_timeline_texts_release(&walk.texts);
     free(events);
     return rc;

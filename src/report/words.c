@@ -19,6 +19,11 @@ const char *ipw_words_part(enum ipw_part_kind kind)
     return names[kind];
 }
 
+const char *ipw_words_outcome(const char *outcome)
+{
+    return strcmp(outcome, "malformed") ? outcome : "the reply did not follow the agent's format";
+}
+
 void ipw_words_domains(struct ipw_buf *out, unsigned domains, const char *between)
 {
     bool first = true;

@@ -13,6 +13,8 @@
 const char *ipw_words_domain(enum ipw_domain domain); /* "GPU", "CPU", "DRAM", "machine" */
 /* What a query did: "prefill", "decode", "other model time", "a tool", "waiting", "the agent". */
 const char *ipw_words_part(enum ipw_part_kind kind);
+/* How a query ended, in words: of "malformed" what that means, any other word as it is. */
+const char *ipw_words_outcome(const char *outcome);
 /* "GPU + CPU" for bits 1 << domain; `between` is put between two of them. */
 void ipw_words_domains(struct ipw_buf *out, unsigned domains, const char *between);
 /* Why there is no energy value: the reason of the files, in words. */

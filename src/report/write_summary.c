@@ -142,7 +142,8 @@ static void put_basis(struct ipw_jw *w, unsigned domains)
     ipw_buf_release(&basis);
 }
 
-static void put_efficiency_bounds(struct ipw_jw *w, const struct ipw_efficiency *e, double accuracy)
+static void put_efficiency_bounds(struct ipw_jw *w, const struct ipw_efficiency *e, double accuracy,
+                                  bool tokens)
 {
     ipw_jw_key(w, "bounds");
     ipw_jw_obj(w);
@@ -153,7 +154,7 @@ static void put_efficiency_bounds(struct ipw_jw *w, const struct ipw_efficiency 
         ipw_bounds_write(w, "intelligence_per_joule", ipj);
     }
     ipw_bounds_write(w, "joules_per_correct_answer", e->correct);
-    ipw_bounds_write(w, "joules_per_output_token", e->token);
+    if (tokens) ipw_bounds_write(w, "joules_per_output_token", e->token);
     ipw_bounds_write(w, "mean_joules_per_query", e->mean);
     ipw_jw_obj_end(w);
 }
@@ -172,7 +173,7 @@ static void put_domain_efficiency(struct ipw_jw *w, const struct ipw_summary *s,
             continue;
         }
         ipw_jw_obj(w);
-        put_efficiency_bounds(w, &e, accuracy);
+        put_efficiency_bounds(w, &e, accuracy, false);
         ipw_jw_knum(w, "intelligence_per_joule", e.ipj);
         ipw_jw_knum(w, "intelligence_per_watt", e.ipw);
         ipw_jw_knum(w, "joules_per_correct_answer", e.j_per_correct);
@@ -203,7 +204,7 @@ static void put_efficiency(struct ipw_jw *w, const char *key, const struct ipw_s
     ipw_jw_kmicro(w, "avg_cpu_power_watts", mean_power(s, m_cpu_w));
     ipw_jw_kmicro(w, "avg_gpu_power_watts", gpu_w);
     put_basis(w, e.domains);
-    put_efficiency_bounds(w, &e, t.accuracy);
+    put_efficiency_bounds(w, &e, t.accuracy, true);
     put_domain_efficiency(w, s, t.accuracy);
     ipw_jw_knum(w, "energy_delay_product", e.edp_js);
     ipw_jw_knum(w, "intelligence_per_joule", e.ipj);
@@ -542,6 +543,7 @@ static void put_definitions(struct ipw_jw *w)
     ipw_jw_kstr(w, "ipw", ipw_definition_ipw);
     ipw_jw_kstr(w, "joules_per_correct_answer", ipw_definition_j_per_correct);
     ipw_jw_kstr(w, "joules_per_output_token", ipw_definition_j_per_token);
+    ipw_jw_kstr(w, "judge", ipw_definition_judge);
     ipw_summary_put_latency_definitions(w);
     ipw_jw_kstr(w, "marginal_j", ipw_definition_net);
     ipw_jw_kstr(w, "tokens_per_joule", ipw_definition_tokens_per_j);

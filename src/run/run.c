@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "json/document.h"
+#include "report/words.h"
 #include "run/energy_so_far.h"
 #include "run/finish.h"
 #include "run/rebook.h"
@@ -472,7 +473,7 @@ static void tell_why_failed(const struct run *run)
 
     if (first->id && (run->o->output.quiet || !known))
         ipw_say("no query was answered; query %s: %s", first->id,
-                known ? first->error : first->outcome);
+                ipw_words_outcome(known ? first->error : first->outcome));
 }
 
 /* A write beyond a file size limit becomes an error like a full disk, instead of the end of the

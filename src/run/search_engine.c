@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/keyring.h"
 #include "base/mem.h"
@@ -22,10 +23,11 @@ enum { N_ENGINES = sizeof engines / sizeof *engines };
 static int take_url(struct ipw_host_server *s, const char *option, const char *url,
                     struct ipw_err *err)
 {
+    bool web = !strncmp(url, "http://", 7) || !strncmp(url, "https://", 8);
     const char *host = strstr(url, "://");
     size_t n = host ? strcspn(host + 3, "/?#") : 0;
 
-    if (!n || strncmp(url, "http", 4) || memchr(host + 3, '@', n))
+    if (!n || !web || memchr(host + 3, '@', n))
         return ipw_fail(err, IPW_EINVAL, "%s: '%.200s' is no address of a server", option, url);
     s->url = ipw_strdup(url);
     s->host = ipw_asprintf("%.*s", (int)n, host + 3);
@@ -71,12 +73,13 @@ static int take_engine(struct ipw_host_server *s, const struct engine *e, const 
 static int take_named(struct ipw_host_server *s, const char *said, struct ipw_err *err)
 {
     size_t n = strcspn(said, "=");
+    struct stat st;
 
     for (size_t i = 0; i < N_ENGINES; i++)
         if (strlen(engines[i].name) == n && strncmp(engines[i].name, said, n) == 0)
             return take_engine(s, &engines[i], said[n] ? said + n + 1 : NULL, err);
-    if (strchr(said, '/')) {
-        s->folder = realpath(said, NULL);
+    if (!stat(said, &st) && S_ISDIR(st.st_mode)) s->folder = realpath(said, NULL);
+    if (s->folder || strchr(said, '/')) {
         if (!s->folder)
             return ipw_fail(err, IPW_ENOTFOUND, "--search %.200s: there is no such folder", said);
         s->name = ipw_strdup("folder");

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "script/host.h"
 
-/* The engine that `said` names: "NAME", "NAME=URL", or the path of a folder, which has a slash.
+/* The engine that `said` names: "NAME", "NAME=URL", or the path of a folder.
  * NULL: the first one whose variable is set; *out is NULL if there is none. */
 int ipw_search_engine_new(struct ipw_host_server **out, const char *said, struct ipw_err *err);
 /* A server with OpenAI's /v1/audio/transcriptions; its name is the model's.  NULL without `url`.

@@ -18,6 +18,7 @@
 #include "script/lib.h"
 #include "script/value.h"
 #include "script/vm_priv.h"
+#include "trace/find_query.h"
 #include "trace/saved_run.h"
 
 #define READER "ipw.export.reader"
@@ -191,6 +192,26 @@ static int export_query(lua_State *L)
     else
         push_known(L, line.doc);
     lua_pushlstring(L, line.text, line.n);
+    return 2;
+}
+
+/* find(number, name): the id of the query that the name means, as in `replay --query`, and its
+ * query_index if only one of its repeats is meant. [-2, +2, e] */
+static int export_find(lua_State *L)
+{
+    const struct ipw_export_job *job = job_of(L);
+    lua_Integer i = luaL_checkinteger(L, 1);
+    const char *want = luaL_checkstring(L, 2);
+    int32_t index;
+    struct ipw_err err;
+    char *id;
+
+    luaL_argcheck(L, i >= 1 && i <= job->n_runs, 1, "there is no such run");
+    if (ipw_find_query_of_run(&id, &index, job->runs[i - 1], want, &err)) return raise_err(L, &err);
+    lua_pushstring(L, id);
+    free(id);
+    if (index < 0) return 1;
+    lua_pushinteger(L, index);
     return 2;
 }
 
@@ -441,6 +462,7 @@ int ipw_lib_export(lua_State *L)
                                          {"open", export_open},
                                          {"close", export_close},
                                          {"query", export_query},
+                                         {"find", export_find},
                                          {"goes_on", export_goes_on},
                                          {"document", export_document},
                                          {"events", export_events},

@@ -2,12 +2,12 @@
  * that an agent is made of gets an error from each function.
  *
  *   get(url, opts)        one request: { status, length, location, error_code, error_message,
- *                         retry_after, link, body, private_endpoint }  |  nil, message, code.  opts: endpoint (the
- *                         token goes to this origin only), public_only (other origins are asked at
- *                         public addresses only), file (a path: the body's place), max (its length
- *                         at most), progress (a function of the length).  A file that exists is
- *                         continued.  code: "disk", "busy", "net" (try again), "away" (no
- *                         such host, or no answer), or nil
+ *                         retry_after, link, body, private_endpoint }  |  nil, message, code.
+ *                         opts: endpoint (the token goes to this origin only), public_only (other
+ *                         origins are asked at public addresses only), file (a path: the body's
+ *                         place), max (its length at most), progress (a function of the length).
+ *                         A file that exists is continued.  code: "disk", "busy", "net" (try
+ *                         again), "away" (no such host, or no answer), or nil
  *   has_token(endpoint)   a token would be sent there
  *   make_folders(path, private)   true  |  nil, message
  *   link(target, path)    a symbolic link, in place of another  |  nil, message

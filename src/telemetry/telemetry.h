@@ -3,9 +3,9 @@
  * Opens a selection of sensors and samples them in the background.  For each channel it keeps the
  * newest value, the cumulative energy since the start (wraps undone) and the power over the last
  * second.  Each reading also goes to energy/trust.h, which says what is believed.
- * ipw_telemetry_take() takes rows on the owner's thread; the threads of the listener read under the lock.  telemetry_live.c keeps the
- * values, telemetry_print.c prints them as a table or JSON, telemetry_page.c writes them as
- * Prometheus text, and telemetry_read.c prints a recording. */
+ * ipw_telemetry_take() takes rows on the owner's thread; the threads of the listener read under the
+ * lock.  telemetry_live.c keeps the values, telemetry_print.c prints them as a table or JSON,
+ * telemetry_page.c writes them as Prometheus text, and telemetry_read.c prints a recording. */
 #ifndef IPW_TELEMETRY_TELEMETRY_H
 #define IPW_TELEMETRY_TELEMETRY_H
 

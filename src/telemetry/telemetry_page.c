@@ -60,6 +60,8 @@ static void sensors(struct ipw_buf *out, const struct ipw_telemetry *t)
         const struct ipw_live *l = &t->live[i];
 
         begin(out, "ipw_sensor_info", l);
+        ipw_metrics_label(out, "believed",
+                          ipw_trust_verdict(t->trust, i).believed ? "true" : "false");
         ipw_metrics_label(out, "in_sum", l->channel.in_sum ? "true" : "false");
         ipw_metrics_label(out, "method", l->channel.method);
         ipw_metrics_label(out, "unit", l->channel.unit);

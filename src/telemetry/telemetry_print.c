@@ -255,8 +255,10 @@ void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t)
         const struct ipw_live *l = &t->live[i];
         struct ipw_trust_verdict v = ipw_trust_verdict(t->trust, i);
         bool metric = l->channel.kind == IPW_CHANNEL_METRIC;
-        bool counts = l->seen && !metric && /* a counter that never moved has no value */
-                      (l->channel.kind != IPW_CHANNEL_COUNTER || l->n_edges > 1 || v.moved);
+        bool counts =
+            l->seen && !metric &&
+            !ipw_trust_is_broken(t->trust, i) && /* a counter that never moved has no value */
+            (l->channel.kind != IPW_CHANNEL_COUNTER || l->n_edges > 1 || v.moved);
 
         ipw_jw_obj(&w);
         ipw_jw_kbool(&w, "believed", v.believed);

@@ -2,11 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/jsonl.h"
 #include "trace/event.h"
+#include "trace/rundir.h"
+#include "trace/schema.h"
 
 /* A larger index means a damaged file; do not allocate gigabytes for it. */
 enum { MOST_QUERIES = 1 << 26 };
@@ -82,6 +85,19 @@ static int not_found(const struct ipw_query_names *names, const char *want, stru
     return rc;
 }
 
+/* Bytes of a beginning of an id, without the ellipsis of a screen. */
+static size_t beginning_of(const char *want)
+{
+    return strlen(want) - (ipw_ends_with(want, "\xE2\x80\xA6") ? 3 : 0);
+}
+
+static bool begins(const struct ipw_query_name *name, const char *want)
+{
+    size_t n = beginning_of(want);
+
+    return n && !strncmp(name->id, want, n);
+}
+
 /* Does the query have this task number or index? */
 static bool has_number(const struct ipw_query_name *name, const char *want)
 {
@@ -93,7 +109,7 @@ static bool has_number(const struct ipw_query_name *name, const char *want)
 
 bool ipw_find_query_is_meant(const struct ipw_query_name *name, const char *want)
 {
-    return *want && (!strncmp(name->id, want, strlen(want)) || has_number(name, want));
+    return begins(name, want) || has_number(name, want);
 }
 
 int ipw_find_query_pick(const char **id, int32_t *index, const struct ipw_query_names *names,
@@ -115,11 +131,10 @@ int ipw_find_query_pick(const char **id, int32_t *index, const struct ipw_query_
         if (!n->warmup && !(*want == 'q' && n->task >= 0)) *index = n->index;
         return 0;
     }
-    for (size_t i = 0; *want && i < names->n; i++) {
+    for (size_t i = 0; i < names->n; i++) {
         const struct ipw_query_name *n = &names->all[i];
 
-        if (strncmp(n->id, want, strlen(want)) || (found && strcmp(found->id, n->id) == 0))
-            continue;
+        if (!begins(n, want) || (found && strcmp(found->id, n->id) == 0)) continue;
         if (found)
             return ipw_fail(err, IPW_EINVAL, "several queries begin with \"%.80s\": %.80s, %.80s",
                             want, found->id, n->id);
@@ -153,4 +168,41 @@ int ipw_query_names_read(struct ipw_query_names *names, const char *run, struct 
     }
     ipw_jsonl_close(reader);
     return rc < 0 ? rc : 0;
+}
+
+struct lines { /* of a run */
+    struct ipw_query_names names;
+    const char *want;
+    bool exact; /* one has that id */
+};
+
+static int add_line(void *ud, struct ipw_query_loaded *query, struct ipw_err *err)
+{
+    struct lines *lines = ud;
+
+    (void)err;
+    lines->exact |= !strcmp(query->trace.id, lines->want);
+    ipw_query_names_add(&lines->names, query->trace.id, query->trace.index);
+    return 0;
+}
+
+int ipw_find_query_of_run(char **id, int32_t *index, const char *run, const char *want,
+                          struct ipw_err *err)
+{
+    struct lines lines = {.want = want};
+    struct ipw_query_names names = {0};
+    char *events = ipw_asprintf("%s/events.jsonl", run);
+    const char *found;
+    int rc = ipw_rundir_each_query(run, add_line, &lines, NULL, err);
+
+    /* Numbers of tasks are in the events alone, which may be long. */
+    if (!rc && !lines.exact && access(events, F_OK) == 0)
+        rc = ipw_query_names_read(&names, run, err);
+    ipw_query_names_join(&names, &lines.names);
+    if (!rc) rc = ipw_find_query_pick(&found, index, &names, want, err);
+    if (!rc) *id = ipw_strdup(found);
+    ipw_query_names_release(&names);
+    ipw_query_names_release(&lines.names);
+    free(events);
+    return rc;
 }

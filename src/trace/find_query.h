@@ -3,8 +3,9 @@
  * All commands accept the same names, in this order.  An id.  If no query has that id: "q0003",
  * task 3 of the dataset counted from 0 (which is the id of a task without one), whether or not
  * there was a warm-up; or "3", query_index 3; or the beginning of an id that only one query has.  A
- * warm-up query has the same id as the task's counted query; the counted one is found.  Pure except
- * for ipw_query_names_read(); other callers add the names first. */
+ * warm-up query has the same id as the task's counted query; the counted one is found.  A beginning
+ * may end with the ellipsis that screens cut ids with.  Pure except for the functions that take a
+ * run; other callers add the names first. */
 #ifndef IPW_TRACE_FIND_QUERY_H
 #define IPW_TRACE_FIND_QUERY_H
 
@@ -43,6 +44,10 @@ int ipw_find_query_pick(const char **id, int32_t *index, const struct ipw_query_
 
 /* Can `want` mean this query, as far as known before the later names are added? */
 bool ipw_find_query_is_meant(const struct ipw_query_name *name, const char *want);
+
+/* The same of a saved run: RUN is a folder, or a file of its lines.  *id is the caller's. */
+int ipw_find_query_of_run(char **id, int32_t *index, const char *run, const char *want,
+                          struct ipw_err *err);
 
 /* The names in RUN/events.jsonl. */
 int ipw_query_names_read(struct ipw_query_names *names, const char *run, struct ipw_err *err);

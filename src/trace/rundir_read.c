@@ -1,13 +1,42 @@
 /* Reading the queries of a run. */
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "json/jsonl.h"
 #include "trace/rundir.h"
 #include "trace/schema.h"
+
+int ipw_rundir_no_run(const char *folder, int errnum, struct ipw_err *err)
+{
+    DIR *dir = errnum == ENOENT ? opendir(folder) : NULL;
+    struct dirent *entry;
+    char first[NAME_MAX + 1] = "";
+    size_t n = 0;
+
+    while (dir && (entry = readdir(dir))) {
+        char *traces = ipw_asprintf("%s/%s/traces.jsonl", folder, entry->d_name);
+
+        if (entry->d_name[0] != '.' && access(traces, F_OK) == 0) {
+            if (!n++ || strcmp(entry->d_name, first) < 0)
+                snprintf(first, sizeof first, "%s", entry->d_name);
+        }
+        free(traces);
+    }
+    if (dir) closedir(dir);
+    if (n)
+        return ipw_fail(err, IPW_ENOTFOUND,
+                        "%s: is no run, but a folder of %zu: name one, such as "
+                        "%s/%s",
+                        folder, n, folder, first);
+    return ipw_fail_errno(err, errnum, "%s/traces.jsonl: cannot be read as a run", folder);
+}
 
 static int traces_path(char **out, const char *run, struct ipw_err *err)
 {
@@ -21,7 +50,7 @@ static int traces_path(char **out, const char *run, struct ipw_err *err)
     }
     *out = ipw_asprintf("%s%straces.jsonl", run, n && run[n - 1] == '/' ? "" : "/");
     if (stat(*out, &st) == 0) return 0;
-    ipw_fail_errno(err, errno, "%s: cannot be read as a run", *out);
+    ipw_rundir_no_run(run, errno, err);
     free(*out);
     *out = NULL;
     return err->code;

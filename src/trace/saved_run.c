@@ -10,6 +10,7 @@
 #include "json/jsonl.h"
 #include "trace/lock.h"
 #include "trace/power.h"
+#include "trace/rundir.h"
 #include "trace/schema.h"
 
 enum { MAX_CHANNELS = 4096, MAX_QUERIES = 100 * 1000 * 1000 };
@@ -62,7 +63,7 @@ int ipw_saved_run_open(struct ipw_saved_run **out, const char *path,
         run->traces_path = ipw_strdup(path);
     }
     if (access(run->traces_path, F_OK) < 0)
-        rc = ipw_fail_errno(err, errno, "%s: cannot be read as a run", run->traces_path);
+        rc = ipw_rundir_no_run(run->path ? run->path : path, errno, err);
     else
         rc = ipw_jsonl_open(&run->traces, run->traces_path, IPW_LINE_MAX, err);
     if (rc)

@@ -252,6 +252,28 @@ def memory():
         pass
 
 
+def memory_together():
+    """Each keeps to the limit of a process (256M); together they would not."""
+    for _ in range(5):
+        if os.fork() == 0:
+            block = bytearray(80 << 20)
+            time.sleep(60)
+            os._exit(len(block) & 1)
+    time.sleep(30)
+    escaped("five processes of 80 MB under 256M")
+
+
+def deep_folders():
+    """Below them the limit of the workspace would not be seen."""
+    for _ in range(70):
+        os.mkdir("d")
+        os.chdir("d")
+    with open("hidden", "wb") as f:
+        f.write(bytes(1 << 20))
+    time.sleep(30)
+    escaped("a file that the limit of the workspace does not count")
+
+
 def disk_tmp():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     written = 0

@@ -32,9 +32,9 @@ unknown() {
     assert_json "$1/manifest.json" "any(not t['believed'] and t['reason'] == '$3' for t in d['hardware']['self_test'])"
     assert_json "$1/events.jsonl" "[e['data']['reason'] for e in d if e.get('name') == 'sensor_doubted'] == ['$3']"
 }
-# right NAME DOMAIN WATTS: each query has the truth within its bounds
+# right NAME DOMAIN WATTS: each query has the truth within its bounds; the stand-in writes up to 100 ms late on a busy machine
 right() {
-    assert_json "$1/traces.jsonl" "all(q['energy']['$2']['lo'] - 0.01 <= $3 * q['total_wall_clock_s'] <= q['energy']['$2']['hi'] + 0.01 for q in d)"
+    assert_json "$1/traces.jsonl" "all(q['energy']['$2']['lo'] - 0.1 * $3 <= $3 * q['total_wall_clock_s'] <= q['energy']['$2']['hi'] + 0.1 * $3 for q in d)"
 }
 board() {
     printf 'device GPU-00000000-0000-0000-0000-000000000001 Stub_H200 700000\n' >gpu.txt
@@ -117,7 +117,7 @@ lost() {
     sed -e "s|ipw.sleep(query.prompt:find \"1\" and 0.1 or 0.9)|ipw.sleep(0.7)\n  if query.prompt:find \"2\" then assert(proc.run { \"touch\", \"$WORK/hold\" }) ipw.sleep(1.5) assert(proc.run { \"rm\", \"$WORK/hold\" }) end\n  ipw.sleep(0.5)|" ../short.lua >short.lua
     IPW_POWERCAP_ROOT="$WORK/stall" live stall
     assert_json stall/traces.jsonl "[q['energy']['cpu'].get('reason') for q in d] == [None, 'stuck', None]"
-    assert_json stall/traces.jsonl "all(p is None or p.get('joules') is None or p['lo'] - 0.1 <= 200 * t['wall_clock_s'] <= p['hi'] + 0.1 for q in d for t in q['turns'] for p in [t['energy']['cpu']])"
+    assert_json stall/traces.jsonl "all(p is None or p.get('joules') is None or p['lo'] - 20 <= 200 * t['wall_clock_s'] <= p['hi'] + 20 for q in d for t in q['turns'] for p in [t['energy']['cpu']])"
     assert_json stall/summary.json "d['ledger']['cpu']['total_j'] is None and d['efficiency']['by_domain']['cpu']['queries_with_energy'] == 2"
 }
 

@@ -125,6 +125,26 @@ assert_json out.json 'all(f["remedy"] for f in d["findings"] if f["group"] == "m
 assert_json out.json 'any("tools need --jinja" in f["text"] for f in d["findings"])'
 assert_contains "$FAKE_LOG" '"max_completion_tokens":8'
 
+step "a server that is busy when it is asked for a tool has not refused tools"
+cat >busy <<'CASSETTE'
+path /v1/models
+always
+status 404 Not Found
+body no such page
+---
+when "tools"
+always
+status 429 Too Many Requests
+json {"error":{"message":"slow down"}}
+---
+always
+json {"choices":[{"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}
+CASSETTE
+start_fake --script busy
+doctor 0 --base-url "$BASE_URL" --model m
+assert_json out.json 'all("not known" in f["remedy"] for f in d["findings"] if f["name"] in ("tools", "tool_choice"))'
+assert_json out.json 'not any("react" in (f["remedy"] or "") for f in d["findings"])'
+
 step "a server that takes everything and does none of it, but for a schema, which it refuses"
 cat >deaf <<'CASSETTE'
 path /v1/models

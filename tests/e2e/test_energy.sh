@@ -42,6 +42,52 @@ assert_json many/traces.jsonl "len(d) == 24"
 truth within many gpu=300
 truth books many
 
+step "bounds in the summary, computed again"
+cat >bounds.py <<'PY'
+import json, sys
+run = sys.argv[1]
+s = json.load(open(run + "/summary.json"))
+queries = [json.loads(line) for line in open(run + "/traces.jsonl")]
+n, totals, e = len(queries), s["totals"], s["efficiency"]
+def near(a, b): assert abs(a - b) <= 1e-6 + 1e-9 * abs(b), (a, b)
+def inside(value, b): assert b["lo"] - 1e-6 <= value <= b["hi"] + 1e-6 and b["u"] > 0, (value, b)
+basis = e["basis"].split("+")
+assert "gpu" in basis
+for d in basis:
+    b, ledger, figures = totals["bounds"][d + "_energy_joules"], s["ledger"][d], [q["energy"][d] for q in queries]
+    inside(totals[d + "_energy_joules"], b)
+    assert b == ledger["bounds"]["queries_j"] and s["accounts"][d]["bounds"]["attributed_j"] == b
+    # No wider than the queries' own, and than what the total leaves; u has the sensor's 5 % in it.
+    assert sum(f["lo"] for f in figures) <= b["lo"] + 1e-5 and b["hi"] - 1e-5 <= sum(f["hi"] for f in figures)
+    assert 0.05 / 3 ** 0.5 * totals[d + "_energy_joules"] <= b["u"] + 1e-6 <= sum(f["u"] for f in figures) + 1e-5
+    for key in "idle_j", "total_j": assert ledger["bounds"][key]["lo"] <= ledger[key] <= ledger["bounds"][key]["hi"]
+    for part in s["parts"] + s["tools"]:
+        if part["joules"][d] is not None: inside(part["joules"][d], {"u": 1, **part["bounds"][d]})
+    own = [p["bounds"][d] for q in queries for p in q["parts"] if p["part"] == "decode"]
+    (part,) = [p for p in s["parts"] if p["part"] == "decode"]
+    near(part["bounds"][d]["lo"], sum(b["lo"] for b in own))
+    near(part["bounds"][d]["hi"], sum(b["hi"] for b in own))
+for side in "lo", "hi", "u":
+    whole = sum(totals["bounds"][d + "_energy_joules"][side] for d in basis)
+    near(e["bounds"]["mean_joules_per_query"][side], whole / n)
+    if totals["resolved"]: near(e["bounds"]["joules_per_correct_answer"][side], whole / totals["resolved"])
+half = (e["bounds"]["mean_joules_per_query"]["hi"] - e["bounds"]["mean_joules_per_query"]["lo"]) / 2
+assert (e["withheld"] == "too_coarse") == (half > e["mean_joules_per_query"] / 2), e
+assert (e["intelligence_per_joule"] is None) == (e["withheld"] is not None), e
+PY
+python3 bounds.py many || fail "the bounds of many"
+python3 bounds.py serial || fail "the bounds of serial"
+cp -r many moved
+python3 - <<'PY'
+import json
+s = json.load(open("moved/summary.json"))
+s["efficiency"]["bounds"]["mean_joules_per_query"]["lo"] = s["efficiency"]["mean_joules_per_query"] + 1
+json.dump(s, open("moved/summary.json", "w"))
+PY
+expect_exit 1 agent validate moved
+check_err "moved/summary.json: efficiency: mean_joules_per_query:"
+rm -r moved
+
 step "a counter that cannot be read is null with a reason, and the run goes on"
 chmod 000 tree/intel-rapl:0/energy_uj tree/intel-rapl:0:0/energy_uj 2>/dev/null
 if [ "$(id -u)" -ne 0 ]; then

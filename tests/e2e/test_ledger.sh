@@ -96,13 +96,13 @@ assert_json shame/traces.jsonl "round(d[0]['accounts']['gpu']['idle_tax_j'] * 1e
 assert_json shame/traces.jsonl "sum(s['energy']['gpu']['hi'] for s in $TOOLS) >= 1200 and d[0]['energy']['gpu']['hi'] >= 1500"
 assert_json shame/traces.jsonl "d[0]['accounts']['gpu']['waste_j'] == 0"
 expect_exit 0 agent ledger shame --check
-check_out "of the queries: waiting for tools or retries"
+check_out "of the queries: while tools ran or a retry waited"
 assert_fits out 80
 check_out "joules              queries            idle           total      difference"
 assert_lacks out "of the total: warm-up"
 assert_lacks out "-0.000000"
 expect_exit 2 agent ledger shame --method window
-check_err "--method is no longer an option"
+check_err "there is no --method any more"
 expect_exit 2 agent ledger shame --check --share equal
 expect_exit 2 agent ledger shame --share tokens
 check_err "--share tokens is no longer a rule: use phase (the default) or equal"

@@ -53,7 +53,7 @@ for pid in $pids; do wait "$pid" || fail "a shard: exit status $?"; done
 expect_exit 0 agent merge cut.shards
 assert_json cut/traces.jsonl "len(d) == 48 and sorted(t['query_index'] for t in d) == list(range(3, 51))"
 assert_json cut/summary.json "d['status'] == 'complete' and d['run']['planned'] == 48 and d['ledger']['gpu']['balanced']"
-assert_json cut/manifest.json "len(d['segments']) == 1 and d['config']['shard'] is None and d['config']['max_queries'] == 24"
+assert_json cut/manifest.json "len(d['segments']) == 1 and d['config']['shard'] is None and d['config']['max_queries'] == 24 and d['config']['concurrency'] == d['segments'][0]['concurrency'] == 3"
 assert_json cut/manifest.json "d['merge']['added_j']['gpu'] > 1.05 * d['segments'][0]['ledger']['gpu']['total_j']"
 assert_file_lines cut/warmup.jsonl 3
 truth books cut

@@ -104,7 +104,8 @@ for q in load("run/traces.jsonl"):
 (cut,), (was_cut,) = load("run/attempts.jsonl"), load("orig/attempts.jsonl")
 assert cut["energy"]["cpu"] == was_cut["energy"]["cpu"] and cut["energy"]["cpu"]["joules"] > 0, (cut["energy"], was_cut["energy"])
 s = json.load(open("run/summary.json"))
-assert s["efficiency"]["basis"] == "machine" and s["efficiency"]["intelligence_per_joule"] > 0, s["efficiency"]
+e = s["efficiency"] # queries of seven rows: their bounds may leave no efficiency
+assert e["basis"] == "machine" and (e["withheld"] == "too_coarse" or e["intelligence_per_joule"] > 0), e
 assert s["ledger"]["machine"]["balanced"] is True
 (log,) = now["meter"]["logs"]
 assert (log["file"], log["offset_s"]) == ("meter.csv", 0.7) and abs(log["row_interval_s"] - 0.05) < 1e-3, log

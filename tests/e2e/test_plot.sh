@@ -64,6 +64,15 @@ expect_exit 3 agent plot one --kind ./odd.lua -o odd.gp
 check_err "unknown field 'drew' (name, about"
 check_err "(did you mean 'draw'?)"
 
+step "a query is named as replay names it, and as a screen shows it"
+id=$(json one/traces.jsonl "d[1]['query_id']") index=$(json one/traces.jsonl "d[1]['query_index']")
+expect_exit 0 agent plot one --kind waterfall --query "$id" -o by-id.gp
+for name in "$index" "${id%?}…"; do
+    expect_exit 0 agent plot one --kind waterfall --query "$name" -o by-name.gp
+    expect_exit 0 agent replay one --query "$name"
+    cmp by-id.gp by-name.gp || fail "another query is meant by $name"
+done
+
 step "wrong usage"
 expect_exit 2 agent plot one -o x.svg
 check_err "--kind is missing"
@@ -74,8 +83,11 @@ check_err "did you mean 'breakdown'?"
 expect_exit 2 agent plot one --kind paired -o x.svg
 check_err "takes 2 runs, not 1"
 expect_exit 3 agent plot one --kind waterfall --query nobody -o x.svg
-check_err "no query of the run has the id 'nobody'"
+check_err 'there is no query "nobody"'
 expect_exit 3 agent plot nowhere --kind ecdf -o x.svg
+expect_exit 3 agent plot . --kind ecdf -o x.svg
+check_err ".: is no run, but a folder of "
+check_err ": name one, such as ./"
 expect_exit 0 agent plot --list
 check_out "pareto "
 

@@ -13,7 +13,7 @@ can_confine || {
 ATTEMPTS="tcp tcp_far udp abstract_socket interfaces kill_outside kill_all see_processes parent_environ own_environ
 parent_memory parent_root home dotdot symbolic_link hard_link descriptors device_file write_system write_sysctl mount
 new_namespace user_namespace session_keys io_uring vsock other_interface chroot ptrace setuid terminal raise_limits
-memory disk_tmp disk_shm fork_bomb orphan term_ignored flood"
+memory memory_together deep_folders disk_tmp disk_shm fork_bomb orphan term_ignored flood"
 # A sanitized build gives its programs no limit of address space.
 [ -z "${IPW_SANITIZE-}" ] || ATTEMPTS=$(echo $ATTEMPTS | sed 's/ memory / /')
 mkdir -p "$WORK/home/.ssh"
@@ -49,8 +49,10 @@ return {
     fs.write("escapes.py", source)
     local seconds = name == "term_ignored" and 1 or 30
     local r, why = proc.run { "python3", "escapes.py", query.prompt:match("[%w_]+"), "$WORK/home/.ssh/id",
-      "$OUTSIDE", "$PORT", seconds = seconds, output = "64K" }
+      "$OUTSIDE", "$PORT", seconds = seconds, output = "64K", memory = name == "memory_together" and "256M" or nil }
+    if name == "deep_folders" then return why and why:find("more than 64 deep", 1, true) and "held" or "ESCAPED" end
     if not r then return "not started: " .. why end
+    if name == "memory_together" then return r.signal == 9 and not r.timed_out and "held" or "ESCAPED" end
     if r.stdout:find("ESCAPED", 1, true) then return r.stdout end
     return r.stdout:find("held", 1, true) and "held" or
       ("silent: code %s, signal %s: %s"):format(r.code, r.signal, r.stderr)

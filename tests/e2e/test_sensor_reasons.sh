@@ -53,6 +53,6 @@ damaged named
 
 step "--undo-mean is gone, and says what to do"
 expect_exit 2 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --undo-mean
-check_err "--undo-mean is no longer an option"
+check_err "there is no --undo-mean any more"
 
 end_test

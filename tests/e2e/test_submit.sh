@@ -30,6 +30,9 @@ for line in "#SBATCH --array=0-2%2" "#SBATCH --gres=gpu:1" "#SBATCH --time=1:00:
 done
 [ ! -e sbatch.log ] || fail "it was handed in"
 
+expect_exit 0 agent submit slurm --shards 2 --output "a b.slurm" -- run single --dataset "my rows.jsonl" --output runs/ab
+check_out "to hand it in: sh 'a b.slurm'"
+
 step "handed in, it runs the shards, continues one, and merges"
 expect_exit 0 sh big.slurm
 check_out "array job 7, merge job 8"

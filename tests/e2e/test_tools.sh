@@ -105,4 +105,14 @@ for agent in plan code; do
     cmp "sample_$agent/events.jsonl" "sample_$agent-again/events.jsonl" || fail "events differ"
 done
 
+step "a tool's text keeps its escape sequences from the terminal"
+cat >loud.lua <<'LUA'
+return { name = "loud", about = "Shouts.", input = {},
+  run = function() return "one\n\27]0;title\7two\27[2J" end }
+LUA
+expect_exit 0 agent tool ./loud.lua '{}'
+check_out '\u{1b}]0;title'
+check_out 'two\u{1b}[2J'
+! grep -q "$(printf '\033')" out || fail "an escape sequence came out"
+
 end_test

@@ -52,7 +52,7 @@ if "$IPW_AGENT" tool web_search '{"query":"otters"}' --search ./texts 2>&1 | gre
 else
     expect_exit 0 agent tool web_search '{"query":"otters"}' --search ./texts --no-web
     check_out "1. otter.txt"
-    expect_exit 0 agent tool web_search '{"query":"zebra"}' --search ./texts
+    expect_exit 0 agent tool web_search '{"query":"zebra"}' --search texts
     check_out "No results (folder)."
 fi
 
@@ -65,6 +65,8 @@ expect_exit 2 agent tool web_search '{"query":"x"}' --search google
 check_err "unknown engine 'google'"
 expect_exit 3 agent tool web_search '{"query":"x"}' --search ./no-folder
 check_err "there is no such folder"
+expect_exit 2 agent tool web_search '{"query":"x"}' --search searxng=httpfoo://127.0.0.1:1
+check_err "--search: 'httpfoo://127.0.0.1:1/search' is no address of a server"
 SEARXNG_URL=gopher://x expect_exit 2 agent tool web_search '{"query":"x"}'
 check_err "is no address of a server"
 

@@ -111,7 +111,9 @@ return {
       equal(gate.judge(assert(gate.parse(text)), two).why, "the sensor is too coarse")
     end
     equal(judged("seconds<=+1%", two), "held")
-    test.ok(show.text({ a, b }, { two }, {}, {}):find("cannot tell: the sensor is too coarse", 1, true))
+    local text = show.text({ a, b }, { two }, {}, {})
+    test.ok(text:find("%] +cannot tell\n +the sensor is too coarse: A 4.90 J to 15.1 J, B 42.0 J to 44.0 J\n"), text)
+    test.ok(show.markdown({ a, b }, { two }, {}):find("cannot tell: the sensor is too coarse", 1, true))
     for _, row in ipairs(a.rows) do row.energy.gpu.lo, row.energy.gpu.hi = 5, 15 end -- half of it, not more
     equal(row_of(compare.two(a, b), "joules").verdict, "higher")
   end },

@@ -132,32 +132,54 @@ static void add(struct truth_tally *t, struct ipw_figure f, double truth, double
     t->sum += (f.j - truth) / truth * 100;
 }
 
+/* Between two events as the client saw them, against the truth between the power's edges. */
 static void add_span(struct truth_tally *t, const struct ipw_ledger *l, int64_t q,
-                     const struct sim_curve *curve, double t0, double t1, double part, bool is_lm)
+                     const struct sim_curve *curve, const double *edges, const double *events,
+                     double part, bool is_lm)
 {
-    double truth = sim_curve_j(curve, t1) - sim_curve_j(curve, t0);
+    double truth = sim_curve_j(curve, edges[1]) - sim_curve_j(curve, edges[0]);
 
-    add(t, ipw_ledger_figure(l, ask_span(q, GPU, sim_ns(t0), sim_ns(t1))), truth * part,
-        MOST_W * (t1 - t0) * part, is_lm);
+    add(t, ipw_ledger_figure(l, ask_span(q, GPU, sim_ns(events[0]), sim_ns(events[1]))),
+        truth * part, MOST_W * (edges[1] - edges[0]) * part, is_lm);
 }
 
 static void tally_turns(struct truth_tally *t, const struct ipw_ledger *l, int64_t q,
-                        const struct sim_curve *curve, const struct sim_turn *turns, size_t n,
-                        double part)
+                        const struct sim_curve *curve, const struct sim_turn *turns,
+                        const struct sim_turn *seen, size_t n, double part)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct sim_turn *x = &turns[i];
+        const struct sim_turn *x = &turns[i], *y = &seen[i];
 
-        add_span(t, l, q, curve, x->t0, x->lm_end, part, true);
-        add_span(t, l, q, curve, x->t0, x->first_token, part, false);
-        add_span(t, l, q, curve, x->lm_end, x->t1, part, false);
-        add_span(t, l, q, curve, x->t0, x->t1, part, false);
+        add_span(t, l, q, curve, (double[]){x->t0, x->lm_end}, (double[]){y->t0, y->lm_end}, part,
+                 true);
+        add_span(t, l, q, curve, (double[]){x->t0, x->first_token},
+                 (double[]){y->t0, y->first_token}, part, false);
+        add_span(t, l, q, curve, (double[]){x->lm_end, x->t1}, (double[]){y->lm_end, y->t1}, part,
+                 false);
+        add_span(t, l, q, curve, (double[]){x->t0, x->t1}, (double[]){y->t0, y->t1}, part, false);
+    }
+}
+
+/* What the client sees of the turns: each event late by a time of its own, in order. */
+static void see(struct sim_turn *seen, const struct sim_turn *turns, double late_s, uint64_t seed)
+{
+    double before = 0;
+
+    for (size_t i = 0; i < TURNS; i++) {
+        double *at[] = {&seen[i].t0, &seen[i].first_token, &seen[i].lm_end, &seen[i].t1};
+
+        seen[i] = turns[i];
+        for (size_t k = 0; k < 4; k++) {
+            *at[k] = fmax(*at[k] + sim_uniform(&seed, 0, late_s), before);
+            before = *at[k];
+        }
+        if (i) seen[i - 1].t1 = seen[i].t0;
     }
 }
 
 void truth_run(struct truth_tally *t, const struct truth_row *row, double length, uint64_t seeds)
 {
-    static struct sim_turn turns[TURNS];
+    static struct sim_turn turns[TURNS], seen[TURNS];
 
     memset(t, 0, sizeof *t);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -172,6 +194,7 @@ void truth_run(struct truth_tally *t, const struct truth_row *row, double length
         int64_t q;
 
         l = ipw_ledger_new(&sensor.channel, 1);
+        see(seen, turns, row->late_s, seed);
         sensor.curve = &curve;
         sensor.seed = seed * 31;
         sensor.phase_s += 0.0123 * (double)seed;
@@ -182,10 +205,10 @@ void truth_run(struct truth_tally *t, const struct truth_row *row, double length
                                  row->hole_s,
                                  row->marks,
                                  0};
-        q = sim_feed_by(l, &sensor, 1, 98.5, end + 1.5, &how, turns, TURNS);
+        q = sim_feed_by(l, &sensor, 1, 98.5, end + 1.5, &how, seen, TURNS);
         t->reads += how.n;
         t->seconds += end + 1.5 - 98.5;
-        tally_turns(t, l, q, &curve, turns, TURNS, 1);
+        tally_turns(t, l, q, &curve, turns, seen, TURNS, 1);
         ipw_ledger_free(l);
         sim_curve_release(&curve);
     }
@@ -198,6 +221,9 @@ const struct truth_row *truth_behaved(void)
         {.name = "the same, a device that settles in 6 ms",
          .sensor = COUNTER(0.1, 100 * MS, 0.05, 0, 1000),
          .tau = 0.006},
+        {.name = "the same, events up to 20 ms late",
+         .sensor = COUNTER(0.1, 100 * MS, 0.05, 0, 1000),
+         .late_s = 0.02},
         {.name = "NVML, 10 ms",
          .sensor = COUNTER(0.1, 100 * MS, 0.05, 0, 1000),
          .every = 0.01,
@@ -326,8 +352,8 @@ void truth_crowded(struct truth_tally *t, size_t lanes, double lm_s, uint64_t se
         crowd_feed(&c, l, &s, next_paced, &paced, q, &t->reads);
         t->seconds += c.end_s - c.start_s + 2.7;
         for (size_t i = 0; i < lanes; i++)
-            tally_turns(t, l, q[i], &c.curve, c.turn + i * c.turns, c.n_turns[i],
-                        1 / (double)lanes);
+            tally_turns(t, l, q[i], &c.curve, c.turn + i * c.turns, c.turn + i * c.turns,
+                        c.n_turns[i], 1 / (double)lanes);
         ipw_ledger_free(l);
         crowd_release(&c);
     }

@@ -27,6 +27,7 @@ struct truth_row {
     double every, slop; /* read so often; 0: by the pace that the program keeps */
     double hole_every_s, hole_s;
     double tau;          /* the device settles with this time constant */
+    double late_s;       /* the client sees each event up to so much after the power's edge */
     bool marks;          /* read within 0.2 ms after each change of phase, too */
     bool is_calibration; /* wrong by what no bound can know: the device counts wrong */
 };

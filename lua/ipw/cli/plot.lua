@@ -41,6 +41,7 @@ local function read(io, kind, i, settings)
   local best = {}
   local keep = kind.keep
   local run
+  if settings.query then settings.query, settings.query_index = core.find(i, settings.query) end
   run = runs.read(i, function(text) io.warn("ipw-agent: " .. text) end, function(row, query, of)
     if keep then row.kept = keep(row, query, best, settings) end
     of.rows[#of.rows + 1] = row

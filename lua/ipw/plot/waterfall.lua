@@ -88,7 +88,10 @@ return {
 
   --- Only the query that was asked for, or the costliest so far.
   keep = function(row, query, best, settings)
-    if settings.query then return row.id == settings.query and lines_of(query) or nil end
+    if settings.query then
+      local meant = row.id == settings.query and row.index == (settings.query_index or row.index)
+      return meant and lines_of(query) or nil
+    end
     local sum = 0.0
     for _, domain in ipairs(runs.domains) do sum = sum + (row.energy[domain] and row.energy[domain].j or 0) end
     row.rank = sum > 0 and sum or row.seconds or 0
@@ -102,7 +105,7 @@ return {
     local run, chosen = list[1], nil
     for _, row in ipairs(run.rows) do if row.kept then chosen = row end end
     if not chosen then
-      error(settings.query and ("no query of the run has the id '%s'"):format(settings.query) or
+      error(settings.query and ("the query '%s' is not finished"):format(settings.query) or
         "the run has no query", 0)
     end
     local lines, left = {}, 0

@@ -126,14 +126,14 @@ local function tool_lines(run, out, paint)
   if #tools == 0 then return end
   table.sort(tools, function(a, b) return a.seconds > b.seconds end)
   out[#out + 1] = ""
-  out[#out + 1] = paint(" " .. left("TOOLS", 24), "bold") .. "   calls  failed      time         J  idle tax"
+  out[#out + 1] = paint(" " .. left("TOOLS", 24), "bold") .. "   calls  failed      time  J while it ran"
   for i = 1, math.min(#tools, 12) do
     local tool = tools[i]
     local ok = (tool.outcomes or {}).ok or 0
     local seconds = tool.seconds < 0.01 and "<0.01 s" or numbers.plain(tool.seconds) .. " s"
     out[#out + 1] = " " .. left(cut(terminal.plain(tool.name), 24), 24) .. right(tool.calls, 8)
-      .. right(tool.calls - ok, 8) .. right(seconds, 10) .. joules_cell(run, tool.joules)
-      .. joules_cell(run, tool.idle_tax_joules)
+      .. right(tool.calls - ok, 8) .. right(seconds, 10)
+      .. right(joules_cell(run, tool.idle_tax_joules), 16)
   end
   if #tools > 12 then out[#out + 1] = (" %d more: `tools` of summary.json"):format(#tools - 12) end
 end

@@ -96,23 +96,24 @@ static void model_close(struct ipw_source *self)
     free(m);
 }
 
-/* The highest continuous power of all packages together: the sum of their first limits. */
-static double limit_w(const char *powercap)
+/* The power limits of all packages together: for long, and for boosts. */
+static void read_limits(struct ipw_power_model_facts *facts, const char *powercap)
 {
     struct rapl_zone *zones;
     size_t n;
-    double sum = 0;
 
-    if (ipw_rapl_scan(&zones, &n, powercap) < 0) return 0;
+    if (ipw_rapl_scan(&zones, &n, powercap) < 0) return;
     for (size_t i = 0; i < n; i++) {
-        int64_t uw;
+        int64_t limit_uw, peak_uw;
 
         if (zones[i].mmio || zones[i].sub || strncmp(zones[i].name, "package-", 8)) continue;
-        uw = ipw_sysfs_number(zones[i].path, "constraint_0_power_limit_uw");
-        if (uw > 0) sum += (double)uw / 1e6;
+        limit_uw = ipw_sysfs_number(zones[i].path, "constraint_0_power_limit_uw");
+        peak_uw = ipw_sysfs_number(zones[i].path, "constraint_1_power_limit_uw");
+        if (limit_uw <= 0) continue;
+        facts->limit_w += (double)limit_uw / 1e6;
+        facts->peak_w += (double)(peak_uw > limit_uw ? peak_uw : limit_uw) / 1e6;
     }
     free(zones);
-    return sum;
 }
 
 static bool read_cpuinfo(const char *proc, char *text)
@@ -167,7 +168,7 @@ int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_cpu_model_optio
     free(text);
     if (!told)
         return ipw_fail(err, IPW_EUNSUPPORTED, "%.300s/cpuinfo cannot be read", options->proc);
-    facts.limit_w = limit_w(options->powercap);
+    read_limits(&facts, options->powercap);
     m = ipw_calloc(1, sizeof *m);
     snprintf(path, sizeof path, "%s/stat", options->proc);
     m->fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -163,16 +163,14 @@ void ipw_meter_feed_restart(struct ipw_meter_feed *f)
 
 /* ---- times ---- */
 
-/* The time at which a row was written, of `n` that came together; see meter_feed.h. */
-static int64_t written_ns(const struct ipw_meter_feed *f, const struct ipw_meter_feed_row *rows,
-                          size_t i, size_t n, int64_t now_ns, int64_t *half_ns)
+/* When the i-th of `n` rows that came together was written, `before_s` before the last one by its
+ * stamp (NAN: unknown); see meter_feed.h. */
+static int64_t written_ns(const struct ipw_meter_feed *f, size_t i, size_t n, double before_s,
+                          int64_t now_ns, int64_t *half_ns)
 {
-    double before_s = rows[n - 1].stamp_s - rows[i].stamp_s;
-    bool stamped = rows[n - 1].stamp_s > rows[0].stamp_s && before_s >= 0; /* not for NAN */
-
-    *half_ns = now_ns - f->pulled_ns;
+    *half_ns = f->pulled_ns ? now_ns - f->pulled_ns : 0;
     if (i == n - 1) return now_ns;
-    if (stamped) return now_ns - (int64_t)(fmin(before_s, 1e9) * 1e9);
+    if (before_s >= 0) return now_ns - (int64_t)(fmin(before_s, 1e9) * 1e9);
     *half_ns = now_ns - f->row_ns;
     return f->row_ns + (now_ns - f->row_ns) / (int64_t)n * (int64_t)(i + 1);
 }
@@ -180,20 +178,23 @@ static int64_t written_ns(const struct ipw_meter_feed *f, const struct ipw_meter
 /* Gives the rows that came with a pull their times, and drops those from before the last one. */
 static void place_rows(struct ipw_meter_feed *f, size_t waiting, int64_t now_ns)
 {
-    struct ipw_meter_feed_row *rows = f->rows + f->taken + waiting;
     size_t n = f->n_rows - f->taken - waiting, kept = 0;
+    struct ipw_meter_feed_row *rows;
     int64_t least_ns = f->row_ns;
+    double last_s;
 
     if (n == 0) return;
+    rows = f->rows + f->taken + waiting;
     if (f->past || !f->row_ns) rows[0] = rows[n - 1], n = 1;
+    last_s = rows[n - 1].stamp_s;
+    if (!(last_s > rows[0].stamp_s)) last_s = NAN; /* stamps that do not go on tell nothing */
     for (size_t i = 0; i < n; i++) {
         struct ipw_meter_feed_row row = rows[i];
 
-        row.t_ns = written_ns(f, rows, i, n, now_ns, &row.half_ns);
-        if (!f->pulled_ns) row.half_ns = 0;
+        row.t_ns = written_ns(f, i, n, last_s - row.stamp_s, now_ns, &row.half_ns);
         if (row.t_ns <= least_ns) continue;
         least_ns = row.t_ns;
-        rows[kept++] = row; /* kept <= i, and only later rows are still read */
+        rows[kept++] = row; /* kept <= i: no later row is overwritten */
     }
     f->n_rows = f->taken + waiting + kept;
     f->row_ns = least_ns;

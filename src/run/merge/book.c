@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "data/sha256.h"
+#include "energy/trust.h"
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "json/write.h"
@@ -243,6 +244,24 @@ static void put_manifest_of(void *ud, const struct ipw_join *j, struct ipw_buf *
     ipw_buf_release(&alone);
 }
 
+/* A machine's meter that reads less than the machine's own sensors is not its meter, or was cut at
+ * the wrong times. */
+static int check_parts(const struct job *job, const struct ipw_join *j, struct ipw_err *err)
+{
+    static const enum ipw_domain parts[] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM, IPW_DOMAIN_GPU};
+    const struct ipw_figure *whole = &j->balance[IPW_DOMAIN_MACHINE].total;
+    double sum = 0;
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !j->rules.lm_remote; i++)
+        if (j->balance[parts[i]].total.known) sum += j->balance[parts[i]].total.j;
+    if (!whole->known || !ipw_trust_is_below(whole->hi_j, sum)) return 0;
+    return ipw_fail(
+        err, IPW_EINVAL,
+        "%s: the meter reads %.4g J (at most %.4g) where the machine's own sensors read "
+        "%.4g J: it is not booked",
+        job->run, whole->j, whole->hi_j, sum);
+}
+
 static int compute_session(struct job *job, size_t number, struct ipw_err *err)
 {
     struct ipw_join_member member = {.run = &job->saved, .session = (int)number};
@@ -259,6 +278,7 @@ static int compute_session(struct job *job, size_t number, struct ipw_err *err)
 
     ipw_rundir_set_segment(job->dir, (int)number);
     rc = ipw_join_run(&j, err);
+    if (!rc) rc = check_parts(job, &j, err);
     if (!rc) put_session(&session, job, &j, true);
     if (!rc) add_session(job, ipw_buf_str(&session), session.len);
     ipw_device_balances_release(&j.devices);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "json/document.h"
 #include "json/write.h"
 #include "run/resume/same_run.h"
@@ -76,9 +77,28 @@ static void put_merge(struct ipw_jw *w, const struct ipw_merge *m)
     ipw_jw_obj_end(w);
 }
 
-/* The configuration of the uncut run. */
-static struct ipw_json *config_of(const struct ipw_shard_runs *r)
+/* The most queries that were in flight in one session; 0: not known. */
+static int64_t most_in_flight(const char *sessions)
 {
+    char *text = ipw_asprintf("[%s]", sessions);
+    struct ipw_json *list = NULL;
+    int64_t most = 0;
+
+    if (ipw_json_parse(&list, text, strlen(text), NULL, NULL)) list = NULL;
+    for (const struct ipw_json *s = ipw_json_first(list); s; s = ipw_json_next(s)) {
+        int64_t n = ipw_json_int(ipw_json_get(s, "concurrency"), 0);
+
+        if (n > most) most = n;
+    }
+    ipw_json_free(list);
+    free(text);
+    return most;
+}
+
+/* The configuration of the uncut run. */
+static struct ipw_json *config_of(const struct ipw_shard_runs *r, const char *sessions)
+{
+    int64_t in_flight = most_in_flight(sessions);
     const struct ipw_json *config = r->all[0].config;
     struct ipw_buf patch = IPW_BUF(TEXT_MAX), text = IPW_BUF(TEXT_MAX);
     struct ipw_json *doc = NULL;
@@ -86,6 +106,7 @@ static struct ipw_json *config_of(const struct ipw_shard_runs *r)
 
     ipw_jw_init(&w, &patch);
     ipw_jw_obj(&w);
+    if (in_flight) ipw_jw_kint(&w, "concurrency", in_flight);
     ipw_jw_kint(&w, "max_queries", r->selected);
     ipw_jw_kstr(&w, "selection_sha256",
                 ipw_json_get_str(ipw_json_get(config, "shard"), "selection_sha256"));
@@ -100,7 +121,7 @@ static struct ipw_json *config_of(const struct ipw_shard_runs *r)
 
 void ipw_merge_manifest_put(struct ipw_buf *out, const struct ipw_merge *m, const char *sessions)
 {
-    struct ipw_json *config = config_of(&m->runs);
+    struct ipw_json *config = config_of(&m->runs, sessions);
     struct ipw_buf patch = IPW_BUF(TEXT_MAX);
     char *text = ipw_json_text(config);
     struct ipw_jw w;

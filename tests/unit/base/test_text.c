@@ -180,8 +180,9 @@ static void test_ends(void **state)
 
 static void test_nearest(void **state)
 {
-    static const char *const names[] = {"run",         "replay",    "report", "export",
-                                        "temperature", "max_turns", "doctor", NULL};
+    static const char *const names[] = {"run",          "replay",    "report", "export",
+                                        "temperature",  "max_turns", "doctor", "run-energy-limit",
+                                        "energy-limit", NULL};
     static const char *const none[] = {NULL};
     static const struct {
         const char *typed, *meant;
@@ -196,6 +197,7 @@ static void test_nearest(void **state)
         {"maxturns", "max_turns"},
         {"docter", "doctor"},
         {"run", "run"},
+        {"query-energy-limit", "energy-limit"},
         {"xyzzy", NULL},
         {"", NULL},
         {"q", NULL},

@@ -101,6 +101,7 @@ static void test_limits(void **state)
         snprintf(file, sizeof file, "powercap/intel-rapl:%d/constraint_0_power_limit_uw", i);
         put(file, "50000000\n");
     }
+    put("powercap/intel-rapl:1/constraint_1_power_limit_uw", "80000000\n");
     put("powercap/intel-rapl:0:0/name", "core\n");
     put("powercap/intel-rapl:0:0/energy_uj", "1\n");
     put("powercap/intel-rapl:0:0/constraint_0_power_limit_uw", "7000000\n");
@@ -113,24 +114,24 @@ static void test_limits(void **state)
     put("powercap/intel-rapl-mmio:0/energy_uj", "1\n");
     put("powercap/intel-rapl-mmio:0/constraint_0_power_limit_uw", "50000000\n");
     source = open_model();
-    assert_non_null(strstr(source->channels[0].device, "a power limit of 100 W"));
+    assert_non_null(strstr(source->channels[0].device, "power limits of 100 to 130 W"));
     assert_int_equal(source->channels[0].domain, IPW_DOMAIN_CPU);
-    /* Half busy over one second: Teads' 0.75 of the limit, within its bounds. */
+    /* Half busy over one second: Teads' 0.75 of the middle of both limits, within its bounds. */
     now_ns = IPW_NS_PER_S;
     source->read(source, values);
     assert_int_equal(values[IPW_CPU_MODEL_MID], 0); /* energy counts from the first reading */
     put("proc/stat", "cpu  150 0 0 150 0 0 0 0\n");
     now_ns += IPW_NS_PER_S;
     source->read(source, values);
-    assert_near((double)values[IPW_CPU_MODEL_MID], 75e6, 1);
+    assert_near((double)values[IPW_CPU_MODEL_MID], 86.25e6, 1);
     assert_true(values[IPW_CPU_MODEL_LO] < values[IPW_CPU_MODEL_MID]);
     assert_true(values[IPW_CPU_MODEL_HI] > values[IPW_CPU_MODEL_MID]);
     /* No tick passed: as busy as before.  No time passed: no energy. */
     now_ns += IPW_NS_PER_S;
     source->read(source, values);
-    assert_near((double)values[IPW_CPU_MODEL_MID], 150e6, 1);
+    assert_near((double)values[IPW_CPU_MODEL_MID], 172.5e6, 1);
     source->read(source, values);
-    assert_near((double)values[IPW_CPU_MODEL_MID], 150e6, 1);
+    assert_near((double)values[IPW_CPU_MODEL_MID], 172.5e6, 1);
     /* A file that says nothing any more is no value, not 0 W. */
     put("proc/stat", "");
     now_ns += IPW_NS_PER_S;

@@ -78,16 +78,16 @@ static void test_known_vcpus_and_limit(void **state)
     }
 }
 
-/* A laptop of 4 to 45 W whose power follows its load by a law of its own, with boosts and noise: of
- * its queries' truths at least 95 % lie within the bounds, from utilisation alone. */
-static void test_laptop(void **state)
+/* A laptop of 4 to 45 W whose power follows its load by a law of its own, with boosts and noise,
+ * whatever its limit for long is, with all of its threads or half of them: of its queries' truths at
+ * least 95 % lie within the bounds, from utilisation alone. */
+static int held_of_1000(double limit_w, double threads)
 {
-    struct ipw_power_model_facts f = {.threads = 8, .limit_w = 45};
+    struct ipw_power_model_facts f = {.threads = 8, .limit_w = limit_w, .peak_w = 45};
     struct ipw_power_model m;
     uint64_t seed = 20261122;
     int held = 0;
 
-    (void)state;
     ipw_power_model_choose(&m, &f);
     for (int q = 0; q < 1000; q++) {
         double truth = 0, lo = 0, hi = 0, power = test_uniform(&seed, 0.6, 1.1);
@@ -96,17 +96,34 @@ static void test_laptop(void **state)
         for (int i = 0; i < 40; i++) { /* stretches of 50 ms */
             double u = test_uniform(&seed, 0, 1) < 0.4 ? test_uniform(&seed, 0, 0.1)
                                                        : test_uniform(&seed, 0.1, 1);
-            double w = idle + (45 - idle) * pow(u, power) * (u < 0.3 ? boost : 1);
-            struct ipw_power_model_watts e = ipw_power_model_at(&m, u);
+            /* Half of the threads draw more than half: they boost higher. */
+            double load = pow(u, power) * pow(threads, 0.6) * (u < 0.3 ? boost : 1);
+            double w = idle + (45 - idle) * load;
+            struct ipw_power_model_watts e = ipw_power_model_at(&m, u * threads);
 
             if (w > 45) w = 45;
             truth += w * 0.05;
             lo += e.lo * 0.05;
             hi += e.hi * 0.05;
+            assert_true(e.lo <= e.mid && e.mid <= e.hi);
         }
         held += lo <= truth && truth <= hi;
     }
-    assert_true(held >= 950);
+    return held;
+}
+
+static void test_laptop(void **state)
+{
+    static const double limits[] = {15, 28, 45};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        for (double threads = 1; threads >= 0.5; threads /= 2) {
+            int held = held_of_1000(limits[i], threads);
+
+            if (held < 950) fail_msg("limit %.0f W, %.1f: %d of 1000", limits[i], threads, held);
+        }
+    }
 }
 
 static void test_busy(void **state)

@@ -1,7 +1,7 @@
 /* Sensors that are dead, wrong or half wrong, one a row: each is read as a run reads it, by the
- * books and by energy/trust.h, whose verdict the books obey.  A row may give no figure; it may never
- * give one whose bounds leave the truth out, nor one that is 10 % wrong with bounds that do not say
- * so. */
+ * books and by energy/trust.h, whose verdict the books obey.  A row may give no figure; it may
+ * never give one whose bounds leave the truth out, nor one that is 10 % wrong with bounds that do
+ * not say so. */
 #include "energy/trust.h"
 #include "ledger/feed.h"
 

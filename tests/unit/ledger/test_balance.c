@@ -63,6 +63,33 @@ static void an_unknown_session(void **state)
     }
 }
 
+/* All queries, warm-up and earlier attempts together are within [95, 106]; 10 J of them do not
+ * count. */
+static void bounds_of_the_queries_that_count(void **state)
+{
+    struct ipw_balance b = {
+        .warmup_j = 6,
+        .wasted_j = 4,
+        .warmup = {5, 8, 0.5},
+        .wasted = {3, 6, 0.5},
+        .queries = {.known = true, .j = 100, .lo_j = 95, .hi_j = 106, .u_j = 3}};
+    const struct ipw_bounds wide = {10, 400, 20}, tight = {88, 92, 2.61};
+    struct ipw_bounds out = ipw_balance_narrow(&b, wide, 90);
+
+    (void)state;
+    assert_true(out.lo == 95 - 8 - 6 && out.hi == 106 - 5 - 3);
+    assert_true(out.u > IPW_STATED_U * 90 && out.u < 3);
+    out = ipw_balance_narrow(&b, tight, 90); /* their own, where these are narrower */
+    assert_true(out.lo == 88 && out.hi == 92 && out.u == 2.61);
+    out = ipw_balance_narrow(&b, wide, 80); /* 10 J of it are another query's */
+    assert_true(out.lo == 10 && out.hi == 400);
+    b.warmup = IPW_NO_BOUNDS;
+    out = ipw_balance_narrow(&b, wide, 90);
+    assert_true(out.lo == 10 && out.hi == 400);
+    b.queries.known = false;
+    assert_true(isnan(ipw_balance_narrow(&b, IPW_NO_BOUNDS, 90).lo));
+}
+
 /* ---- devices ---- */
 
 static void add_query(struct ipw_device_sums *sums, size_t n, const struct ipw_device *devices,
@@ -168,9 +195,8 @@ static void books_of_each_device(void **state)
 UNIT(balance)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sessions_add_up),
-        cmocka_unit_test(an_unknown_session),
-        cmocka_unit_test(joules_of_each_device),
+        cmocka_unit_test(sessions_add_up),      cmocka_unit_test(bounds_of_the_queries_that_count),
+        cmocka_unit_test(an_unknown_session),   cmocka_unit_test(joules_of_each_device),
         cmocka_unit_test(books_of_each_device),
     };
 

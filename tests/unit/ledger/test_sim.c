@@ -1,5 +1,5 @@
-/* The ledger against a simulated device whose truth is exact: docs/method.md, "Accuracy
- * in simulation", and cases of tests/cases.txt. */
+/* The ledger against a simulated device whose truth is exact, and cases of tests/cases.txt:
+ * docs/method.md, "What is assumed, and not claimed". */
 #include <stdlib.h>
 
 #include "ledger/ledger.h"

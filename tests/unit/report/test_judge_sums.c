@@ -43,7 +43,9 @@ static void verdicts_are_counted(void **state)
     assert_string_equal(
         ipw_buf_str(&out),
         "m: 1 correct, 1 incorrect, 1 not attempted, 1 without a verdict (refused); "
-        "30 tokens in, 6 out, GPU 12.0\xC2\xA0J");
+        "30 tokens in, 6 out, GPU 12.0\xC2\xA0J in its calls; the rest of the time after the run "
+        "is in "
+        "no account");
     ipw_buf_clear(&out);
     ipw_jw_init(&w, &out);
     ipw_judge_sums_write(&w, &s);

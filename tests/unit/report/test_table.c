@@ -10,6 +10,7 @@
 #include "report/format.h"
 #include "report/repeats.h"
 #include "report/table.h"
+#include "report/words.h"
 #include "unit/report/fixture.h"
 #include "unit/unit.h"
 
@@ -230,6 +231,9 @@ static void without_an_answer_there_is_no_accuracy(void **state)
     assert_true(repeats.metrics[IPW_REPEAT_WALL_S].mean > 0);
     table = table_of(&s, &run, 80);
     says(table, "no query was answered, !\xC2\xA0\x33 failed");
+    assert_string_equal(ipw_words_outcome("malformed"),
+                        "the reply did not follow the agent's format");
+    assert_string_equal(ipw_words_outcome("timeout"), "timeout");
     says(table, "efficiency  not known: no query was answered");
     never_says(table, "accuracy per joule");
     free(table);
@@ -371,11 +375,11 @@ static void equal_slices_are_said(void **state)
     run.equal_part[IPW_DOMAIN_CPU] = 0.253;
     run.equal_part[IPW_DOMAIN_DRAM] = 1;
     table = table_of(&s, &run, 80);
-    says(table, " shared      CPU 25.3 % in equal slices: what the phases draw was not known\n");
+    says(table, " shared      CPU 25.3 %: queries ran at the same time, and their joules were");
     free(table);
     run.equal_part[IPW_DOMAIN_CPU] = 0; /* of memory nothing was measured at all */
     table = table_of(&s, &run, 80);
-    never_says(table, "equal slices");
+    never_says(table, "split equally");
     free(table);
     ipw_summary_release(&s);
 }

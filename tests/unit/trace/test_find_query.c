@@ -63,6 +63,8 @@ static void picks(void **state)
     means("1", "d91e8000-22", 1);
     means("d91e3", "d91e3f72-1f", -1);
     means("ta", "task", -1);
+    means("d91e3\xE2\x80\xA6", "d91e3f72-1f", -1); /* as a screen has it */
+    refused("\xE2\x80\xA6", IPW_ENOTFOUND, "there is no query");
 }
 
 /* Two of the warm-up come first; tasks 4 and 5 of the dataset, twice each. */
