@@ -98,7 +98,7 @@ expect_exit 0 agent resume attempts
 expect_exit 0 agent validate attempts
 assert_eq "$(wc -l <attempts/attempts.jsonl)" "$(wc -l <limited/attempts.jsonl)"
 
-step "a finished run that nobody has touched since is not computed again"
+step "a finished run whose files are unchanged is not computed again"
 cp -r limited settled
 expect_exit 0 agent resume settled
 stamp=$(stat -c %y settled/manifest.json)

@@ -246,7 +246,7 @@ static int count_row(void *n, const struct ipw_jsonl_line *line, struct ipw_err 
     return 0;
 }
 
-/* events.jsonl ends with the run_end of the last session, and power.jsonl has the rows before it. */
+/* events.jsonl ends with the run_end of the last session; power.jsonl has the rows before it. */
 static bool reaches_end(const struct ipw_history *h, const char *run)
 {
     const struct ipw_json *last = ipw_json_at(ipw_json_get(h->manifest, "segments"), h->n - 1);
