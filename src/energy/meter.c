@@ -51,19 +51,10 @@ static size_t split(struct meter_cell *cells, const char *line, size_t n, char d
     }
 }
 
-static size_t count_of(const char *line, size_t n, char c)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < n; i++) count += line[i] == c;
-    return count;
-}
-
 static char find_delimiter(const char *line, size_t n)
 {
-    if (count_of(line, n, ';')) return ';';
-    if (count_of(line, n, '\t')) return '\t';
-    return ',';
+    if (memchr(line, ';', n)) return ';';
+    return memchr(line, '\t', n) ? '\t' : ',';
 }
 
 /* Does the name begin with one of the words, up to a byte that is no letter? */
@@ -134,32 +125,15 @@ static const struct unit *find_unit(const char *text, size_t n)
 /* Reads a number at the start of text; it occupies `used` bytes. */
 static bool read_number(const char *text, size_t n, bool decimal_comma, double *value, size_t *used)
 {
-    char plain[64];
-    size_t k = 0, digits = 0;
-    double x;
+    char plain[64], *end;
+    size_t k = 0;
 
-    if (k < n && (text[k] == '-' || text[k] == '+')) k++;
-    while (k < n && (isdigit((unsigned char)text[k]) || text[k] == (decimal_comma ? ',' : '.') ||
-                     text[k] == '.')) {
-        digits += isdigit((unsigned char)text[k]) != 0;
-        k++;
-    }
-    if (digits == 0) return false;
-    if (k + 1 < n && (text[k] == 'e' || text[k] == 'E')) {
-        size_t e = k + 1;
-        if (text[e] == '-' || text[e] == '+') e++;
-        if (e < n && isdigit((unsigned char)text[e])) {
-            while (e < n && isdigit((unsigned char)text[e])) e++;
-            k = e;
-        }
-    }
-    if (k >= sizeof plain) return false;
-    for (size_t i = 0; i < k; i++) plain[i] = decimal_comma && text[i] == ',' ? '.' : text[i];
+    for (; k < n && k + 1 < sizeof plain && text[k] && strchr("0123456789.,eE+-", text[k]); k++)
+        plain[k] = decimal_comma && text[k] == ',' ? '.' : text[k];
     plain[k] = '\0';
-    if (ipw_parse_double(&x, plain[0] == '+' ? plain + 1 : plain, NULL) < 0) return false;
-    *value = x;
-    *used = k;
-    return true;
+    *value = strtod(plain, &end);
+    *used = (size_t)(end - plain);
+    return *used > 0 && isfinite(*value);
 }
 
 bool ipw_meter_quantity(const char *text, size_t n, bool decimal_comma, double *value,
@@ -787,42 +761,29 @@ void ipw_meter_sum(struct ipw_meter_points *out, const struct ipw_meter_log *con
                    const double *shift_s, size_t n_logs)
 {
     struct part *parts;
-    size_t n = gather_parts(&parts, logs, shift_s, n_logs), *next;
+    size_t n = gather_parts(&parts, logs, shift_s, n_logs);
     double from = -INFINITY, to = INFINITY;
 
     *out = (struct ipw_meter_points){.means = n > 0};
-    next = ipw_calloc(n + 1, sizeof *next);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) { /* without points no instant is inside all parts */
+        size_t count = parts[i].points.n;
+
         out->means = out->means && parts[i].points.means;
-        if (parts[i].points.n == 0) {
-            from = INFINITY; /* no instant is inside all parts */
-            to = -INFINITY;
-            continue;
-        }
-        if (time_of(&parts[i], 0) > from) from = time_of(&parts[i], 0);
-        if (time_of(&parts[i], parts[i].points.n - 1) < to) {
-            to = time_of(&parts[i], parts[i].points.n - 1);
+        from = fmax(from, count ? time_of(&parts[i], 0) : INFINITY);
+        to = fmin(to, count ? time_of(&parts[i], count - 1) : -INFINITY);
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < parts[i].points.n; k++) {
+            double t_s = time_of(&parts[i], k);
+            if (t_s >= from && t_s <= to) add_point(out, t_s, 0);
         }
     }
-    while (n > 0 && from <= to) {
-        double t = INFINITY, watts = 0;
-
-        for (size_t i = 0; i < n; i++) {
-            while (next[i] < parts[i].points.n && time_of(&parts[i], next[i]) < from) next[i]++;
-            if (next[i] < parts[i].points.n && time_of(&parts[i], next[i]) < t) {
-                t = time_of(&parts[i], next[i]);
-            }
-        }
-        if (t > to) break;
-        for (size_t i = 0; i < n; i++) {
-            watts += value_at(&parts[i], t);
-            if (next[i] < parts[i].points.n && time_of(&parts[i], next[i]) <= t) next[i]++;
-        }
-        add_point(out, t, watts);
+    put_in_order(out);
+    for (size_t i = 0; i < out->n; i++) {
+        for (size_t k = 0; k < n; k++) out->at[i].value += value_at(&parts[k], out->at[i].t_s);
     }
     for (size_t i = 0; i < n; i++) {
         if (parts[i].owned) free(parts[i].points.at);
     }
     free(parts);
-    free(next);
 }
