@@ -466,17 +466,21 @@ int ipw_meter_format_begin(struct ipw_meter_format *f, const char *line, size_t 
 
 /* ---- a row ---- */
 
-/* The most that is believed: no machine draws a megawatt, and microjoules must fit 63 bits. */
-static bool is_in_range(double value, enum ipw_meter_kind kind)
+/* Why a quantity is no reading of the kind that is wanted; NULL: it is one.  The most that is
+ * believed: no machine draws a megawatt, and microjoules must fit 63 bits. */
+static const char *fault_of(double value, enum ipw_meter_kind kind, enum ipw_meter_kind wanted)
 {
-    return value >= 0 && value <= (kind == IPW_METER_WATTS ? 1e6 : 9e12);
+    bool watts = wanted == IPW_METER_WATTS;
+
+    if (kind != IPW_METER_NONE && kind != wanted) return watts ? "is not watts" : "is not joules";
+    return value >= 0 && value <= (watts ? 1e6 : 9e12) ? NULL : "is out of range";
 }
 
 static int read_cell(const struct ipw_meter_format *f, const struct ipw_meter_column *c,
                      const struct meter_cell *cell, double *out, struct ipw_err *err)
 {
     enum ipw_meter_kind kind;
-    double value;
+    const char *why = "is not a number";
 
     *out = NAN;
     if (cell->n == 0 || (cell->n == 1 && *cell->text == '-') ||
@@ -484,23 +488,13 @@ static int read_cell(const struct ipw_meter_format *f, const struct ipw_meter_co
          (!strncasecmp(cell->text, "n/a", 3) || !strncasecmp(cell->text, "nan", 3)))) {
         return 0;
     }
-    if (!ipw_meter_quantity(cell->text, cell->n, f->decimal_comma, &value, &kind)) {
-        return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s is not a number",
-                        (int)(cell->n < 40 ? cell->n : 40), cell->text, c->name);
+    if (ipw_meter_quantity(cell->text, cell->n, f->decimal_comma, out, &kind)) {
+        if (kind == IPW_METER_NONE) *out *= c->factor; /* a unit in the cell overrides it */
+        why = fault_of(*out, kind, c->kind);
     }
-    if (kind != IPW_METER_NONE && kind != c->kind) {
-        return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s: expected %s",
-                        (int)(cell->n < 40 ? cell->n : 40), cell->text, c->name,
-                        c->kind == IPW_METER_WATTS ? "watts" : "joules");
-    }
-    /* A unit in the cell overrides the heading's. */
-    if (kind == IPW_METER_NONE) value *= c->factor;
-    if (!is_in_range(value, c->kind)) {
-        return ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s is out of range",
-                        (int)(cell->n < 40 ? cell->n : 40), cell->text, c->name);
-    }
-    *out = value;
-    return 0;
+    return why ? ipw_fail(err, IPW_EPARSE, "'%.*s' in column %s %s",
+                          (int)(cell->n < 40 ? cell->n : 40), cell->text, c->name, why)
+               : 0;
 }
 
 static bool is_blank(const char *line, size_t n)
@@ -548,16 +542,11 @@ static int check_device(struct ipw_meter_format *f, const struct meter_cell *cel
 static int read_bare(const struct ipw_meter_format *f, const char *line, size_t n,
                      struct ipw_meter_row *row, struct ipw_err *err)
 {
-    enum ipw_meter_kind kind, wanted = f->columns[0].kind;
-    double *value = &row->values[0];
-    const char *why = NULL;
+    enum ipw_meter_kind kind;
+    const char *why = "is not a reading";
 
-    if (!read_single(line, n, &row->t_s, value, &kind))
-        why = "is not a reading";
-    else if (kind != IPW_METER_NONE && kind != wanted)
-        why = wanted == IPW_METER_WATTS ? "is not watts" : "is not joules";
-    else if (!is_in_range(*value, wanted))
-        why = "is out of range";
+    if (read_single(line, n, &row->t_s, &row->values[0], &kind))
+        why = fault_of(row->values[0], kind, f->columns[0].kind);
     return why ? ipw_fail(err, IPW_EPARSE, "'%.*s' %s", (int)(n < 60 ? n : 60), line, why) : 1;
 }
 
