@@ -152,7 +152,8 @@ static void put_balance(struct ipw_buf *out, const struct ipw_ledger_report *r)
         put_devices(out, r, (enum ipw_domain)d, totals.queries);
         if (line.total_j != line.total_j) continue;
         put_part(out, "of the queries: wasted", totals.waste[d].total);
-        put_part(out, "of the queries: while tools ran or a retry waited", totals.idle_tax[d].total);
+        put_part(out, "of the queries: while tools ran or a retry waited",
+                 totals.idle_tax[d].total);
         put_part(out, "of the queries: net, above the idle baseline", totals.marginal[d].total);
     }
     if (!any) ipw_buf_adds(out, "no domain has a total: no sensor was read\n");

@@ -146,11 +146,11 @@ struct ledger_line {
     /* Energy shared among several queries so far; its part by equal slices because the fit did not
      * know the phases. */
     double crowded_j, equal_j;
-    bool idle_by_fit;          /* without a given baseline the fit supplies the idle part */
-    double baseline_w;         /* NAN: not given */
-    int64_t done_ns;           /* the sample up to which the line is bent; INT64_MIN: none yet */
-    int64_t handed_over_ns;    /* since when `gauge` is read instead; INT64_MIN: it is not */
-    int64_t lost_ns;           /* end of its silence: it is not waited for; INT64_MIN: not lost */
+    bool idle_by_fit;       /* without a given baseline the fit supplies the idle part */
+    double baseline_w;      /* NAN: not given */
+    int64_t done_ns;        /* the sample up to which the line is bent; INT64_MIN: none yet */
+    int64_t handed_over_ns; /* since when `gauge` is read instead; INT64_MIN: it is not */
+    int64_t lost_ns;        /* end of its silence: it is not waited for; INT64_MIN: not lost */
     struct ledger_gaps gaps;
     struct ledger_mark *marks; /* sums at the ledger's edges [first, settled) */
     size_t first, settled, cap;

@@ -66,8 +66,8 @@ void ipw_phase_fit_solve(struct ipw_phase_fit *fit);
 double ipw_phase_fit_w(const struct ipw_phase_fit *fit, const struct ipw_phase_point *point);
 /* Has the fit learned from at least as many steps as it has terms? */
 bool ipw_phase_fit_knows(const struct ipw_phase_fit *fit);
-/* The power that one query in this phase adds, of those in flight by `count`: the power of its phase
- * and, in a model call, its part of what any call draws. */
+/* The power that one query in this phase adds, of those in flight by `count`: the power of its
+ * phase and, in a model call, its part of what any call draws. */
 double ipw_phase_fit_part_w(const struct ipw_phase_fit *fit, enum ipw_phase phase,
                             const int32_t count[IPW_PHASE_COUNT]);
 /* Power of the device with no query in any phase. */

@@ -102,6 +102,7 @@ static int enter_segment(struct ipw_power_reader *p, struct ipw_err *err)
     forget_channels(p);
     p->segment = segment_of(p->header);
     rc = read_header(p, p->header, err);
+    if (rc) forget_channels(p);
     ipw_json_free(p->header);
     p->header = NULL;
     return rc ? ipw_err_prefix(err, "%s:%lld", p->path, (long long)p->header_line) : 0;

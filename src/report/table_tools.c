@@ -7,8 +7,18 @@
 #include "report/table_priv.h"
 #include "report/words.h"
 
-/* The numbers of a row, and those of its joules, have as many columns as put_row() prints. */
-enum { NAME_COLUMNS = 20, COLUMNS = 80, NUMBER_COLUMNS = 23, JOULE_COLUMNS = 19, ROWS_MAX = 12 };
+/* The numbers of a row have as many columns as put_row() prints. */
+enum { NAME_COLUMNS = 20, COLUMNS = 80, NUMBER_COLUMNS = 23, ROWS_MAX = 12 };
+
+static const char joules_head[] = " while it ran";
+
+/* The columns of the joules: as wide as their head. */
+static int joule_columns(int domain)
+{
+    return domain < 0
+               ? 0
+               : (int)(strlen(ipw_words_domain((enum ipw_domain)domain)) + sizeof joules_head - 1);
+}
 
 struct row {
     const struct ipw_tool_sum *tool;
@@ -26,7 +36,8 @@ static int by_weight(const void *a, const void *b)
 
 static int name_columns(const struct ipw_tool_sums *tools, int domain)
 {
-    int most = COLUMNS - IPW_TABLE_LABEL - NUMBER_COLUMNS - (domain >= 0 ? JOULE_COLUMNS : 0);
+    int most =
+        COLUMNS - IPW_TABLE_LABEL - NUMBER_COLUMNS - (domain >= 0 ? 1 + joule_columns(domain) : 0);
     int n = NAME_COLUMNS;
 
     for (size_t i = 0; i < tools->n; i++) {
@@ -55,18 +66,18 @@ static void put_head(struct ipw_table_block *b, int domain, int columns)
     ipw_buf_addf(b->out, " %s%-*s%-*s %6s %6s %8s", ipw_style(IPW_CYAN, b->colour),
                  IPW_TABLE_LABEL - 1, "tools", columns, "", "calls", "failed", "time");
     if (domain >= 0) {
-        ipw_buf_addf(b->out, " %8s while it ran", ipw_words_domain((enum ipw_domain)domain));
+        ipw_buf_addf(b->out, " %s%s", ipw_words_domain((enum ipw_domain)domain), joules_head);
     }
     ipw_buf_addf(b->out, "%s\n", ipw_style(IPW_PLAIN, b->colour));
 }
 
-static void put_cell(struct ipw_table_block *b, double j)
+static void put_cell(struct ipw_table_block *b, double j, int columns)
 {
     char number[32];
 
     ipw_buf_addc(b->out, ' ');
-    ipw_format_cell(b->out, isnan(j) ? IPW_UNKNOWN_TEXT : ipw_table_joules(number, j), 8,
-                    IPW_ALIGN_RIGHT);
+    ipw_format_cell(b->out, isnan(j) ? IPW_UNKNOWN_TEXT : ipw_table_joules(number, j),
+                    (size_t)columns, IPW_ALIGN_RIGHT);
 }
 
 static void put_row(struct ipw_table_block *b, const struct row *row, int domain, int columns)
@@ -78,7 +89,7 @@ static void put_row(struct ipw_table_block *b, const struct row *row, int domain
     ipw_buf_addf(b->out, " %6lld %6lld %8s", (long long)row->tool->calls,
                  (long long)row->tool->failed,
                  ipw_format_spaced_seconds(seconds, row->tool->seconds));
-    if (domain >= 0) put_cell(b, row->j);
+    if (domain >= 0) put_cell(b, row->j, joule_columns(domain));
     ipw_buf_addc(b->out, '\n');
 }
 

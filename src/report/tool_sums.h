@@ -19,7 +19,7 @@ struct ipw_tool_sum {
     char *name;
     int64_t calls, failed; /* failed: the outcome is not "ok" */
     double seconds;
-    double j[IPW_DOMAIN_COUNT];                      /* NAN: unknown */
+    double j[IPW_DOMAIN_COUNT]; /* NAN: unknown */
     struct ipw_bounds bounds[IPW_DOMAIN_COUNT];
     int64_t argument_bytes, result_bytes, cut_bytes; /* -1: unknown, as in an older run */
     int64_t child_calls, child_peak_bytes;           /* calls with child processes */

@@ -95,8 +95,8 @@ void ipw_rundir_failed(struct ipw_rundir *dir, const struct ipw_err *err);
 /* Flushes, syncs, releases the lock.  Returns the first error that ever happened. */
 int ipw_rundir_close(struct ipw_rundir *dir, struct ipw_err *err);
 
-/* The error for a folder without traces.jsonl (errnum: why it cannot be read); it names a run if the
- * folder holds some. */
+/* The error for a folder without traces.jsonl (errnum: why it cannot be read); it names a run if
+ * the folder holds some. */
 int ipw_rundir_no_run(const char *folder, int errnum, struct ipw_err *err);
 /* Reads a run: calls fn for each query of RUN/traces.jsonl (RUN may also be the file itself).  A
  * torn last line (no newline) is skipped and reported through *torn, which may be NULL.  The query

@@ -84,7 +84,7 @@ expect_exit 2 agent compare record slow --gate 'acuracy>=-1pt'
 check_err "unknown metric 'acuracy'; use one of: accuracy, j_query"
 expect_exit 2 agent compare record slow --junit gates.xml
 check_err "--junit goes with --gate"
-expect_exit 1 agent compare record slow --gate 'turns<=0' --junit no/such/gates.xml
+expect_exit 1 agent compare record slow --gate 'turns<=0' --junit /dev/null/gates.xml
 
 step "more than two runs, each with the first"
 expect_exit 0 agent compare record slow record --json

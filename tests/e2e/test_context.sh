@@ -38,7 +38,7 @@ LLM
 for name in tools react; do
     step "$name"
     start_fake --script $name.llm
-    expect_exit 0 agent run $name --dataset gaia --data-dir data --model m --base-url "$BASE_URL" --output $name
+    expect_exit 0 agent run $name --dataset gaia --data-dir data --model fake-model --base-url "$BASE_URL" --output $name
     stop_fake
     check_out "1 shortened context"
     assert_json $name/traces.jsonl '[t.get("context_trimmed_bytes", 0) > 4800 for t in d[0]["turns"]] == [False, False, False, True]'
@@ -52,13 +52,13 @@ done
 step "nothing to leave out, and a second refusal, end the query"
 printf '%s\n' "$REFUSED" >refused.llm
 start_fake --script refused.llm
-expect_exit 1 agent run tools --dataset gaia --data-dir data --model m --base-url "$BASE_URL" --output refused -q
+expect_exit 1 agent run tools --dataset gaia --data-dir data --model fake-model --base-url "$BASE_URL" --output refused -q
 stop_fake
 check_err "maximum context length is 4096 tokens"
 assert_json refused/traces.jsonl 'len(d[0]["turns"]) == 1 and d[0]["outcome"] == "error"'
 { sed '/^when/,$d' tools.llm; printf '%s\n' "$REFUSED"; } >twice.llm
 start_fake --script twice.llm
-expect_exit 1 agent run tools --dataset gaia --data-dir data --model m --base-url "$BASE_URL" --output twice -q
+expect_exit 1 agent run tools --dataset gaia --data-dir data --model fake-model --base-url "$BASE_URL" --output twice -q
 stop_fake
 assert_json twice/traces.jsonl 'len(d[0]["turns"]) == 4 and d[0]["outcome"] == "error"'
 end_test

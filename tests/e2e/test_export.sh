@@ -106,8 +106,8 @@ expect_exit 1 agent export runs/one -o /dev/full
 check_err "/dev/full: cannot be written: No space left on device"
 "$IPW_AGENT" export runs/one runs/one runs/one runs/one runs/one runs/one runs/one runs/one 2>err | :
 check_err "standard output: cannot be written: Broken pipe"
-expect_exit 1 agent export runs/one -o nowhere/out
-check_err "nowhere/out: cannot be written: No such file or directory"
+expect_exit 1 agent export runs/one -o /dev/null/out
+check_err "/dev/null/out: cannot be written: Not a directory"
 
 step "a run that goes on, was killed or is damaged"
 cp -r runs/one killed && rm killed/summary.json && printf '{"query_id":"q0' >>killed/traces.jsonl

@@ -296,9 +296,9 @@ assert_matches drawn 'the server is loading its model \([0-9]+ s\)'
 
 step "N-1 refused, and a name that nobody knows"
 stop_fake
-expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model m --output refused
+expect_exit 1 agent run single --dataset one.jsonl --base-url "$BASE_URL" --model fake-model --output refused
 match_err "refused"
-expect_exit 1 agent run single --dataset one.jsonl --base-url http://no-such-host.invalid/v1 --model m \
+expect_exit 1 agent run single --dataset one.jsonl --base-url http://no-such-host.invalid/v1 --model fake-model \
     --output unknown
 match_err "cannot be resolved"
 

@@ -145,7 +145,7 @@ text FINAL ANSWER: 42
 C
 start_fake --script late
 IPW_POWERCAP_ROOT="$WORK/tree" expect_exit 0 agent run single --dataset second.jsonl --base-url "$BASE_URL" \
-    --model m --first-token-timeout 600ms --output late-run --sample-interval 5ms
+    --model fake-model --first-token-timeout 600ms --output late-run --sample-interval 5ms
 assert_json late-run/traces.jsonl 'd[0]["answer"] == "42"'
 assert_json late-run/events.jsonl "[(e['attempt'], e['outcome'], e['bytes_received'] > 0) for e in $ENDS] == [(1, 'timeout', False), (2, 'ok', True)]"
 cat >joules.py <<'PY'

@@ -24,7 +24,7 @@ task() {
 on() {
     code=$1
     shift
-    expect_exit "$code" agent run "$@" --dataset gaia --data-dir data --model m --base-url "$BASE_URL" -q
+    expect_exit "$code" agent run "$@" --dataset gaia --data-dir data --model fake-model --base-url "$BASE_URL" -q
 }
 IMAGES='[[p["image_url"]["url"][:22] for m in e["data"]["messages"] if type(m.get("content")) is list
     for p in m["content"] if p["type"] == "image_url"] for e in d if e["event"] == "lm_inference_start"]'
@@ -127,7 +127,7 @@ json {"text": "one two three"}
 LLM
 task word.wav
 start_fake --script sound.llm
-expect_exit 0 env SPEECH_KEY=sk-speech-0123456789 "$IPW_AGENT" run tools --dataset gaia --data-dir data --model m -q \
+expect_exit 0 env SPEECH_KEY=sk-speech-0123456789 "$IPW_AGENT" run tools --dataset gaia --data-dir data --model fake-model -q \
     --base-url "$BASE_URL" --speech-url "$BASE_URL" --speech-model little-whisper --speech-key-env SPEECH_KEY --output sound
 stop_fake
 assert_json sound/traces.jsonl 'd[0]["is_resolved"] and d[0]["turns"][0]["tools_called"] == ["read_file"]'

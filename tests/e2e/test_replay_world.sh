@@ -69,7 +69,7 @@ done >q.jsonl
 
 step "everything at once"
 start_fake --script world.llm
-expect_exit 0 agent run world.lua --dataset q.jsonl --model m --base-url "$BASE_URL" \
+expect_exit 0 agent run world.lua --dataset q.jsonl --model fake-model --base-url "$BASE_URL" \
     --concurrency 3 --seed 7 -o world -q
 stop_fake
 assert_json world/events.jsonl 'sum(e["event"] == "lm_inference_end" and e["will_retry"] for e in d) >= 2'
@@ -103,7 +103,7 @@ text done
 LLM
 printf '{"question":"both","answer":"done"}\n' >one.jsonl
 start_fake --script pair.llm
-expect_exit 0 agent run tools --dataset one.jsonl --model m --base-url "$BASE_URL" -o pair -q
+expect_exit 0 agent run tools --dataset one.jsonl --model fake-model --base-url "$BASE_URL" -o pair -q
 stop_fake
 expect_exit 0 agent replay pair --mode hermetic -o pair2
 damaged pair
@@ -136,7 +136,7 @@ json {"error":{"message":"busy"}}
 text done
 LLM
 start_fake --script real.llm
-expect_exit 0 agent run tools --path . --tools calculator,./clock.lua --dataset one.jsonl --model m \
+expect_exit 0 agent run tools --path . --tools calculator,./clock.lua --dataset one.jsonl --model fake-model \
     --base-url "$BASE_URL" -o real -q
 stop_fake
 expect_exit 0 agent replay real --mode hermetic --tools calculator,./clock.lua -o real2

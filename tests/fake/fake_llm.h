@@ -86,7 +86,8 @@ void bench_free(void);
 
 /* Cassettes.  script_load() exits with a message that names file and line. */
 void script_load(const char *path);
-struct reply *script_reply(const struct request *q); /* NULL: no block for this path */
+/* NULL: no block for this path.  A probe uses up no block. */
+struct reply *script_reply(const struct request *q, bool probe);
 void script_free(void);
 
 #endif

@@ -492,10 +492,10 @@ static bool fits(const struct block *b, const struct request *q)
     return strlen(path) == q->path_n && !memcmp(path, q->path, q->path_n);
 }
 
-struct reply *script_reply(const struct request *q)
+struct reply *script_reply(const struct request *q, bool probe)
 {
     for (size_t i = 0; i < n_blocks; i++) {
-        if (!fits(&blocks[i], q)) continue;
+        if (!fits(&blocks[i], q) || (probe && !blocks[i].always)) continue;
         blocks[i].used = true;
         return compose(&blocks[i], q);
     }

@@ -343,15 +343,15 @@ static const struct reply *route(const struct request *q, bool authorised)
             ".\",\"type\":\"NotFoundError\",\"param\":\"model\","
             "\"code\":404}}",
             false);
-    if (chat && g.scripted && is_probe(q)) /* a script tells of the run's own requests */
+    if (g.scripted) {
+        const struct reply *r = script_reply(q, is_probe(q));
+        if (r) return r;
+    }
+    if (chat && g.scripted && is_probe(q)) /* the blocks are for the run's own requests */
         return plain_reply(200, "OK", JSON,
                            "{\"choices\":[{\"index\":0,\"message\":{\"content\":\"Hi\"},"
                            "\"finish_reason\":\"length\"}]}",
                            false);
-    if (g.scripted) {
-        const struct reply *r = script_reply(q);
-        if (r) return r;
-    }
     if (chat && g.scripted)
         return plain_reply(500, "Internal Server Error", JSON,
                            "{\"error\":{\"message\":\"the cassette is over\","

@@ -4,7 +4,8 @@
 -- by patterns and works on them as a model does for an agent.  It reads the conversation, decides on
 -- the next tool call from the question and the observations so far, and answers with the results of the
 -- tools.  It contains no answers: another number in a question or in an attachment gives another
--- result.  A question that begins with a tool's name is handed to that tool.  To every other question it answers that it is a demo, and how to use a real model.
+-- result.  A question that begins with a tool's name is handed to that tool.  To every other question it answers that
+-- it is a demo, and how to use a real model.
 --
 --   reply(request) -> { text=, calls={ {name=, arguments=table} }, finish= }
 --

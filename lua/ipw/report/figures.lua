@@ -7,7 +7,8 @@ local rank = { measured = 1, interpolated = 2, distributed = 3, estimated = 4 }
 figures.reasons = {
   no_sensor = "no sensor", permission = "the sensor may not be read", not_covered = "no readings there",
   no_samples = "no readings there", gpu_lost = "the GPU was lost", lost = "the sensor was lost",
-  stuck = "the counter stood still", contradicted = "another sensor contradicts it", below_resolution = "shorter than the sensor can resolve",
+  stuck = "the counter stood still", contradicted = "another sensor contradicts it",
+  below_resolution = "shorter than the sensor can resolve",
   counter_reset = "the counter was reset", suspended = "the machine slept", remote = "not measured here",
   replayed = "a replay draws nothing",
 }

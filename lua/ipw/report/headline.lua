@@ -178,8 +178,9 @@ function headline.how(run)
 end
 
 local lost = { gpu_lost = "the GPU was lost during the run", lost = "its sensor was lost during the run",
-               stuck = "its counter stood still", contradicted = "another sensor contradicts it", counter_reset = "its counter was reset",
-               suspended = "the machine slept", not_covered = "readings are missing" }
+               stuck = "its counter stood still", contradicted = "another sensor contradicts it",
+               counter_reset = "its counter was reset", suspended = "the machine slept",
+               not_covered = "readings are missing" }
 
 --- What a reader must know before the numbers: {text, id of the section that shows it}.
 function headline.flags(run)

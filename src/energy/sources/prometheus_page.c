@@ -267,31 +267,35 @@ static bool is_rapl(const char *metric)
            strcmp(metric + n - tail, "_joules_total") == 0;
 }
 
-/* Sets domain and scope by the name that Intel's driver gives to a RAPL zone; false if it is
- * unknown. */
-static bool place_zone(struct ipw_channel *c, const char *zone, size_t n)
+/* Sets domain and scope by the name of a RAPL zone, as Intel's driver has it, or of a chip; false
+ * if it is unknown. */
+static bool place_named(struct ipw_channel *c, const char *name, size_t n)
 {
     static const struct {
         const char *name;
         enum ipw_domain domain;
         enum ipw_scope scope;
-    } zones[] = {
-        {"package", IPW_DOMAIN_CPU, IPW_SCOPE_PACKAGE},
-        {"dram", IPW_DOMAIN_DRAM, IPW_SCOPE_DRAM},
+    } known[] = {
+        {"package", PACKAGE},
+        {"dram", DRAM},
         {"core", IPW_DOMAIN_CPU, IPW_SCOPE_CORE},
         {"uncore", IPW_DOMAIN_CPU, IPW_SCOPE_UNCORE},
-        {"psys", IPW_DOMAIN_MACHINE, IPW_SCOPE_PLATFORM},
+        {"psys", PLATFORM},
+        {"amdgpu", GPU},
+        {"i915", GPU},
+        {"xe", GPU},
+        {"power_meter", MACHINE},
     };
 
-    for (size_t i = 0; i < sizeof zones / sizeof *zones; i++) {
-        size_t k = strlen(zones[i].name);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t k = strlen(known[i].name);
         /* "package", "package-0", "package_0_die_1" */
-        if (n < k || strncmp(zone, zones[i].name, k) != 0 ||
-            (n > k && zone[k] != '-' && zone[k] != '_')) {
+        if (n < k || strncmp(name, known[i].name, k) != 0 ||
+            (n > k && name[k] != '-' && name[k] != '_')) {
             continue;
         }
-        c->domain = zones[i].domain;
-        c->scope = zones[i].scope;
+        c->domain = known[i].domain;
+        c->scope = known[i].scope;
         return true;
     }
     return false;
@@ -340,27 +344,24 @@ static bool place(struct ipw_prom_series *p, const struct rule *r, const struct 
 {
     struct ipw_channel *c = &p->channel;
     const char *id = r->ids[0] ? ipw_prom_label(s, r->ids[0]) : "";
-    const char *zone = NULL;
-    size_t zone_n = 0;
+    const char *path = ipw_prom_label(s, "path"), *zone = NULL, *of = id;
+    size_t n = 0;
 
     if (r == &rapl_rule) {
         zone = s->name + 10;
-        zone_n = strlen(zone) - strlen("_joules_total");
-        p->twin = strstr(ipw_prom_label(s, "path"), "-mmio") != NULL;
-        snprintf(c->name, sizeof c->name, "%.*s-%.24s", (int)(zone_n < 32 ? zone_n : 32), zone, id);
-        return place_zone(c, zone, zone_n);
-    }
-    if (strncmp(s->name, "scaph_domain_", 13) == 0) {
+        n = strlen(zone) - strlen("_joules_total");
+    } else if (strncmp(s->name, "scaph_domain_", 13) == 0) {
         zone = ipw_prom_label(s, "domain_name");
         if (!*zone) zone = ipw_prom_label(s, "domain");
-        snprintf(c->name, sizeof c->name, "%.32s-%.24s", zone, id);
-        return place_zone(c, zone, strlen(zone));
-    }
-    if (strncmp(s->name, "kepler_node_cpu_", 16) == 0) {
+    } else if (strncmp(s->name, "kepler_node_cpu_", 16) == 0) {
         zone = id;
-        p->twin = strstr(ipw_prom_label(s, "path"), "-mmio") != NULL;
-        snprintf(c->name, sizeof c->name, "%.32s-%.24s", zone, leaf(ipw_prom_label(s, "path")));
-        return place_zone(c, zone, strlen(zone));
+        of = leaf(path);
+    }
+    if (zone) {
+        if (!n) n = strlen(zone);
+        p->twin = strstr(path, "-mmio") != NULL;
+        snprintf(c->name, sizeof c->name, "%.*s-%.24s", (int)(n < 32 ? n : 32), zone, of);
+        return place_named(c, zone, n);
     }
     if (strncmp(s->name, "ipw_", 4) == 0) {
         p->own = true;
@@ -411,23 +412,9 @@ bool ipw_prom_series_of(struct ipw_prom_series *out, const struct ipw_prom_sampl
 
 void ipw_prom_series_chip(struct ipw_prom_series *series, const char *chip_name)
 {
-    static const struct {
-        const char *chip;
-        enum ipw_domain domain;
-        enum ipw_scope scope;
-    } chips[] = {
-        {"amdgpu", IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE},
-        {"i915", IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE},
-        {"xe", IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE},
-        {"power_meter", IPW_DOMAIN_MACHINE, IPW_SCOPE_MACHINE},
-    };
+    struct ipw_channel *c = &series->channel;
 
-    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
-        if (strcmp(chips[i].chip, chip_name) != 0) continue;
-        series->channel.domain = chips[i].domain;
-        series->channel.scope = chips[i].scope;
-        series->channel.max_w = most_watts(chips[i].domain);
-    }
+    if (place_named(c, chip_name, strlen(chip_name))) c->max_w = most_watts(c->domain);
 }
 
 /* Does this scope make up its domain? */

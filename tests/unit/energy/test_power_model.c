@@ -79,8 +79,8 @@ static void test_known_vcpus_and_limit(void **state)
 }
 
 /* A laptop of 4 to 45 W whose power follows its load by a law of its own, with boosts and noise,
- * whatever its limit for long is, with all of its threads or half of them: of its queries' truths at
- * least 95 % lie within the bounds, from utilisation alone. */
+ * whatever its limit for long is, with all of its threads or half of them: of its queries' truths
+ * at least 95 % lie within the bounds, from utilisation alone. */
 static int held_of_1000(double limit_w, double threads)
 {
     struct ipw_power_model_facts f = {.threads = 8, .limit_w = limit_w, .peak_w = 45};

@@ -88,7 +88,7 @@ static void a_full_disk_is_told_and_told_again(void **state)
     assert_non_null(strstr(err.text, "/dev/full: cannot be written: No space"));
     assert_int_equal(ipw_whole_write(out, "x", 1, &err), IPW_EIO);
     assert_int_equal(ipw_whole_commit(out, &err), IPW_EIO);
-    assert_int_equal(ipw_whole_file(&out, "nowhere/file", NULL, &err), IPW_EIO);
+    assert_int_equal(ipw_whole_file(&out, "/dev/null/file", NULL, &err), IPW_EIO);
 }
 
 UNIT(whole_output)

@@ -449,7 +449,7 @@ static void case_35_a_remote_model_has_no_figure(void **state)
 
     (void)state;
     build_trace(&q, events, 6);
-    q.lm_remote = true;
+    q.lm_remote = q.turns[0].remote = true;
     ipw_query_energy_fill(&q, NULL, 0);
     for (size_t k = 0; k < 2; k++) {
         const struct ipw_span *span = &q.turns[0].spans[k];
@@ -476,7 +476,7 @@ static void a_remote_model_whose_machine_is_read(void **state)
         struct ipw_query_trace q;
 
         build_trace(&q, events, 6);
-        q.lm_remote = true;
+        q.lm_remote = q.turns[0].remote = true;
         q.lm_domains = 1u << d;
         ipw_query_energy_fill(&q, NULL, 0);
         for (size_t k = 0; k < q.turns[0].n_spans; k++) {

@@ -84,7 +84,7 @@ static void test_bounds_of_gauges(void **state)
 
 /* Four mixes, three laws of saturation, 2 to 32 in flight: within 10 % of the Shapley value on
  * average, where equal slices are off by up to 160 %. */
-static void test_shares(void **state)
+static void test_34_shares(void **state)
 {
     static const size_t lanes[] = {2, 4, 8, 32};
 
@@ -165,7 +165,7 @@ UNIT(truth)
         cmocka_unit_test(test_lm_spans_side_by_side),
         cmocka_unit_test(test_bounds_of_adverse_counters),
         cmocka_unit_test(test_bounds_of_gauges),
-        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_34_shares),
         cmocka_unit_test(test_books_are_the_counter),
     };
 
