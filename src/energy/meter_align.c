@@ -142,7 +142,7 @@ static struct best fit_at(const struct scene *s, double offset_s, bool averages)
 
 /* ---- the search ---- */
 
-/* The best of the offsets from + i * step_s, i < n, and the misfit of each; the caller frees them. */
+/* The best of the offsets from + i * step_s, i < n.  Returns the misfit of each, to be freed. */
 static double *try_all(const struct scene *s, bool averages, double from, double step_s, size_t n,
                        struct best *best)
 {
