@@ -91,7 +91,7 @@ expect_exit 1 agent mcp --root nowhere
 check_err "nowhere: No such file"
 
 step "our own client"
-expect_exit 0 agent list tools --mcp "exec '$IPW_AGENT' mcp"
+expect_exit 0 agent list tools --mcp "exec '${IPW_CONFINED:-$IPW_AGENT}' mcp"
 check_out "mcp__ipw-agent__show_query"
 
 step "nothing was written"

@@ -58,7 +58,7 @@ trace=
 command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null &&
     [ -z "${IPW_SANITIZE-}" ] && trace="strace -f -qq -o calls -e trace=network,process,openat,creat,mkdir,rename,unlink"
 mkdir cwd && cd cwd || fail "cwd"
-expect_exit 0 $trace "$IPW_AGENT" replay ../record --mode hermetic -o again
+expect_exit 0 $trace "${IPW_CONFINED:-$IPW_AGENT}" replay ../record --mode hermetic -o again
 cd .. || fail "cd"
 check_out "22 queries"
 check_out "identical to the saved run"

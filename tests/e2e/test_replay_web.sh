@@ -87,7 +87,7 @@ step "answered by it"
 trace=
 command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null &&
     [ -z "${IPW_SANITIZE-}" ] && trace="strace -f -qq -o calls -e trace=network,process"
-expect_exit 0 $trace "$IPW_AGENT" replay web --mode hermetic --agent web.lua --tools ./lookup.lua -o again
+expect_exit 0 $trace "${IPW_CONFINED:-$IPW_AGENT}" replay web --mode hermetic --agent web.lua --tools ./lookup.lua -o again
 check_out "identical to the saved run"
 cmp web/events.jsonl again/events.jsonl || fail "events differ"
 cmp web/traces.jsonl again/traces.jsonl || fail "traces differ"

@@ -7,6 +7,7 @@ printf 'time,w\n' >meter.csv
 printf 'return { { "one", function() assert(1 == 1) end } }\n' >test.lua
 expect_exit 0 agent run tools --dataset rows.jsonl --model demo -q --output run
 cp -r run good
+IPW_AGENT=${IPW_CONFINED:-$IPW_AGENT} # its own words: no option that is not in the table below
 
 step "one message that names it"
 cat >cases <<'EOF'
