@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "base/text.h"
 #include "json/json.h"
 
@@ -633,13 +634,6 @@ int ipw_meter_log_line(struct ipw_meter_log *log, const char *line, size_t n, in
     return 0;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct ipw_meter_point *pa = a, *pb = b;
-
-    return pa->t_s < pb->t_s ? -1 : pa->t_s > pb->t_s;
-}
-
 /* Sorts the points; of several readings of one instant it keeps the last. */
 static void put_in_order(struct ipw_meter_points *points)
 {
@@ -649,7 +643,8 @@ static void put_in_order(struct ipw_meter_points *points)
     for (size_t i = 1; i < points->n && sorted; i++) {
         sorted = points->at[i].t_s >= points->at[i - 1].t_s;
     }
-    if (!sorted) qsort(points->at, points->n, sizeof *points->at, by_time);
+    /* By t_s, which is first. */
+    if (!sorted) qsort(points->at, points->n, sizeof *points->at, ipw_stats_by_value);
     for (size_t i = 0; i < points->n; i++) {
         if (kept && points->at[kept - 1].t_s == points->at[i].t_s) kept--;
         points->at[kept++] = points->at[i];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 
 /* Rows closer than this are averaged first; the required precision is 0.1 s. */
 #define BIN_S       0.1
@@ -31,18 +32,11 @@ struct best {
 
 /* ---- preparation ---- */
 
-static int by_start(const void *a, const void *b)
-{
-    const struct ipw_meter_busy *ba = a, *bb = b;
-
-    return ba->t0_s < bb->t0_s ? -1 : ba->t0_s > bb->t0_s;
-}
-
 static size_t merge(struct ipw_meter_busy *busy, size_t n)
 {
     size_t kept = 0;
 
-    if (n) qsort(busy, n, sizeof *busy, by_start);
+    if (n) qsort(busy, n, sizeof *busy, ipw_stats_by_value); /* by t0_s, which is first */
     for (size_t i = 0; i < n; i++) {
         if (!(busy[i].t1_s > busy[i].t0_s)) continue;
         if (kept && busy[i].t0_s <= busy[kept - 1].t1_s) {
@@ -54,19 +48,12 @@ static size_t merge(struct ipw_meter_busy *busy, size_t n)
     return kept;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double da = *(const double *)a, db = *(const double *)b;
-
-    return da < db ? -1 : da > db;
-}
-
 static double median_distance(const struct ipw_meter_points *p)
 {
     double *d = ipw_malloc(p->n * sizeof *d), median;
 
     for (size_t i = 1; i < p->n; i++) d[i - 1] = p->at[i].t_s - p->at[i - 1].t_s;
-    qsort(d, p->n - 1, sizeof *d, by_value);
+    qsort(d, p->n - 1, sizeof *d, ipw_stats_by_value);
     median = d[(p->n - 1) / 2];
     free(d);
     return median;
@@ -155,7 +142,7 @@ static struct best fit_at(const struct scene *s, double offset_s, bool averages)
 
 /* ---- the search ---- */
 
-/* The best of the offsets from + i * step_s, i < n, and the misfit of each; the caller frees them. */
+/* The best of the offsets from + i * step_s, i < n.  Returns the misfit of each, to be freed. */
 static double *try_all(const struct scene *s, bool averages, double from, double step_s, size_t n,
                        struct best *best)
 {

@@ -94,47 +94,38 @@ static bool read_labels(struct cursor *c, struct ipw_prom_sample *s)
     }
 }
 
-/* Reads a number as Go writes it: decimal, NaN, +Inf. */
-static bool read_value(struct cursor *c, struct ipw_prom_sample *s)
+/* Reads a number as Go writes it: decimal, NaN, +Inf; `text` receives it as it stands. */
+static bool read_number(struct cursor *c, char *text, size_t size, double *value)
 {
-    char text[64];
     size_t n = 0;
     char *end;
 
     skip_blanks(c);
-    while (c->at < c->end && *c->at != ' ' && *c->at != '\t' && n < sizeof text - 1) {
-        text[n++] = *c->at++;
-    }
+    while (c->at < c->end && *c->at != ' ' && *c->at != '\t' && n < size - 1) text[n++] = *c->at++;
     text[n] = '\0';
     /* strtod also accepts hexadecimal numbers and "nan(...)". */
     if (n == 0 || strpbrk(text, "xXpP(")) return false;
-    s->value = strtod(text, &end);
-    if (*end || (c->at < c->end && *c->at != ' ' && *c->at != '\t')) return false;
+    *value = strtod(text, &end);
+    return !*end && (c->at == c->end || *c->at == ' ' || *c->at == '\t');
+}
+
+/* Reads the value and the rest: nothing, a time stamp (whole milliseconds; in OpenMetrics seconds
+ * with a point), or an exemplar. */
+static bool read_value(struct cursor *c, struct ipw_prom_sample *s)
+{
+    char text[64], *end;
+    double stamp;
+
+    if (!read_number(c, text, sizeof text, &s->value)) return false;
     errno = 0;
     s->integer = strtoll(text, &end, 10);
     s->is_int = *end == '\0' && errno == 0;
-    return true;
-}
-
-/* Reads the rest after the value: nothing, a time stamp (whole milliseconds; in OpenMetrics seconds
- * with a point), or an exemplar. */
-static bool read_rest(struct cursor *c, struct ipw_prom_sample *s)
-{
-    char text[32], *end = text;
-    size_t n = 0;
-    double x;
-
     s->stamp_ms = INT64_MIN;
     skip_blanks(c);
-    while (c->at < c->end && n < sizeof text - 1 && *c->at && strchr("0123456789.eE+-", *c->at))
-        text[n++] = *c->at++;
-    text[n] = '\0';
-    if (n) {
-        x = strtod(text, &end);
-        if (*end) return false;
-        if (strpbrk(text, ".eE")) x *= 1e3;
-        if (x > -9e15 && x < 9e15) s->stamp_ms = (int64_t)x;
-    }
+    if (c->at == c->end || *c->at == '#') return true;
+    if (!read_number(c, text, sizeof text, &stamp)) return false;
+    if (strpbrk(text, ".eE")) stamp *= 1e3;
+    if (stamp > -9e15 && stamp < 9e15) s->stamp_ms = (int64_t)stamp;
     skip_blanks(c);
     return c->at == c->end || *c->at == '#';
 }
@@ -149,7 +140,7 @@ static bool read_sample(struct cursor *c, struct ipw_prom_sample *s)
         c->at++;
         if (!read_labels(c, s)) return false;
     }
-    return read_value(c, s) && read_rest(c, s);
+    return read_value(c, s);
 }
 
 size_t ipw_prom_parse(const char *text, size_t n,
