@@ -31,8 +31,9 @@
 
 enum ipw_meter_kind {
     IPW_METER_NONE,
-    IPW_METER_WATTS,  /* power now */
-    IPW_METER_JOULES, /* cumulative energy */
+    IPW_METER_WATTS,   /* power now */
+    IPW_METER_JOULES,  /* cumulative energy */
+    IPW_METER_SECONDS, /* the unit of a time; of no column */
 };
 
 /* Parses "123.4 W", "5.2 kWh", "17": the number in watts or joules, and the kind that its unit

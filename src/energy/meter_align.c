@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 
 /* Rows closer than this are averaged first; the required precision is 0.1 s. */
 #define BIN_S       0.1
-#define MOST_WORK   3e8 /* limit of rows visited in the first pass */
+#define INSTANT_S   1e-3 /* the activity at an instant is the mean of so short a time */
+#define MOST_WORK   3e8  /* limit of rows visited in the first pass */
 #define TOLERANCE_S 0.1
 #define LEAST_ROWS  8
 #define LEAST_R     0.5
@@ -30,18 +32,11 @@ struct best {
 
 /* ---- preparation ---- */
 
-static int by_start(const void *a, const void *b)
-{
-    const struct ipw_meter_busy *ba = a, *bb = b;
-
-    return ba->t0_s < bb->t0_s ? -1 : ba->t0_s > bb->t0_s;
-}
-
 static size_t merge(struct ipw_meter_busy *busy, size_t n)
 {
     size_t kept = 0;
 
-    if (n) qsort(busy, n, sizeof *busy, by_start);
+    if (n) qsort(busy, n, sizeof *busy, ipw_stats_by_value); /* by t0_s, which is first */
     for (size_t i = 0; i < n; i++) {
         if (!(busy[i].t1_s > busy[i].t0_s)) continue;
         if (kept && busy[i].t0_s <= busy[kept - 1].t1_s) {
@@ -53,19 +48,12 @@ static size_t merge(struct ipw_meter_busy *busy, size_t n)
     return kept;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double da = *(const double *)a, db = *(const double *)b;
-
-    return da < db ? -1 : da > db;
-}
-
 static double median_distance(const struct ipw_meter_points *p)
 {
     double *d = ipw_malloc(p->n * sizeof *d), median;
 
     for (size_t i = 1; i < p->n; i++) d[i - 1] = p->at[i].t_s - p->at[i - 1].t_s;
-    qsort(d, p->n - 1, sizeof *d, by_value);
+    qsort(d, p->n - 1, sizeof *d, ipw_stats_by_value);
     median = d[(p->n - 1) / 2];
     free(d);
     return median;
@@ -115,17 +103,9 @@ static double busy_until(struct walk *w, double t_s)
 {
     const struct ipw_meter_busy *b = w->s->busy;
 
-    while (w->at < w->s->n_busy && b[w->at].t1_s <= t_s) {
+    for (; w->at < w->s->n_busy && b[w->at].t1_s <= t_s; w->at++)
         w->before_s += b[w->at].t1_s - b[w->at].t0_s;
-        w->at++;
-    }
-    if (w->at < w->s->n_busy && b[w->at].t0_s < t_s) return w->before_s + t_s - b[w->at].t0_s;
-    return w->before_s;
-}
-
-static bool is_busy(const struct walk *w, double t_s)
-{
-    return w->at < w->s->n_busy && w->s->busy[w->at].t0_s <= t_s;
+    return w->before_s + (w->at < w->s->n_busy ? fmax(0, t_s - b[w->at].t0_s) : 0);
 }
 
 /* 1 - r^2 of the rows around the run against its activity; 1 if the two do not rise together. */
@@ -139,17 +119,13 @@ static struct best fit_at(const struct scene *s, double offset_s, bool averages)
     double base = i < s->rows.n ? s->rows.at[i].value : 0;
 
     for (; i < s->rows.n && s->rows.at[i].t_s <= to; i++) {
-        double t = s->rows.at[i].t_s - offset_s, y = s->rows.at[i].value - base, x;
+        double t = s->rows.at[i].t_s - offset_s, y = s->rows.at[i].value - base;
+        double since = i ? s->rows.at[i].t_s - s->rows.at[i - 1].t_s : s->row_s, before, x;
 
-        if (averages) {
-            double since = i ? s->rows.at[i].t_s - s->rows.at[i - 1].t_s : s->row_s, before;
-            if (since > 3 * s->row_s) since = s->row_s;
-            before = busy_until(&w, t - since);
-            x = (busy_until(&w, t) - before) / since;
-        } else {
-            busy_until(&w, t);
-            x = is_busy(&w, t);
-        }
+        if (since > 3 * s->row_s) since = s->row_s;
+        if (!averages) since = fmin(since, INSTANT_S);
+        before = busy_until(&w, t - since);
+        x = (busy_until(&w, t) - before) / since;
         n += 1, sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
     }
     out.rows = (size_t)n;
@@ -166,26 +142,18 @@ static struct best fit_at(const struct scene *s, double offset_s, bool averages)
 
 /* ---- the search ---- */
 
-struct search {
-    const struct scene *s;
-    bool averages;
-    double min_s, max_s, step_s; /* range of the first pass */
-    double *misfits;
-    size_t n;
-};
-
-static struct best first_pass(struct search *c)
+/* The best of the offsets from + i * step_s, i < n.  Returns the misfit of each, to be freed. */
+static double *try_all(const struct scene *s, bool averages, double from, double step_s, size_t n,
+                       struct best *best)
 {
-    struct best best = {.misfit = 2};
+    double *misfits = ipw_malloc(n * sizeof *misfits);
 
-    c->n = (size_t)floor((c->max_s - c->min_s) / c->step_s) + 1;
-    c->misfits = ipw_malloc(c->n * sizeof *c->misfits);
-    for (size_t i = 0; i < c->n; i++) {
-        struct best here = fit_at(c->s, c->min_s + (double)i * c->step_s, c->averages);
-        c->misfits[i] = here.misfit;
-        if (here.misfit < best.misfit) best = here;
+    for (size_t i = 0; i < n; i++) {
+        struct best here = fit_at(s, from + (double)i * step_s, averages);
+        misfits[i] = here.misfit;
+        if (here.misfit < best->misfit) *best = here;
     }
-    return best;
+    return misfits;
 }
 
 static double limit_of(const struct best *b)
@@ -195,43 +163,37 @@ static double limit_of(const struct best *b)
     return b->misfit * (1 + SURE / spare) + NOTHING;
 }
 
-/* Searches closely around the first pass's best: the best offset, and the range of offsets that fit
- * as well.  Returns the width of the searched neighbourhood. */
-static double second_pass(const struct search *c, struct best *best, double *lo, double *hi)
-{
-    double reach = 2 * c->s->row_s > 4 * c->step_s ? 2 * c->s->row_s : 4 * c->step_s;
-    double step = c->s->row_s / 200 > 0.001 ? c->s->row_s / 200 : 0.001;
-    double from = best->offset_s - reach, limit;
-    size_t n = (size_t)(2 * reach / step) + 1;
-    double *misfits;
+/* What one kind of rows gives. */
+struct found {
+    struct best best;
+    double lo_s, hi_s; /* offsets around the best that fit as well */
+    double other_s;    /* one away from it that fits as well; NAN: none */
+};
 
-    if (step > 0.01) step = 0.01, n = (size_t)(2 * reach / step) + 1;
-    misfits = ipw_malloc(n * sizeof *misfits);
-    for (size_t i = 0; i < n; i++) {
-        struct best here = fit_at(c->s, from + (double)i * step, c->averages);
-        misfits[i] = here.misfit;
-        if (here.misfit < best->misfit) *best = here;
+/* Tries the whole range in steps of a quarter of a row or longer, then closely around the best. */
+static struct found find(const struct scene *s, bool averages, double min_s, double max_s,
+                         double step_s)
+{
+    struct found out = {.best.misfit = 2, .other_s = NAN};
+    double reach = fmax(2 * s->row_s, 4 * step_s), fine = fmin(fmax(s->row_s / 200, 0.001), 0.01);
+    size_t n = (size_t)((max_s - min_s) / step_s) + 1, n_fine = (size_t)(2 * reach / fine) + 1;
+    double *misfits = try_all(s, averages, min_s, step_s, n, &out.best);
+    double from = out.best.offset_s - reach;
+    double *near = try_all(s, averages, from, fine, n_fine, &out.best), limit = limit_of(&out.best);
+
+    out.lo_s = out.hi_s = out.best.offset_s;
+    for (size_t i = 0; i < n_fine; i++) {
+        if (near[i] > limit) continue;
+        out.lo_s = fmin(out.lo_s, from + (double)i * fine);
+        out.hi_s = fmax(out.hi_s, from + (double)i * fine);
     }
-    limit = limit_of(best);
-    *lo = *hi = best->offset_s;
-    for (size_t i = 0; i < n; i++) {
-        double offset = from + (double)i * step;
-        if (misfits[i] > limit) continue;
-        if (offset < *lo) *lo = offset;
-        if (offset > *hi) *hi = offset;
+    for (size_t i = 0; i < n && isnan(out.other_s); i++) {
+        double offset = min_s + (double)i * step_s;
+        if (fabs(offset - out.best.offset_s) > reach && misfits[i] <= limit) out.other_s = offset;
     }
     free(misfits);
-    return reach;
-}
-
-/* Another offset, away from the best, that fits as well; NAN: there is none. */
-static double elsewhere(const struct search *c, const struct best *best, double reach)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        double offset = c->min_s + (double)i * c->step_s;
-        if (fabs(offset - best->offset_s) > reach && c->misfits[i] <= limit_of(best)) return offset;
-    }
-    return NAN;
+    free(near);
+    return out;
 }
 
 static int search(struct ipw_meter_fit *fit, const struct scene *s, double min_s, double max_s,
@@ -239,58 +201,40 @@ static int search(struct ipw_meter_fit *fit, const struct scene *s, double min_s
 {
     double work = (max_s - min_s) / (s->row_s / 4) *
                   ((s->to_s - s->from_s + 2 * s->margin_s) / s->row_s + (double)s->n_busy);
-    struct search c[2];
-    struct best best[2];
-    double lo[2], hi[2], other = NAN;
-    int kinds = 0, k = 0, rc = 0;
+    double step_s = s->row_s / 4 * fmax(1, work / MOST_WORK);
+    struct found mean = find(s, true, min_s, max_s, step_s), instant = {.best.misfit = INFINITY};
+    const struct found *f = &mean, *second = &instant;
 
-    for (int averages = s->rows.means; averages < 2; averages++, kinds++) {
-        double reach;
-        c[kinds] =
-            (struct search){.s = s,
-                            .averages = averages,
-                            .min_s = min_s,
-                            .max_s = max_s,
-                            .step_s = s->row_s / 4 * (work > MOST_WORK ? work / MOST_WORK : 1)};
-        best[kinds] = first_pass(&c[kinds]);
-        reach = second_pass(&c[kinds], &best[kinds], &lo[kinds], &hi[kinds]);
-        if (best[kinds].misfit < best[k].misfit || kinds == 0) {
-            k = kinds;
-            other = elsewhere(&c[k], &best[k], reach);
-        }
-    }
-    *fit = (struct ipw_meter_fit){.offset_s = (lo[k] + hi[k]) / 2,
-                                  .plus_minus_s = (hi[k] - lo[k]) / 2,
-                                  .correlation = best[k].correlation,
+    if (!s->rows.means) instant = find(s, false, min_s, max_s, step_s);
+    if (instant.best.misfit <= mean.best.misfit) f = &instant, second = &mean;
+    *fit = (struct ipw_meter_fit){.offset_s = (f->lo_s + f->hi_s) / 2,
+                                  .plus_minus_s = (f->hi_s - f->lo_s) / 2,
+                                  .correlation = f->best.correlation,
                                   .row_s = s->row_s,
                                   .other_s = NAN,
-                                  .averages = c[k].averages};
-    if (kinds == 2 && best[1 - k].misfit <= limit_of(&best[k])) {
-        fit->other_s = (lo[1 - k] + hi[1 - k]) / 2;
-    }
-    if (best[k].rows < LEAST_ROWS) {
-        rc = ipw_fail(err, IPW_EUNSUPPORTED,
-                      "only %zu rows of the log are near the run; %d are needed", best[k].rows,
-                      LEAST_ROWS);
-    } else if (best[k].correlation < LEAST_R) {
-        rc = ipw_fail(err, IPW_EUNSUPPORTED,
-                      "the log's watts do not follow the run's activity (best correlation %.2f)",
-                      best[k].correlation);
-    } else if (!isnan(other)) {
-        rc = ipw_fail(
+                                  .averages = f == &mean};
+    if (second->best.misfit <= limit_of(&f->best)) fit->other_s = (second->lo_s + second->hi_s) / 2;
+    if (f->best.rows < LEAST_ROWS)
+        return ipw_fail(err, IPW_EUNSUPPORTED,
+                        "only %zu rows of the log are near the run; %d are needed", f->best.rows,
+                        LEAST_ROWS);
+    if (f->best.correlation < LEAST_R)
+        return ipw_fail(err, IPW_EUNSUPPORTED,
+                        "the log's watts do not follow the run's activity (best correlation %.2f)",
+                        f->best.correlation);
+    if (!isnan(f->other_s))
+        return ipw_fail(
             err, IPW_EUNSUPPORTED,
             "ambiguous: offsets of %.2f s and %.2f s fit equally well (the run repeats itself, "
             "or its edges are lost in the noise)",
-            fit->offset_s, other);
-    } else if (fit->plus_minus_s > TOLERANCE_S) {
-        rc = ipw_fail(
+            fit->offset_s, f->other_s);
+    if (fit->plus_minus_s > TOLERANCE_S)
+        return ipw_fail(
             err, IPW_EUNSUPPORTED,
             "ambiguous: every offset from %.2f s to %.2f s fits equally well (too few edges for "
             "rows %.3g s apart)",
-            lo[k], hi[k], s->row_s);
-    }
-    for (int i = 0; i < kinds; i++) free(c[i].misfits);
-    return rc;
+            f->lo_s, f->hi_s, s->row_s);
+    return 0;
 }
 
 int ipw_meter_align(struct ipw_meter_fit *fit, const struct ipw_meter_points *watts,

@@ -122,12 +122,12 @@ static bool is_complete(const struct run *run)
 }
 
 /* Nothing is left if every query is done and every answer is graded. */
-static int decide(struct run *run, struct ipw_err *err)
+static int decide(struct run *run, bool complete, struct ipw_err *err)
 {
     bool pending = false;
     int rc = 0;
 
-    run->nothing_left = is_complete(run);
+    run->nothing_left = complete;
     if (run->nothing_left)
         rc = ipw_grading_pending(&pending, &run->grading, ipw_rundir_path(run->dir), err);
     run->nothing_left &= !pending;
@@ -136,9 +136,15 @@ static int decide(struct run *run, struct ipw_err *err)
 
 static int look_for_work(struct run *run, struct ipw_err *err)
 {
-    int rc = is_complete(run) ? ipw_history_mend(&run->history, run->dir, err) : 0;
+    bool complete = is_complete(run);
 
-    return rc ? rc : decide(run, err);
+    if (complete && !ipw_history_untouched(&run->history, run->differences.path)) {
+        int rc = ipw_history_mend(&run->history, run->dir, err);
+
+        if (rc) return rc;
+        complete = is_complete(run);
+    }
+    return decide(run, complete, err);
 }
 
 static int connect_server(struct run *run, struct ipw_err *err)
@@ -207,7 +213,7 @@ static int settle(struct run *run, struct ipw_err *err)
 
     if (!rc) rc = ipw_history_mend(&run->history, run->dir, err);
     if (!rc) rc = ipw_history_settle(&settle, err);
-    return rc ? rc : decide(run, err);
+    return rc ? rc : decide(run, is_complete(run), err);
 }
 
 void ipw_run_all_grants(struct ipw_host_grants *out, const struct run *run)

@@ -98,6 +98,58 @@ expect_exit 0 agent resume attempts
 expect_exit 0 agent validate attempts
 assert_eq "$(wc -l <attempts/attempts.jsonl)" "$(wc -l <limited/attempts.jsonl)"
 
+step "a finished run whose files are unchanged is not computed again"
+cp -r limited settled
+expect_exit 0 agent resume settled
+stamp=$(stat -c %y settled/manifest.json)
+# change FILE SED-SCRIPT: as `sed -i`, but the file keeps its time.
+change() {
+    cp -p "$1" time
+    sed -i "$2" "$1"
+    touch -r time "$1"
+}
+change settled/events.jsonl '2s/^..../####/'
+expect_exit 0 agent resume settled
+check_err "nothing is left to run"
+assert_eq "$(stat -c %y settled/manifest.json)" "$stamp" "(the manifest was touched)"
+touch settled/events.jsonl
+expect_exit 3 agent resume settled
+check_err "settled/events.jsonl:2: "
+
+step "what is missing from it is found, even if the files keep their times"
+cp -r whole settled.1
+expect_exit 0 agent resume settled.1
+# found FILE SED-SCRIPT MESSAGE
+found() {
+    rm -rf lost
+    cp -a settled.1 lost
+    change "lost/$1" "$2"
+    expect_exit 0 agent resume lost
+    check_err "$3"
+    expect_exit 0 agent validate lost
+}
+found events.jsonl '$d' "lost/events.jsonl: the run_end of its last session is written again"
+found power.jsonl '$d' "lost/manifest.json: session 0 is booked as far as its files go"
+found traces.jsonl '$d' "lost: continues: 11 of 12 queries are done"
+found summary.json '1s/^./#/' "lost/summary.json: computed again"
+cp -a settled.1 lost.1
+rm lost.1/warmup.jsonl
+expect_exit 0 agent resume lost.1
+[ -s lost.1/warmup.jsonl ] || fail "the warm-up has no line"
+rm -rf settled
+cp -r limited settled
+expect_exit 0 agent resume settled
+change settled/attempts.jsonl '$d'
+expect_exit 0 agent resume settled
+assert_eq "$(wc -l <settled/attempts.jsonl)" "$(wc -l <limited/attempts.jsonl)"
+expect_exit 0 agent validate settled
+
+step "a summary that was changed is computed again"
+cp -a settled.1 changed
+sed -i 's/"queries":12/"queries":13/g' changed/summary.json
+expect_exit 0 agent resume changed
+check_err "changed/summary.json: computed again"
+
 step "at random"
 expect_exit 0 python3 "$IPW_SOURCE_DIR/tests/drill/damage_drill.py" --agent "$IPW_AGENT" --fakes "$(dirname "$IPW_FAKE")" \
     --damages 16 --queries 8

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -29,6 +28,7 @@ struct exec {
     pid_t pid;      /* also its process group; 0: it has ended and was waited for */
     int out, err;   /* our ends of its pipes; -1: closed */
     int status;     /* of waitpid, once pid is 0 */
+    char end[160];  /* "was ended by signal 9", with its last words */
     char words[80]; /* the last line of its stderr */
     size_t n_words;
     bool words_done; /* that line has ended: the next byte begins another */
@@ -93,17 +93,6 @@ static bool has_ended(struct exec *x)
     return true;
 }
 
-static void describe_end(const struct exec *x, char *out, size_t size)
-{
-    if (x->status == -1) {
-        snprintf(out, size, "ended");
-    } else if (WIFSIGNALED(x->status)) {
-        snprintf(out, size, "was ended by signal %d", WTERMSIG(x->status));
-    } else {
-        snprintf(out, size, "ended with status %d", WEXITSTATUS(x->status));
-    }
-}
-
 static int spawn(struct exec *x, const char *command, struct ipw_err *err)
 {
     char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)command,
@@ -148,13 +137,6 @@ static int spawn(struct exec *x, const char *command, struct ipw_err *err)
     return 0;
 }
 
-static void sleep_ms(int64_t ms)
-{
-    struct timespec ts = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000 * 1000000)};
-
-    nanosleep(&ts, NULL);
-}
-
 /* Stops the whole group, with SIGTERM first.  Processes that outlive the group's leader also get
  * the second signal. */
 static void stop_child(struct exec *x, pid_t group)
@@ -163,9 +145,9 @@ static void stop_child(struct exec *x, pid_t group)
 
     if (group <= 0) return;
     kill(-group, SIGTERM);
-    while (!has_ended(x) && ipw_now_ns() < deadline) sleep_ms(5);
+    while (!has_ended(x) && ipw_now_ns() < deadline) poll(NULL, 0, 5);
     kill(-group, SIGKILL);
-    while (!has_ended(x)) sleep_ms(1);
+    while (!has_ended(x)) poll(NULL, 0, 1);
 }
 
 static void exec_shut(struct ipw_meter_feed *f)
@@ -183,15 +165,18 @@ static void exec_shut(struct ipw_meter_feed *f)
 static void exec_pull(struct ipw_meter_feed *f)
 {
     struct exec *x = (struct exec *)f;
-    char end[48];
+    const char *how = "ended with status";
+    int code;
 
     drain(x, &x->out);
     drain(x, &x->err);
     if (x->out >= 0 || !has_ended(x)) return;
     f->ended = true; /* rows that came with the end still count */
-    describe_end(x, end, sizeof end);
-    ipw_source_set_note(&f->source, "the command %s%s%.60s", end, x->words[0] ? ": " : "",
-                        x->words);
+    code = x->status < 0 ? -1 : WEXITSTATUS(x->status);
+    if (x->status >= 0 && WIFSIGNALED(x->status))
+        how = "was ended by signal", code = WTERMSIG(x->status);
+    snprintf(x->end, sizeof x->end, "%s %d%s%s", how, code, x->words[0] ? ": " : "", x->words);
+    ipw_source_set_note(&f->source, "the command %s", x->end);
 }
 
 /* ---- opening ---- */
@@ -200,18 +185,14 @@ static int wait_for_line(struct exec *x, struct ipw_err *err)
 {
     int64_t deadline = ipw_now_ns() + FIRST_LINE_NS;
     struct ipw_meter_feed *f = &x->feed;
-    char end[48];
 
     for (ipw_meter_feed_pull(f); !f->begun; ipw_meter_feed_pull(f)) {
         struct pollfd p[2] = {{.fd = x->out, .events = POLLIN}, {.fd = x->err, .events = POLLIN}};
         int64_t left = deadline - ipw_now_ns();
 
-        if (f->ended) {
-            describe_end(x, end, sizeof end);
-            return ipw_fail(err, IPW_EUNSUPPORTED, "exec=%.120s: %s without a reading%s%s%s%s",
-                            x->command, end, x->words[0] ? ": " : "", x->words,
-                            f->first_bad[0] ? "; " : "", f->first_bad);
-        }
+        if (f->ended)
+            return ipw_fail(err, IPW_EUNSUPPORTED, "exec=%.120s: no reading; it %s%s%s", x->command,
+                            x->end, f->first_bad[0] ? "; " : "", f->first_bad);
         if (left <= 0) {
             return ipw_fail(err, IPW_EUNSUPPORTED,
                             "exec=%.120s: no line like '123.4 W' or '5.2 J' within %lld s%s%s",

@@ -32,7 +32,7 @@ struct prometheus {
     struct ipw_page_fetch fetch;
     void *kept; /* state of `fetch` */
     char *url;
-    char host[128]; /* "host:port", for the channels' names */
+    char host[128]; /* as the URL has it, for the channels' names */
     bool here;
     struct ipw_buf body;
     struct ipw_prom_series *series;
@@ -229,27 +229,6 @@ static int read_page(struct prometheus *p, struct ipw_err *err)
     return 0;
 }
 
-/* Host and port without the brackets of an IPv6 address: "::1:9400". */
-static void name_host(struct prometheus *p, const char *authority, size_t n)
-{
-    const char *text = authority, *port;
-    size_t host_n;
-
-    if (*text == '[') {
-        text++;
-        host_n = strcspn(text, "]");
-        port = text + host_n + 1;
-    } else {
-        host_n = strcspn(text, ":/?#");
-        port = text + host_n;
-    }
-    if (port + 1 < authority + n)
-        snprintf(p->host, sizeof p->host, "%.*s%.*s", (int)host_n, text,
-                 (int)(authority + n - port), port);
-    else
-        snprintf(p->host, sizeof p->host, "%.*s:80", (int)host_n, text);
-}
-
 /* "http://host[:port][/path]"; the default path is "/metrics". */
 static int take_url(struct prometheus *p, const char *url, struct ipw_err *err)
 {
@@ -266,7 +245,7 @@ static int take_url(struct prometheus *p, const char *url, struct ipw_err *err)
     n = strcspn(authority, "/?#");
     if (memchr(authority, '@', n))
         return ipw_fail(err, IPW_EUNSUPPORTED, "%.300s: a user in the URL is not supported", url);
-    name_host(p, authority, n);
+    snprintf(p->host, sizeof p->host, "%.*s", (int)n, authority);
     path = authority + n;
     if (*path == '/' && path[1] && path[1] != '#')
         p->url = ipw_strdup(url);

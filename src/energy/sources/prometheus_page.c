@@ -94,47 +94,38 @@ static bool read_labels(struct cursor *c, struct ipw_prom_sample *s)
     }
 }
 
-/* Reads a number as Go writes it: decimal, NaN, +Inf. */
-static bool read_value(struct cursor *c, struct ipw_prom_sample *s)
+/* Reads a number as Go writes it: decimal, NaN, +Inf; `text` receives it as it stands. */
+static bool read_number(struct cursor *c, char *text, size_t size, double *value)
 {
-    char text[64];
     size_t n = 0;
     char *end;
 
     skip_blanks(c);
-    while (c->at < c->end && *c->at != ' ' && *c->at != '\t' && n < sizeof text - 1) {
-        text[n++] = *c->at++;
-    }
+    while (c->at < c->end && *c->at != ' ' && *c->at != '\t' && n < size - 1) text[n++] = *c->at++;
     text[n] = '\0';
     /* strtod also accepts hexadecimal numbers and "nan(...)". */
     if (n == 0 || strpbrk(text, "xXpP(")) return false;
-    s->value = strtod(text, &end);
-    if (*end || (c->at < c->end && *c->at != ' ' && *c->at != '\t')) return false;
+    *value = strtod(text, &end);
+    return !*end && (c->at == c->end || *c->at == ' ' || *c->at == '\t');
+}
+
+/* Reads the value and the rest: nothing, a time stamp (whole milliseconds; in OpenMetrics seconds
+ * with a point), or an exemplar. */
+static bool read_value(struct cursor *c, struct ipw_prom_sample *s)
+{
+    char text[64], *end;
+    double stamp;
+
+    if (!read_number(c, text, sizeof text, &s->value)) return false;
     errno = 0;
     s->integer = strtoll(text, &end, 10);
     s->is_int = *end == '\0' && errno == 0;
-    return true;
-}
-
-/* Reads the rest after the value: nothing, a time stamp (whole milliseconds; in OpenMetrics seconds
- * with a point), or an exemplar. */
-static bool read_rest(struct cursor *c, struct ipw_prom_sample *s)
-{
-    char text[32], *end = text;
-    size_t n = 0;
-    double x;
-
     s->stamp_ms = INT64_MIN;
     skip_blanks(c);
-    while (c->at < c->end && n < sizeof text - 1 && *c->at && strchr("0123456789.eE+-", *c->at))
-        text[n++] = *c->at++;
-    text[n] = '\0';
-    if (n) {
-        x = strtod(text, &end);
-        if (*end) return false;
-        if (strpbrk(text, ".eE")) x *= 1e3;
-        if (x > -9e15 && x < 9e15) s->stamp_ms = (int64_t)x;
-    }
+    if (c->at == c->end || *c->at == '#') return true;
+    if (!read_number(c, text, sizeof text, &stamp)) return false;
+    if (strpbrk(text, ".eE")) stamp *= 1e3;
+    if (stamp > -9e15 && stamp < 9e15) s->stamp_ms = (int64_t)stamp;
     skip_blanks(c);
     return c->at == c->end || *c->at == '#';
 }
@@ -149,7 +140,7 @@ static bool read_sample(struct cursor *c, struct ipw_prom_sample *s)
         c->at++;
         if (!read_labels(c, s)) return false;
     }
-    return read_value(c, s) && read_rest(c, s);
+    return read_value(c, s);
 }
 
 size_t ipw_prom_parse(const char *text, size_t n,
@@ -267,31 +258,35 @@ static bool is_rapl(const char *metric)
            strcmp(metric + n - tail, "_joules_total") == 0;
 }
 
-/* Sets domain and scope by the name that Intel's driver gives to a RAPL zone; false if it is
- * unknown. */
-static bool place_zone(struct ipw_channel *c, const char *zone, size_t n)
+/* Sets domain and scope by the name of a RAPL zone, as Intel's driver has it, or of a chip; false
+ * if it is unknown. */
+static bool place_named(struct ipw_channel *c, const char *name, size_t n)
 {
     static const struct {
         const char *name;
         enum ipw_domain domain;
         enum ipw_scope scope;
-    } zones[] = {
-        {"package", IPW_DOMAIN_CPU, IPW_SCOPE_PACKAGE},
-        {"dram", IPW_DOMAIN_DRAM, IPW_SCOPE_DRAM},
+    } known[] = {
+        {"package", PACKAGE},
+        {"dram", DRAM},
         {"core", IPW_DOMAIN_CPU, IPW_SCOPE_CORE},
         {"uncore", IPW_DOMAIN_CPU, IPW_SCOPE_UNCORE},
-        {"psys", IPW_DOMAIN_MACHINE, IPW_SCOPE_PLATFORM},
+        {"psys", PLATFORM},
+        {"amdgpu", GPU},
+        {"i915", GPU},
+        {"xe", GPU},
+        {"power_meter", MACHINE},
     };
 
-    for (size_t i = 0; i < sizeof zones / sizeof *zones; i++) {
-        size_t k = strlen(zones[i].name);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t k = strlen(known[i].name);
         /* "package", "package-0", "package_0_die_1" */
-        if (n < k || strncmp(zone, zones[i].name, k) != 0 ||
-            (n > k && zone[k] != '-' && zone[k] != '_')) {
+        if (n < k || strncmp(name, known[i].name, k) != 0 ||
+            (n > k && name[k] != '-' && name[k] != '_')) {
             continue;
         }
-        c->domain = zones[i].domain;
-        c->scope = zones[i].scope;
+        c->domain = known[i].domain;
+        c->scope = known[i].scope;
         return true;
     }
     return false;
@@ -340,27 +335,24 @@ static bool place(struct ipw_prom_series *p, const struct rule *r, const struct 
 {
     struct ipw_channel *c = &p->channel;
     const char *id = r->ids[0] ? ipw_prom_label(s, r->ids[0]) : "";
-    const char *zone = NULL;
-    size_t zone_n = 0;
+    const char *path = ipw_prom_label(s, "path"), *zone = NULL, *of = id;
+    size_t n = 0;
 
     if (r == &rapl_rule) {
         zone = s->name + 10;
-        zone_n = strlen(zone) - strlen("_joules_total");
-        p->twin = strstr(ipw_prom_label(s, "path"), "-mmio") != NULL;
-        snprintf(c->name, sizeof c->name, "%.*s-%.24s", (int)(zone_n < 32 ? zone_n : 32), zone, id);
-        return place_zone(c, zone, zone_n);
-    }
-    if (strncmp(s->name, "scaph_domain_", 13) == 0) {
+        n = strlen(zone) - strlen("_joules_total");
+    } else if (strncmp(s->name, "scaph_domain_", 13) == 0) {
         zone = ipw_prom_label(s, "domain_name");
         if (!*zone) zone = ipw_prom_label(s, "domain");
-        snprintf(c->name, sizeof c->name, "%.32s-%.24s", zone, id);
-        return place_zone(c, zone, strlen(zone));
-    }
-    if (strncmp(s->name, "kepler_node_cpu_", 16) == 0) {
+    } else if (strncmp(s->name, "kepler_node_cpu_", 16) == 0) {
         zone = id;
-        p->twin = strstr(ipw_prom_label(s, "path"), "-mmio") != NULL;
-        snprintf(c->name, sizeof c->name, "%.32s-%.24s", zone, leaf(ipw_prom_label(s, "path")));
-        return place_zone(c, zone, strlen(zone));
+        of = leaf(path);
+    }
+    if (zone) {
+        if (!n) n = strlen(zone);
+        p->twin = strstr(path, "-mmio") != NULL;
+        snprintf(c->name, sizeof c->name, "%.*s-%.24s", (int)(n < 32 ? n : 32), zone, of);
+        return place_named(c, zone, n);
     }
     if (strncmp(s->name, "ipw_", 4) == 0) {
         p->own = true;
@@ -411,23 +403,9 @@ bool ipw_prom_series_of(struct ipw_prom_series *out, const struct ipw_prom_sampl
 
 void ipw_prom_series_chip(struct ipw_prom_series *series, const char *chip_name)
 {
-    static const struct {
-        const char *chip;
-        enum ipw_domain domain;
-        enum ipw_scope scope;
-    } chips[] = {
-        {"amdgpu", IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE},
-        {"i915", IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE},
-        {"xe", IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE},
-        {"power_meter", IPW_DOMAIN_MACHINE, IPW_SCOPE_MACHINE},
-    };
+    struct ipw_channel *c = &series->channel;
 
-    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
-        if (strcmp(chips[i].chip, chip_name) != 0) continue;
-        series->channel.domain = chips[i].domain;
-        series->channel.scope = chips[i].scope;
-        series->channel.max_w = most_watts(chips[i].domain);
-    }
+    if (place_named(c, chip_name, strlen(chip_name))) c->max_w = most_watts(c->domain);
 }
 
 /* Does this scope make up its domain? */

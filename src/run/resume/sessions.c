@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -167,17 +168,125 @@ static int count_line(void *n, const struct ipw_jsonl_line *line, struct ipw_err
     return 0;
 }
 
+/* Lines of RUN/NAME; a file that is not there has none. */
+static size_t count_lines(const char *run, const char *name)
+{
+    size_t n = 0;
+    char *path = ipw_asprintf("%s/%s", run, name);
+
+    ipw_jsonl_each(path, IPW_LINE_MAX, count_line, &n, NULL);
+    free(path);
+    return n;
+}
+
 bool ipw_history_complete(const struct ipw_history *h, const char *run, enum ipw_retry retry,
                           size_t planned)
 {
-    size_t n = 0;
-    char *path;
-
     if (retry > IPW_RETRY_CUT || !is_complete(h)) return false;
-    path = ipw_asprintf("%s/traces.jsonl", run);
-    ipw_jsonl_each(path, IPW_LINE_MAX, count_line, &n, NULL);
+    return count_lines(run, "traces.jsonl") >= planned;
+}
+
+/* ---- was anything changed since its end? ---- */
+
+/* A tie counts as newer: the clock of a file system has steps of milliseconds. */
+static bool is_newer(const char *run, const char *name, const struct stat *manifest)
+{
+    char *path = ipw_asprintf("%s/%s", run, name);
+    struct stat st;
+    bool newer = false;
+
+    if (!stat(path, &st))
+        newer = st.st_mtim.tv_sec > manifest->st_mtim.tv_sec ||
+                (st.st_mtim.tv_sec == manifest->st_mtim.tv_sec &&
+                 st.st_mtim.tv_nsec >= manifest->st_mtim.tv_nsec);
     free(path);
-    return n >= planned;
+    return newer;
+}
+
+static bool manifest_is_newest(const char *run)
+{
+    static const char *const others[] = {"summary.json", "events.jsonl",   "power.jsonl",
+                                         "traces.jsonl", "attempts.jsonl", "warmup.jsonl"};
+    char *path = ipw_asprintf("%s/manifest.json", run);
+    struct stat manifest;
+    bool newest = !stat(path, &manifest);
+
+    for (size_t i = 0; i < sizeof others / sizeof *others && newest; i++)
+        newest = !is_newer(run, others[i], &manifest);
+    free(path);
+    return newest;
+}
+
+/* The last line of events.jsonl, to be freed; NULL: it is none, or very long. */
+static struct ipw_json *last_event(const char *run)
+{
+    enum { TAIL = 4096 }; /* a run_end is shorter */
+    char *path = ipw_asprintf("%s/events.jsonl", run);
+    struct ipw_jsonl_reader *reader = NULL;
+    struct ipw_jsonl_line line;
+    struct ipw_json *event = NULL;
+    struct stat st;
+    int rc = stat(path, &st) || ipw_jsonl_open(&reader, path, TAIL, NULL) ||
+             ipw_jsonl_seek(reader, st.st_size > TAIL ? st.st_size - TAIL : 0, NULL);
+
+    while (!rc && ipw_jsonl_next(reader, &line, NULL) > 0) {
+        ipw_json_free(event);
+        if (ipw_json_parse(&event, line.text, line.n, NULL, NULL)) event = NULL;
+    }
+    ipw_jsonl_close(reader);
+    free(path);
+    return event;
+}
+
+/* Each session's readings begin with a header. */
+static int count_row(void *n, const struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    (void)err;
+    *(int64_t *)n = line->text[0] == '{' ? 0 : *(int64_t *)n + 1;
+    return 0;
+}
+
+/* events.jsonl ends with the run_end of the last session; power.jsonl has the rows before it. */
+static bool reaches_end(const struct ipw_history *h, const char *run)
+{
+    const struct ipw_json *last = ipw_json_at(ipw_json_get(h->manifest, "segments"), h->n - 1);
+    struct ipw_json *event = last_event(run);
+    char *path = ipw_asprintf("%s/power.jsonl", run);
+    int64_t n = 0;
+    bool reaches;
+
+    ipw_jsonl_each(path, IPW_LINE_MAX, count_row, &n, NULL);
+    reaches = !strcmp(ipw_json_str(ipw_json_get(event, "event"), ""), "run_end") &&
+              ipw_json_int(ipw_json_get(event, "t_ns"), -1) ==
+                  ipw_json_int(ipw_json_get(last, "end_ns"), 0) &&
+              ipw_json_int(ipw_json_get(event, "rows"), INT64_MAX) <= n;
+    ipw_json_free(event);
+    free(path);
+    return reaches;
+}
+
+static bool summary_is_of(const struct ipw_history *h, const char *run)
+{
+    struct ipw_json *summary = NULL;
+    const struct ipw_json *facts;
+    bool same;
+
+    if (ipw_json_read(&summary, run, "summary.json", NULL)) return false;
+    facts = ipw_json_get(summary, "run");
+    same = ipw_json_int(ipw_json_get(facts, "sessions"), -1) == (int64_t)h->n &&
+           ipw_json_int(ipw_json_get(facts, "earlier_attempts"), -1) ==
+               (int64_t)count_lines(run, "attempts.jsonl");
+    ipw_json_free(summary);
+    return same;
+}
+
+bool ipw_history_untouched(const struct ipw_history *h, const char *run)
+{
+    const struct ipw_json *config = ipw_json_get(h->manifest, "config");
+    int64_t warmup = ipw_json_int(ipw_json_get(config, "warmup"), 0);
+
+    return is_complete(h) && manifest_is_newest(run) && summary_is_of(h, run) &&
+           (int64_t)count_lines(run, "warmup.jsonl") >= warmup && reaches_end(h, run);
 }
 
 /* ---- its queries ---- */

@@ -62,7 +62,11 @@ void ipw_history_release(struct ipw_history *h);
  * was killed while it moved the line to attempts.jsonl. */
 bool ipw_history_complete(const struct ipw_history *h, const char *run, enum ipw_retry retry,
                           size_t planned);
-/* Runs run/resume/rebuild.h once, and reads the manifest again. */
+/* Whether a complete run is as its last session left it, or as the last mend found it.  It computes
+ * nothing again: manifest.json, which both touch last, is newer than every other file, and each
+ * file has its last line.  Bytes that changed without a new time are not seen. */
+bool ipw_history_untouched(const struct ipw_history *h, const char *run);
+/* Runs run/resume/rebuild.h once, reads the manifest again, and makes it the newest file. */
 int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_err *err);
 
 struct ipw_settle { /* the parts to put in order; all borrowed */

@@ -1,9 +1,11 @@
 /* Puts in order what earlier sessions left: see run/resume/sessions.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -21,6 +23,15 @@ static void say(void *ud, const char *what)
     ipw_say("%s", what);
 }
 
+static int touch_manifest(const char *run, struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/manifest.json", run);
+    int rc = utimensat(AT_FDCWD, path, NULL, 0) ? ipw_fail_errno(err, errno, "%s", path) : 0;
+
+    free(path);
+    return rc;
+}
+
 int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_err *err)
 {
     struct ipw_rebuild mend = {.say = say};
@@ -29,6 +40,7 @@ int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_e
     if (!h->manifest || h->mended) return 0;
     rc = ipw_rebuild_run(&mend, ipw_rundir_path(dir), err);
     if (!rc) rc = ipw_rundir_reopen(dir, err);
+    if (!rc) rc = touch_manifest(ipw_rundir_path(dir), err);
     if (rc) return rc;
     ipw_history_release(h);
     h->mended = true;

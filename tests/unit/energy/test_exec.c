@@ -159,12 +159,12 @@ static void test_commands_that_do_not_work(void **state)
     static const struct {
         const char *command, *message;
     } cases[] = {
-        {"exit 4", "exec=exit 4: ended with status 4 without a reading"},
+        {"exit 4", "exec=exit 4: no reading; it ended with status 4"},
         {"echo no sensor >&2; exit 1",
-         "exec=echo no sensor >&2; exit 1: ended with status 1 without a reading: no sensor"},
-        {"echo volts", "exec=echo volts: ended with status 0 without a reading; line 1: 'volts' is "
+         "exec=echo no sensor >&2; exit 1: no reading; it ended with status 1: no sensor"},
+        {"echo volts", "exec=echo volts: no reading; it ended with status 0; line 1: 'volts' is "
                        "not a reading"},
-        {"kill -9 $$", "exec=kill -9 $$: was ended by signal 9 without a reading"},
+        {"kill -9 $$", "exec=kill -9 $$: no reading; it was ended by signal 9"},
     };
     struct ipw_source *s;
     struct ipw_err err;

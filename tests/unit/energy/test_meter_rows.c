@@ -33,7 +33,7 @@ static void test_cells(void **state)
         {"NaN", NULL},
         {"nil", "line 4: 'nil' in column watts is not a number"},
         {"x", "'x' in column watts is not a number"},
-        {"5 J", "'5 J' in column watts: expected watts"},
+        {"5 J", "'5 J' in column watts is not watts"},
         {"-5", "'-5' in column watts is out of range"},
         {"1e13", "'1e13' in column watts is out of range"},
         {"a text of more than forty characters, which is cut there",
@@ -63,7 +63,7 @@ static void test_watts_in_a_counter(void **state)
     (void)state;
     assert_int_equal(take("time,energy\n1,5\n2,6 J\n3,7 W\n", &err), 0);
     assert_int_equal(meter.format.columns[0].kind, IPW_METER_JOULES);
-    assert_non_null(strstr(meter.first_bad, "expected joules"));
+    assert_non_null(strstr(meter.first_bad, "is not joules"));
     ipw_meter_log_release(&meter);
 }
 

@@ -172,15 +172,16 @@ static void test_arguments(void **state)
     (void)state;
     put("meter.csv", "time,w\n1,5\n");
     snprintf(log, sizeof log, "log=%s/meter.csv", root);
-    if (open_set(&set, WORDS(log, "exec=echo 5 W, 7; cat", "exec=echo 5 W; cat"), NULL, &err))
+    if (open_set(&set, WORDS(log, "exec=echo 5 W, 7; sleep 60", "exec=echo 5 W; sleep 60"), NULL,
+                 &err))
         fail_msg("%s", err.text);
     assert_int_equal(set.n_verdicts, 3);
     assert_string_equal(set.verdicts[0].name, "log=");
     assert_int_equal(set.verdicts[0].code, IPW_OK);
     assert_string_equal(set.verdicts[2].text, "2 channels");
     ipw_source_set_close(&set);
-    assert_int_equal(open_set(&set, WORDS("exec=echo 5 W; cat", "exec=echo 5 W; cat"), NULL, NULL),
-                     0);
+    assert_int_equal(
+        open_set(&set, WORDS("exec=echo 5 W; sleep 60", "exec=echo 5 W; sleep 60"), NULL, NULL), 0);
     assert_int_equal(set.n, 1);
     ipw_source_set_close(&set);
     assert_int_equal(open_set(&set, WORDS("rapl,prometheus=http://h/a b"), NULL, NULL), 0);

@@ -117,10 +117,9 @@ static void test_the_machine_belongs_to_the_call(void **state)
         turn->endpoint = asked[i];
         turn->n_spans = 1;
         turn->spans = ipw_calloc(1, sizeof *turn->spans);
-        turn->spans[0] = (struct ipw_span){.kind = IPW_SPAN_LM,
-                                           .start_ns = turn->start_ns,
-                                           .end_ns = turn->end_ns,
-                                           .energy = ipw_turn_figures()};
+        turn->spans[0] = (struct ipw_span){
+            .kind = IPW_SPAN_LM, .start_ns = turn->start_ns, .end_ns = turn->end_ns};
+        ipw_turn_span_figures(turn);
         turn->energy = ipw_turn_figures();
     }
     trace.before.energy = ipw_turn_figures();

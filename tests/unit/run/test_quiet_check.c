@@ -118,6 +118,8 @@ static int check(struct machine *m, const char *url, bool require, struct ipw_er
     int rc = ipw_start_check(&m->found, &m->sources, servers, require, err);
 
     assert_int_equal(world.n_looks, 0);
+    ipw_trust_free(m->found.trust);
+    m->found.trust = NULL;
     return rc;
 }
 
