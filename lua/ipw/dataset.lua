@@ -164,13 +164,50 @@ local function is_file(path)
   return core.exists(path) == "file"
 end
 
---- A picture that a column holds as a data URL, as a file of the record that is sent with the question;
---- nil: the value is none.
+--- The first characters of pictures in base64, and the kind that they tell.
+local KINDS = { iVBORw0KGgo = "png", ["/9j/"] = "jpeg", R0lGOD = "gif", UklGR = "webp" }
+
+--- A picture as a column holds it, a data URL or { bytes, path } (the hub's type Image), as a file of the
+--- record that is sent with the question; nil: the value is none, or a file of another kind (with a reason).
 ---@param value any
----@return table? file
-function dataset.picture(value)
+---@param name? string of the file, without its ending
+---@return table? file, string? why
+function dataset.picture(value, name)
   local kind = type(value) == "string" and value:match "^data:image/(%w+)[;,]"
-  return kind and { name = "image." .. (kind:lower():gsub("jpeg", "jpg")), data = value } or nil
+  if type(value) == "table" and value.path ~= nil and value.bytes ~= nil then
+    local bytes, path = present(value.bytes), score.text(present(value.path))
+    if not bytes and not path then return nil end
+    bytes = type(bytes) == "table" and bytes.base64 or ""
+    for start, known in pairs(KINDS) do
+      if bytes:sub(1, #start) == start then kind = known end
+    end
+    if not kind then return nil, ("holds a file (%s) that is no PNG, JPEG, GIF or WebP"):format(path or "no name") end
+    value = ("data:image/%s;base64,%s"):format(kind, bytes)
+  end
+  if not kind then return nil end
+  return { name = (name or "image") .. "." .. (kind:lower():gsub("jpeg", "jpg")), data = value }
+end
+
+--- Makes files of the pictures in the task's metadata; nil and the fault of a column that holds another file.
+local function take_pictures(task)
+  local names = {}
+  for _, key in ipairs(sorted_keys(task.metadata)) do
+    local value = task.metadata[key]
+    local list = type(value) == "table" and value[1] ~= nil and value or nil
+    for i, one in ipairs(list or { value }) do
+      local name = key:gsub("[^%w_-]", "_")
+      local file, why = dataset.picture(one, list and name .. "_" .. i or name)
+      if why then
+        return nil, ("the column '%s' %s; a dataset in Lua can leave it out (ipw-agent new dataset)"):format(key, why)
+      end
+      if file then
+        names[#names + 1], task.files[#task.files + 1] = file.name, file
+        task.metadata[key] = nil
+      end
+    end
+  end
+  if names[1] then task.metadata.pictures = names end
+  return true
 end
 
 local function attach(task, row, fields, folder)
@@ -190,7 +227,7 @@ local function attach(task, row, fields, folder)
   end
   local found = dataset.first_file(candidates, is_file)
   if found then
-    task.files = { { name = base_name(name ~= "" and name or path), path = found } }
+    table.insert(task.files, 1, { name = base_name(name ~= "" and name or path), path = found })
   else
     task.error = "the attachment is missing: " .. table.concat(candidates, ", ")
   end
@@ -274,8 +311,16 @@ local function read_task(row, fields, index, given)
     end
   end
   if not given.metadata then
+    local may_hold = false -- most rows have nothing that could be a picture
     for key, value in next, row do
-      if not used[key] then task.metadata[key] = value end
+      if not used[key] then
+        task.metadata[key] = value
+        may_hold = may_hold or type(value) == "table" or type(value) == "string" and value:find "^data:image/"
+      end
+    end
+    if may_hold and not given.files then
+      local ok, wrong = take_pictures(task)
+      if not ok then return nil, wrong end
     end
   end
   return task

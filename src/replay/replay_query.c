@@ -239,7 +239,6 @@ static const struct ipw_query_details *keep_details(struct ipw_replay_query *q,
     r->index = q->index;
     r->segment = q->job->segment;
     r->details = (struct ipw_query_details){
-        .workload_type = "agentic",
         .query_text = keep(r, q->c.prompt),
         .response_text = keep(r, q->response ? q->response : q->error),
         .is_resolved = -1,

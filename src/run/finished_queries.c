@@ -45,7 +45,6 @@ static void write_query(struct ipw_finished_queries *f, struct ipw_query *q)
     const struct ipw_case *c = q->sinks.seat.c;
     struct ipw_query_trace trace;
     struct ipw_query_details details = {
-        .workload_type = "agentic",
         .query_text = c->prompt,
         .response_text = q->response ? q->response : q->error,
         .answer = q->scored && q->score.answer.len ? ipw_buf_str(&q->score.answer) : NULL,

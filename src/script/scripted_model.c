@@ -23,7 +23,7 @@ struct ipw_scripted_model {
     char path[1024], dir[1024], name[64];
     int64_t number;
     int reply_ref;
-    bool formats;
+    bool formats, pictures;
 };
 
 /* [1] the table that the file returned, [2] the model */
@@ -39,6 +39,8 @@ static int check_shape(lua_State *L)
         snprintf(m->name, sizeof m->name, "%.*s", (int)strcspn(stem, "."), stem);
     lua_getfield(L, 1, "response_format");
     m->formats = lua_toboolean(L, -1);
+    lua_getfield(L, 1, "pictures");
+    m->pictures = lua_toboolean(L, -1);
     if (lua_getfield(L, 1, "reply") != LUA_TFUNCTION)
         return luaL_error(L, "%s: the model has no function 'reply'", m->path);
     m->reply_ref = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -118,6 +120,8 @@ void ipw_scripted_model_close(struct ipw_scripted_model *model)
 const char *ipw_scripted_model_name(const struct ipw_scripted_model *model) { return model->name; }
 
 bool ipw_scripted_model_formats(const struct ipw_scripted_model *model) { return model->formats; }
+
+bool ipw_scripted_model_pictures(const struct ipw_scripted_model *model) { return model->pictures; }
 
 struct turn {
     struct ipw_scripted_model *model;

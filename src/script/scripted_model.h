@@ -37,6 +37,7 @@ void ipw_scripted_model_close(struct ipw_scripted_model *model); /* NULL is fine
 const char *ipw_scripted_model_name(const struct ipw_scripted_model *model);
 bool ipw_scripted_model_formats(
     const struct ipw_scripted_model *model); /* it follows response_format */
+bool ipw_scripted_model_pictures(const struct ipw_scripted_model *model); /* it reads pictures */
 /* Appends the reply table as JSON text.  IPW_ELIMIT with detail IPW_SCRIPTED_MODEL_TOO_LARGE: the
  * request does not fit into the script's memory. */
 int ipw_scripted_model_reply(struct ipw_scripted_model *model, const struct ipw_json *request,

@@ -59,6 +59,18 @@ static int check_messages(const struct ipw_json *messages, struct ipw_err *err)
     return 0;
 }
 
+static bool has_pictures(const struct ipw_json *messages)
+{
+    for (const struct ipw_json *m = ipw_json_first(messages); m; m = ipw_json_next(m)) {
+        const struct ipw_json *part = ipw_json_get(m, "content");
+
+        part = ipw_json_kind(part) == IPW_JSON_ARR ? ipw_json_first(part) : NULL;
+        for (; part; part = ipw_json_next(part))
+            if (strcmp(ipw_json_str(ipw_json_get(part, "type"), ""), "image_url") == 0) return true;
+    }
+    return false;
+}
+
 static bool is_kind(const struct ipw_json *node, enum ipw_json_kind kind)
 {
     return ipw_json_is_null(node) || ipw_json_kind(node) == kind;
@@ -119,6 +131,7 @@ int ipw_serve_ask_read(struct ipw_serve_ask *ask, const struct ipw_json *body, c
     ask->include_usage = ipw_json_bool(ipw_json_get(options, "include_usage"), false);
 
     ask->logprobs = ipw_json_bool(ipw_json_get(body, "logprobs"), false);
+    ask->pictures = has_pictures(ipw_json_get(body, "messages"));
     rc = read_format(ask, ipw_json_get(body, "response_format"), err);
     if (rc) return rc;
 

@@ -17,7 +17,7 @@ struct ipw_serve_ask { /* what the server needs of a request; borrowed from it *
     const char *model;
     bool stream, include_usage;
     const char *format; /* the type of response_format; NULL: text */
-    bool logprobs;
+    bool logprobs, pictures;
     int64_t max_tokens; /* -1: no limit */
     const struct ipw_json *stop;
     int64_t prompt_tokens;

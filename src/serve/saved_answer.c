@@ -176,6 +176,14 @@ static void answer_failure(struct ipw_serve_answer *answer, struct ipw_serve_sav
     if (outcome->status == 0) outcome->due_ns = ipw_serve_timed_close(timed);
 }
 
+/* A request that was saved with its reply gets this reply, whatever it asked for. */
+static bool lacks_logprobs(const struct ipw_serve_ask *ask, const struct ipw_saved_reply *reply)
+{
+    return ask->logprobs && reply->match != IPW_SAVED_REPLIES_REQUEST &&
+           reply->event.lm.outcome == IPW_LM_OK &&
+           ipw_json_is_null(ipw_json_get(reply->data, "logprobs"));
+}
+
 void ipw_serve_saved_answer(struct ipw_serve_saved *s, struct ipw_serve_answer *answer,
                             struct ipw_serve_saved_outcome *outcome,
                             const struct ipw_serve_ask *ask, const struct ipw_json *request,
@@ -203,7 +211,10 @@ void ipw_serve_saved_answer(struct ipw_serve_saved *s, struct ipw_serve_answer *
         snprintf(outcome->note, sizeof outcome->note, "query %d, turn %d, attempt %d, by %s",
                  (int)reply.query, reply.turn, reply.attempt,
                  ipw_saved_replies_match_name(reply.match));
-        if (reply.event.lm.outcome != IPW_LM_OK) {
+        if (lacks_logprobs(ask, &reply)) {
+            outcome->status = 400;
+            ipw_serve_answer_error(answer, 400, "logprobs: the saved reply has none; leave it out");
+        } else if (reply.event.lm.outcome != IPW_LM_OK) {
             answer_failure(answer, outcome, &timed);
         } else if (ask->stream) {
             ipw_serve_timed_stream(answer, &timed);

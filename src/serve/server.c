@@ -269,6 +269,11 @@ static void answer_chat(struct exchange *x)
         fail_model(x, ask.model);
     } else if (ask.format && !ipw_scripted_model_formats(x->serve->model)) {
         fail_format(x, ask.format);
+    } else if (ask.pictures && !ipw_scripted_model_pictures(x->serve->model)) {
+        set_error(
+            x, 400,
+            "image_url: the model does not read pictures; leave them out, or give the model's "
+            "file the field pictures = true");
     } else if (ask.logprobs) {
         set_error(x, 400, "logprobs: this server has none; leave it out");
     } else if (complete(x, request, &ask, &err)) {

@@ -436,6 +436,16 @@ static double of_task(const struct ipw_figure *query, const struct ipw_query_det
 
 static const char *some(const char *text) { return text ? text : ""; }
 
+/* The dataset row's own word, as in the upstream runner.  *metadata holds the text; the caller
+ * frees it. */
+static const char *type_of(const struct ipw_query_details *r, struct ipw_json **metadata)
+{
+    if (r->workload_type) return r->workload_type;
+    if (r->metadata && strstr(r->metadata, "\"workload_type\""))
+        (void)ipw_json_parse(metadata, r->metadata, strlen(r->metadata), NULL, NULL);
+    return ipw_json_str(ipw_json_get(*metadata, "workload_type"), "agentic");
+}
+
 void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q,
                             const struct ipw_query_details *r, const struct ipw_anchor *anchor)
 {
@@ -446,6 +456,7 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
     const struct ipw_judgement none = IPW_JUDGEMENT_NONE, *judge = r->judge ? r->judge : &none;
     char iso[40];
     struct ipw_jw w;
+    struct ipw_json *metadata = NULL;
     struct ipw_made_query made = {
         .accuracy_score = r->is_resolved < 0 ? NAN
                           : r->is_resolved   ? 1
@@ -467,10 +478,11 @@ void ipw_schema_write_query(struct ipw_buf *out, const struct ipw_query_trace *q
         .total_task_gpu_energy_joules = of_task(gpu, r, judge->gpu_j),
         .total_tokens = known ? q->input_tokens + q->output_tokens : -1,
         .total_wall_clock_s = wall_s,
-        .workload_type = r->workload_type ? r->workload_type : "agentic",
+        .workload_type = type_of(r, &metadata),
     };
 
     made.query_mbu_avg_pct = ipw_channel_stats_mbu(q, &made.query_mbu_max_pct);
     ipw_jw_init(&w, out);
     ipw_spec_write(&w, ipw_spec_trace, (const void *const[]){q, r, &made, judge});
+    ipw_json_free(metadata);
 }

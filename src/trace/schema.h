@@ -33,7 +33,7 @@ struct ipw_judgement {
 
 /* A query's values besides its turns.  Borrowed by the writer; owned by the reader's result. */
 struct ipw_query_details {
-    const char *workload_type; /* "agentic" by default */
+    const char *workload_type; /* NULL: the metadata's, else "agentic" */
     const char *query_text;
     const char *response_text;     /* the agent's answer or the error's text */
     const char *reference_answer;  /* of the dataset, or NULL */

@@ -40,12 +40,12 @@ expect_exit 0 agent check "$DATA/gaia/2023/validation/metadata.parquet"
 check_out "a good dataset, 'metadata', 3 records"
 expect_exit 3 agent check "$DATA/saved/train"
 check_out "no question; expected one of the columns"
-expect_exit 3 agent check "$DATA/duckdb-map.parquet"
-check_out "the type MAP is not supported"
+expect_exit 3 agent check "$DATA/duckdb-interval.parquet"
+check_out "the type INTERVAL is not supported"
 
 step "what is not supported is refused by its name, with the column and the file"
-run 3 "$DATA/duckdb-map.parquet" never
-check_err "duckdb-map.parquet: column 'm': the type MAP is not supported"
+run 3 "$DATA/duckdb-interval.parquet" never
+check_err "duckdb-interval.parquet: column 'i': the type INTERVAL is not supported"
 one_message
 run 3 "$DATA/duckdb-brotli.parquet" never
 check_err "compression with Brotli is not supported; write the file with zstd or snappy"

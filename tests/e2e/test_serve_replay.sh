@@ -133,6 +133,7 @@ expect_exit 0 agent replay record --follow
 check_out "~ I have to think about it."
 session bodies record \
     mine 0 'b["stream"] = False; del b["stream_options"]; b["model"] = "mine"; b["temperature"] = 0.5' \
+    probs 0 'b["logprobs"] = True; b["stream"] = False; b.pop("stream_options", 0)' \
     order 1 'b = {k: b[k] for k in reversed(b)}; b["messages"] = [{k: m[k] for k in reversed(m)} for m in b["messages"]]' \
     result 1 'b["messages"][3]["content"] = "changed"' \
     byte 2 'b["messages"][1]["content"] = "Question 2!"' \
@@ -156,6 +157,11 @@ ask mine whole
 assert_eq "$STATUS" 200
 assert_matches head "by messages"
 not_sooner "$(cat 0.done)"
+
+step "log probabilities that the record does not have are refused in words"
+ask probs refused
+assert_eq "$STATUS" 400
+assert_contains refused 'logprobs: the saved reply has none'
 
 step "keys in another order, characters as escapes: the same request"
 ask order ordered

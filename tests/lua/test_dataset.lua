@@ -356,6 +356,24 @@ local cases = {
     equal(reader:next(), nil)
   end },
 
+  { "pictures of a row are files that go with its question", function()
+    local png = { bytes = { base64 = "iVBORw0KGgoAAA==" }, path = "a.png" }
+    local rows = { { line = 1, row = { question = "Q", answer = "A", ["the image"] = png, note = "n",
+      more = { png, { bytes = { base64 = "/9j/AAAA" }, path = "b" } }, url = "data:image/gif;base64,R0lGOD" } } }
+    local task = assert(dataset.tasks(rows, "x", { folder = "." }))[1]
+    local names = {}
+    for i, file in ipairs(task.files) do
+      names[i] = file.name
+      equal(task.metadata.pictures[i], file.name)
+    end
+    equal(table.concat(names, " "), "more_1.png more_2.jpg the_image.png url.gif")
+    equal(task.files[3].data, "data:image/png;base64,iVBORw0KGgoAAA==")
+    equal(task.metadata.note, "n"); equal(task.metadata.more, nil); equal(task.metadata["the image"], nil)
+    rows[1].row.more = { bytes = { base64 = "T2dnUwAC" }, path = "speech.ogg" }
+    local none, why = dataset.tasks(rows, "x", { folder = "." })
+    equal(none, nil); has(why, "x:1: the column 'more' holds a file (speech.ogg) that is no PNG")
+  end },
+
   { "gaia: a folder named by the user is not replaced by the sample", function()
     local list, why = gaia.load { data_dir = fixture "parquet_only" }
     equal(list, nil)

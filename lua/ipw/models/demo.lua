@@ -18,7 +18,7 @@
 
 local skills = require "ipw.demo_skills"
 
-local demo = { name = "demo" }
+local demo = { name = "demo", pictures = true }
 
 local I_AM_A_DEMO = "I cannot answer this. I am the demo model that is built into ipw-agent, " ..
   "a script that knows only a few kinds of questions. Point ipw-agent to a real model with " ..

@@ -34,7 +34,6 @@ enum type { /* Schema.fbs's union Type */
 static const char *const refused[] = {
     [TYPE_INTERVAL] = "Interval",
     [14] = "Union",
-    [TYPE_MAP] = "Map",
     [TYPE_DURATION] = "Duration",
     [22] = "RunEndEncoded",
     [23] = "BinaryView",
@@ -150,8 +149,9 @@ static int read_type(const struct tree *tree, size_t index, int64_t kind, size_t
     case TYPE_TIMESTAMP: return read_instant(tree, index, kind, type);
     case TYPE_LIST:
     case TYPE_LARGE_LIST:
+    case TYPE_MAP: /* the list of its pairs */
         field->layout = IPW_ARROW_LIST;
-        field->width = kind == TYPE_LIST ? 4 : 8;
+        field->width = kind == TYPE_LARGE_LIST ? 8 : 4;
         return 0;
     case TYPE_STRUCT: field->layout = IPW_ARROW_STRUCT; return 0;
     case TYPE_FIXED_BINARY:
@@ -162,10 +162,7 @@ static int read_type(const struct tree *tree, size_t index, int64_t kind, size_t
         field->cell.kind = IPW_CELL_BINARY;
         field->width = (size_t)n;
         return 0;
-    case TYPE_MAP: /* unsupported like the two below; accepted if unwanted, as it can be skipped */
-        field->layout = IPW_ARROW_LIST;
-        return field->wanted;
-    case TYPE_INTERVAL:
+    case TYPE_INTERVAL: /* accepted if unwanted, as they can be skipped */
     case TYPE_DURATION: return field->wanted;
     default: return 1;
     }

@@ -347,8 +347,10 @@ static int add_node(struct tree *tree, size_t parent, int depth, bool wanted)
     if (rc) return rc;
     node->n_leaves = footer->n_leaves - node->first_leaf;
     if (node->shape == IPW_PARQUET_LEAF || !wanted || !index) return 0;
-    if (e.logical == MAP) return unsupported(tree, index, "MAP");
     if (e.logical == VARIANT) return unsupported(tree, index, "VARIANT");
+    /* A map is the list of its pairs; older writers give their group the map's type, too. */
+    if (e.logical == MAP && node->repetition != IPW_PARQUET_REPEATED)
+        return shape_list(tree, index);
     return e.logical == LIST ? shape_list(tree, index) : 0;
 }
 

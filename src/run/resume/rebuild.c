@@ -223,7 +223,6 @@ static int write_attempt(struct job *j, const struct ipw_recompute_query *q, str
     if (rc) return rc;
     metadata = ipw_json_text(ipw_json_get(start, "metadata"));
     details = (struct ipw_query_details){
-        .workload_type = "agentic",
         .query_text = ipw_json_str(ipw_json_get(start, "prompt"), NULL),
         .is_resolved = -1,
         .unscorable_reason = "cut",

@@ -74,10 +74,11 @@ for (const version of ['V1', 'V2'])
       await duck(`duckdb-${version.toLowerCase()}-${codec}.parquet`, `COMPRESSION ${codec}, PARQUET_VERSION ${version}`);
 await duck('duckdb-plain.parquet', 'COMPRESSION uncompressed, DICTIONARY_SIZE_LIMIT 1');
 await duck('duckdb-brotli.parquet', 'COMPRESSION brotli', '(SELECT id, name FROM t)', '!Brotli');
-await duck('duckdb-map.parquet', 'COMPRESSION zstd', `(SELECT 1 AS id, MAP {'a': 1} AS m)`, "!column 'm': the type MAP");
+await duck('duckdb-map.parquet', 'COMPRESSION zstd', `(SELECT 1 AS id, MAP {'a': 1} AS m)`, 'map.jsonl');
 await duck('duckdb-interval.parquet', 'COMPRESSION zstd', `(SELECT 1 AS id, INTERVAL 1 DAY AS i)`, "!column 'i': the type INTERVAL");
 await duck('duckdb-empty.parquet', 'COMPRESSION zstd', '(SELECT * FROM t WHERE false)', 'empty.jsonl');
 fs.writeFileSync(path.join(out, 'empty.jsonl'), '');
+fs.writeFileSync(path.join(out, 'map.jsonl'), '{"id":1,"m":[{"key":"a","value":1}]}\n');
 const kinds = [
   [`'null'::JSON`, 'null'], [`'{"a": [1, 2.50]}'::JSON`, '{"a":[1,2.5]}'],
   [`'f81d4fae-7dec-11d0-a765-00a0c91e6bf6'::UUID`, '"f81d4fae-7dec-11d0-a765-00a0c91e6bf6"'],
@@ -188,7 +189,7 @@ put('js-types.arrow', write(new arrow.Table(Object.fromEntries(arrowKinds.map(([
 const duration = new arrow.Table({ id: vectorFromArray([1], new Int32()), d: vectorFromArray([1n], new A.DurationSecond()) });
 put('js-duration.arrow', write(duration, 'stream'), "!column 'd': the type Duration");
 const map = new A.Map_(new Field('entries', new Struct([new Field('key', new Utf8(), false), new Field('value', new Int32(), true)]), false));
-put('js-map.arrow', write(new arrow.Table({ m: vectorFromArray([{ a: 1 }], map), id: vectorFromArray([1], new Int32()) }), 'stream'), "!column 'm': the type Map");
+put('js-map.arrow', write(new arrow.Table({ m: vectorFromArray([{ a: 1 }], map), id: vectorFromArray([1], new Int32()) }), 'stream'), 'map.jsonl');
 
 // What save_to_disk() leaves: two shards.
 const saved = path.join(out, 'saved');

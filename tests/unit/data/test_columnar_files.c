@@ -133,8 +133,7 @@ static void wanted_columns_only(void **state)
 {
     static const char *const wanted[] = {"id", NULL};
     /* Another column has a type that is not read. */
-    static const char *const refused[] = {FOLDER "duckdb-map.parquet",
-                                          FOLDER "duckdb-interval.parquet", FOLDER "js-map.arrow",
+    static const char *const refused[] = {FOLDER "duckdb-interval.parquet",
                                           FOLDER "js-duration.arrow"};
     struct ipw_row_reader *reader;
     struct ipw_row row;

@@ -162,6 +162,7 @@ static void routes(void **state)
          "does not honour 'json_object'"},
         {"POST", CHAT, HI ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}}}",
          400, "does not honour 'json_schema'"},
+        {"POST", CHAT, HI ",\"logprobs\":true}", 400, "logprobs: this server has none"},
     };
     struct server s;
     struct ipw_serve_options options = {0};
@@ -341,6 +342,12 @@ static void too_large(void **state)
     assert_int_equal(status_of(&answer), 200);
     answer_of(ask(s.port, "POST", CHAT, ODD("hoard")), &answer);
     assert_int_equal(status_of(&answer), 500);
+    answer_of(ask(s.port, "POST", CHAT,
+                  "{\"model\":\"odd\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
+                  "\"image_url\",\"image_url\":{\"url\":\"data:image/png;base64,AA==\"}}]}]}"),
+              &answer);
+    assert_int_equal(status_of(&answer), 400);
+    assert_non_null(strstr(answer.data, "image_url: the model does not read pictures"));
     stop(&s);
     unlink(path);
     ipw_buf_release(&answer);

@@ -409,6 +409,12 @@ static void what_is_unknown_is_absent_not_zero(void **state)
     assert_string_equal(ipw_json_str(ipw_json_get(doc, "error"), ""), "4 s passed");
     assert_string_equal(ipw_json_str(ipw_json_get(doc, "workload_type"), ""), "agentic");
     ipw_json_free(doc);
+    ipw_buf_clear(&line);
+    r.metadata = "{\"workload_type\": \"rag\"}";
+    ipw_schema_write_query(&line, &q, &r, NULL);
+    assert_int_equal(ipw_json_parse(&doc, line.data, line.len, NULL, NULL), 0);
+    assert_string_equal(ipw_json_str(ipw_json_get(doc, "workload_type"), ""), "rag");
+    ipw_json_free(doc);
     ipw_buf_release(&line);
     ipw_query_trace_release(&q);
 }
