@@ -78,7 +78,9 @@ class World:
         atexit.register(self.server.kill)
         self.url = "http://127.0.0.1:%s/v1" % self.server.stdout.readline().split()[1]
         none = os.path.join(self.dir, "none")
-        self.env = dict(os.environ, IPW_POWERCAP_ROOT=tree, IPW_SYSFS_ROOT=none, IPW_NVML_LIBRARY=none, NO_COLOR="1")
+        self.env = dict(os.environ, IPW_POWERCAP_ROOT=tree, IPW_SYSFS_ROOT=none, IPW_NVML_LIBRARY=none, NO_COLOR="1",
+                        TMPDIR=os.path.join(self.dir, "tmp"))  # the next run would tell of the killed run of another test
+        os.mkdir(self.env["TMPDIR"])
         # A process that is traced cannot look for its own leaks.
         self.env["ASAN_OPTIONS"] = self.env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
         self.number = 0
