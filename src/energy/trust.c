@@ -447,33 +447,21 @@ static bool is_below_parts(const struct ipw_trust *t, struct seen *s, int64_t t0
                  mean_w(inner, t0_ns, t1_ns));
 }
 
-/* The first instant from which all channels that may be compared have points. */
-static int64_t common_start(const struct ipw_trust *t, const struct seen *s)
+/* The time in which all channels that may be compared have points. */
+static void find_common(const struct ipw_trust *t, const struct seen *s, int64_t *start,
+                        int64_t *end)
 {
-    int64_t start = s->head[0].t_ns;
-
+    *start = s->head[0].t_ns;
+    *end = newest(s)->t_ns;
     for (size_t i = 0; i < t->n; i++) {
         const struct seen *p = &t->channels[i];
         bool compared =
             includes(s, p) || (p->channel.kind == IPW_CHANNEL_GAUGE && same_device(s, p));
 
-        if (compared && p->n_points && p->head[0].t_ns > start) start = p->head[0].t_ns;
+        if (!compared || !p->n_points) continue;
+        if (p->head[0].t_ns > *start) *start = p->head[0].t_ns;
+        if (newest(p)->t_ns < *end) *end = newest(p)->t_ns;
     }
-    return start;
-}
-
-static int64_t common_end(const struct ipw_trust *t, const struct seen *s)
-{
-    int64_t end = newest(s)->t_ns;
-
-    for (size_t i = 0; i < t->n; i++) {
-        const struct seen *p = &t->channels[i];
-        bool compared =
-            includes(s, p) || (p->channel.kind == IPW_CHANNEL_GAUGE && same_device(s, p));
-
-        if (compared && p->n_points && newest(p)->t_ns < end) end = newest(p)->t_ns;
-    }
-    return end;
 }
 
 static bool breaks_a_rule(const struct ipw_trust *t, struct seen *s, int64_t t0_ns, int64_t t1_ns)
@@ -489,8 +477,7 @@ static void judge(const struct ipw_trust *t, struct seen *s)
     int64_t start, end;
 
     if (s->doubt || !s->n_points || s->channel.kind >= IPW_CHANNEL_METRIC) return;
-    start = common_start(t, s);
-    end = common_end(t, s);
+    find_common(t, s, &start, &end);
     if (breaks_a_rule(t, s, start, end) || end - start < 2 * WINDOW_NS) return;
     breaks_a_rule(t, s, end - WINDOW_NS, end);
 }

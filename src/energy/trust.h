@@ -95,8 +95,8 @@ void ipw_trust_watch(struct ipw_trust *t, struct ipw_source_set *set, int64_t le
 /* Why a value is missing, for a person: "the counter does not move" for "stuck".  An unknown reason
  * is returned unchanged. */
 const char *ipw_trust_reason_words(const char *reason);
-/* The text of a verdict's reason that has no end, for a name that was read from a file; NULL: none
- * of a verdict. */
+/* The reason of a rule as static text, for a name that was read from a file; NULL: no rule gives
+ * it. */
 const char *ipw_trust_reason(const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /* run/plan.h: the queries of a run, and the next one.
  *
  * First come --warmup queries, then, when these have ended (run/schedule.h), every task in turn,
- * --epochs times.  A query's number in the
- * run is its index here.  For a resumed run the plan knows which queries are done. */
+ * --epochs times.  A query's number in the run is its index here.  For a resumed run the plan knows
+ * which queries are done. */
 #ifndef IPW_RUN_PLAN_H
 #define IPW_RUN_PLAN_H
 

@@ -42,6 +42,13 @@ static int take_query(void *ud, const struct ipw_recompute_query *query, struct 
     return rc;
 }
 
+static int by_index(const void *a, const void *b)
+{
+    const struct rebooked *x = a, *y = b;
+
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
 static int edit(void *ud, const char *line, size_t n, struct ipw_buf *out, struct ipw_err *err)
 {
     const struct rebook *r = ud;
@@ -50,8 +57,9 @@ static int edit(void *ud, const char *line, size_t n, struct ipw_buf *out, struc
     int rc = ipw_schema_read_head(&was, line, n, err);
 
     if (rc) return rc;
-    for (size_t i = 0; i < r->n && was.details.segment == r->segment && !now; i++)
-        if (r->lines[i].index == was.trace.index) now = &r->lines[i];
+    if (was.details.segment == r->segment)
+        now = bsearch(&(struct rebooked){.index = was.trace.index}, r->lines, r->n,
+                      sizeof *r->lines, by_index);
     ipw_buf_add(out, now ? now->text : line, now ? now->n : n);
     ipw_query_loaded_release(&was);
     return 1;
@@ -66,6 +74,7 @@ int ipw_rebook_session(struct ipw_rundir *dir, int segment, struct ipw_uncounted
     int rc = ipw_check_open(&r.check, run, NULL, err);
 
     if (!rc && r.check) rc = ipw_recompute_run(&r.redone, run, &how, err);
+    if (r.n) qsort(r.lines, r.n, sizeof *r.lines, by_index);
     if (!rc && r.n) rc = ipw_rundir_edit_traces(dir, edit, &r, err);
     if (!rc && r.n) rc = ipw_rundir_edit_warmup(dir, edit, &r, err);
     if (!rc && r.check) {
