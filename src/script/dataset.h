@@ -69,7 +69,8 @@ void ipw_dataset_cut(struct ipw_dataset *cases, bool (*keep)(const void *ud, con
 size_t ipw_dataset_count(const struct ipw_dataset *cases);
 size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before the choice */
 const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i);
-const char *ipw_dataset_name(const struct ipw_dataset *cases);   /* "gaia" */
+size_t ipw_dataset_find(const struct ipw_dataset *cases, const char *id); /* SIZE_MAX: none */
+const char *ipw_dataset_name(const struct ipw_dataset *cases);            /* "gaia" */
 const char *ipw_dataset_note(const struct ipw_dataset *cases);   /* for the user, or NULL */
 const char *ipw_dataset_sha256(const struct ipw_dataset *cases); /* of the rows, or NULL */
 const char *ipw_dataset_source(const struct ipw_dataset *cases); /* where they came from, or NULL */
