@@ -45,6 +45,22 @@ expect_exit 0 agent validate end
 cmp -s whole/events.jsonl end/events.jsonl || fail "another run_end"
 cmp -s whole/summary.json end/summary.json || fail "the summary changed"
 
+step "events that end where no query is in flight: the joules of the queries behind that are in the books once"
+for queries in 1 2; do # before the warm-up, and before what follows it
+    for command in resume repair; do
+        rm -rf cut
+        cp -r whole cut
+        awk -v n=$queries '/"event":"query_start"/ && ++k == n { exit } { print }' whole/events.jsonl >cut/events.jsonl
+        expect_exit 0 agent "$command" cut
+        check_err "cut/manifest.json: session 0 is booked as far as its files go"
+        no_err "the run_end of its last session is written again"
+        expect_exit 0 agent validate cut
+        expect_exit 0 agent resume cut
+        expect_exit 0 agent validate cut
+        assert_json cut/manifest.json '[s["end"] for s in d["segments"]] == ["killed", "complete"]'
+    done
+done
+
 step "a lost manifest, with what the events carry"
 cp -r whole manifest
 : >manifest/manifest.json
