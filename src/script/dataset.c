@@ -324,13 +324,14 @@ int ipw_dataset_check_where(const char *expression, struct ipw_err *err)
     return rc ? ipw_err_prefix(err, "--where") : 0;
 }
 
-struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *unscored,
-                                      size_t n)
+struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
+                                      const char *unscored, size_t n)
 {
     struct ipw_dataset *cases = ipw_calloc(1, sizeof *cases);
 
     cases->name = ipw_strdup(name);
     cases->source = ipw_strdup(source);
+    cases->sha256 = ipw_strdup(sha256);
     cases->unscored = ipw_strdup(unscored);
     cases->total = cases->n = n;
     return cases;
@@ -390,6 +391,14 @@ void ipw_dataset_free(struct ipw_dataset *cases)
 
 size_t ipw_dataset_count(const struct ipw_dataset *cases) { return cases->n; }
 size_t ipw_dataset_total(const struct ipw_dataset *cases) { return cases->total; }
+size_t ipw_dataset_files(const struct ipw_dataset *cases)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; cases->list && i < cases->n; i++) n += cases->list[i].n_files;
+    return n;
+}
+
 const char *ipw_dataset_name(const struct ipw_dataset *cases) { return cases->name; }
 const char *ipw_dataset_note(const struct ipw_dataset *cases) { return cases->note; }
 const char *ipw_dataset_sha256(const struct ipw_dataset *cases) { return cases->sha256; }

@@ -132,6 +132,30 @@ touch settled/events.jsonl
 expect_exit 3 agent resume settled
 check_err "settled/events.jsonl:2: "
 
+step "nor is its dataset read again, if it is the same command and the same bytes"
+cp rows.jsonl tasks.jsonl
+expect_exit 0 agent run single --dataset tasks.jsonl --model demo --limit 5 --telemetry none --output read
+expect_exit 0 agent resume read # its files are in order, and noted as such
+stamp=$(stat -c %y read/manifest.json)
+change read/events.jsonl '2s/^..../####/'
+damaged read
+expect_exit 0 agent resume read
+check_err "nothing is left to run"
+assert_eq "$(stat -c %y read/manifest.json)" "$stamp" "(the manifest was touched)"
+expect_exit 3 agent resume read --limit 4
+check_err "the dataset (selection_sha256) was"
+echo >>tasks.jsonl # the same tasks, but other bytes
+expect_exit 3 agent resume read
+check_err "the dataset (dataset_sha256) was"
+echo 42 >note.txt
+sed '1s/}$/,"file_name":"note.txt"}/' rows.jsonl >tasks.jsonl
+expect_exit 0 agent run single --dataset tasks.jsonl --model demo --telemetry none --output attached
+expect_exit 0 agent resume attached
+check_err "nothing is left to run"
+rm note.txt
+expect_exit 3 agent resume attached # the rows are the same, their files are not
+check_err "the dataset (selection_sha256) was"
+
 step "what is missing from it is found, even if the files keep their times"
 cp -r whole settled.1
 expect_exit 0 agent resume settled.1
