@@ -145,9 +145,7 @@ int ipw_cmd_lua(int argc, char **argv, bool built_in)
         code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
     } else {
         rc = open_bench(&c, &err);
-        code = rc            ? ipw_exit_with(&err, IPW_EXIT_FAILED)
-               : c.file.each ? run_each(&c, &err)
-                             : run_all(&c, &err);
+        code = rc ? exit_of(&c, &err) : c.file.each ? run_each(&c, &err) : run_all(&c, &err);
     }
     ipw_workbench_close(&c.bench, c.o);
     ipw_command_file_values_free(&c.file, c.o);
