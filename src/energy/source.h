@@ -114,6 +114,33 @@ void ipw_source_add_note(struct ipw_source *source, const char *fmt, ...)
 /* Copies the note to out[IPW_NOTE_BYTES] and returns out. */
 const char *ipw_source_note(const struct ipw_source *source, char *out);
 
+/* Where the sensors of this machine are: what each opener gets.  energy/select.h fills it in. */
+struct ipw_page_fetch;  /* energy/sources/prometheus.h */
+struct ipw_stream_link; /* energy/sources/stream.h */
+struct ipw_source_place {
+    const char *powercap;  /* "/sys/class/powercap" */
+    const char *hwmon;     /* "/sys/class/hwmon" */
+    const char *batteries; /* "/sys/class/power_supply" */
+    const char *events;    /* "/sys/bus/event_source/devices", for perf */
+    const char *cpus;      /* "/sys/devices/system/cpu" */
+    const char *pci;       /* "/sys/bus/pci/devices" */
+    const char *proc;      /* "/proc" */
+    const char *nvml;      /* "libnvidia-ml.so.1" */
+    bool no_metrics;       /* of NVIDIA GPUs: energy and power alone */
+    /* The chosen GPUs of the kind that is opened, separated by commas; NULL or "": all. */
+    const char *gpus;
+    int64_t (*now)(void); /* the sources' clock; NULL: ipw_now_ns */
+    /* Opens an event of perf that counts all processes on one processor: a descriptor whose reads
+     * give 8 bytes, or -1 with errno.  NULL: perf_event_open(2). */
+    int (*open_event)(void *ud, uint32_t type, uint64_t config, int cpu);
+    void *ud;
+    const struct ipw_page_fetch *fetch;
+    const struct ipw_stream_link *link;
+};
+/* arg: of a kind with an argument what follows its "=", otherwise the kind's name. */
+typedef int ipw_source_open(struct ipw_source **out, const struct ipw_source_place *place,
+                            const char *arg, struct ipw_err *err);
+
 /* One verdict for each kind of source that was looked for, found or not. */
 struct ipw_source_verdict {
     const char *name;

@@ -127,10 +127,10 @@ static void describe(struct battery *b)
              b->cells[0].power >= 0 ? "power_now" : "current_now x voltage_now");
 }
 
-int ipw_battery_open(struct ipw_source **out, const struct ipw_battery_options *options,
-                     struct ipw_err *err)
+int ipw_battery_open(struct ipw_source **out, const struct ipw_source_place *place,
+                     const char *name, struct ipw_err *err)
 {
-    const char *root = options && options->root ? options->root : "/sys/class/power_supply";
+    const char *root = place->batteries;
     struct battery *b = ipw_calloc(1, sizeof *b);
     char **names = ipw_sysfs_list(root, "");
     int64_t now;
@@ -154,7 +154,7 @@ int ipw_battery_open(struct ipw_source **out, const struct ipw_battery_options *
         return ipw_fail(err, IPW_EUNSUPPORTED, "no battery with a power reading in %.300s", root);
     }
     describe(b);
-    b->source.name = "battery";
+    b->source.name = name;
     b->source.period_ns = PERIOD_NS;
     b->source.channels = &b->channel;
     b->source.n_channels = 1;

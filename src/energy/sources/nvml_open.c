@@ -156,7 +156,7 @@ static void add_lost(struct nvml *v, struct nvml_device *d, const struct ipw_cha
 }
 
 /* Energy is the integral, so it is in the sum; power is in the sum only if there is no energy. */
-static void add_device(struct nvml *v, struct nvml_device *d, const struct ipw_nvml_options *o)
+static void add_device(struct nvml *v, struct nvml_device *d, const struct ipw_source_place *place)
 {
     struct ipw_channel device = describe(v, d);
     int energy = d->lost ? NVML_GPU_IS_LOST : try_energy(v, d);
@@ -183,8 +183,8 @@ static void add_device(struct nvml *v, struct nvml_device *d, const struct ipw_n
                             ipw_nvml_return_name(power), power);
         return;
     }
-    if (o->metrics) add_metrics(v, d, &device);
-    d->status_fd = ipw_nvml_status_open(o->pci_root, d->bus_id);
+    if (!place->no_metrics) add_metrics(v, d, &device);
+    d->status_fd = ipw_nvml_status_open(place->pci, d->bus_id);
     v->n_devices++;
 }
 
@@ -344,57 +344,54 @@ static int refuse_sleeping(const struct nvml_pci_device *pci, size_t n_pci, cons
                     sleeper);
 }
 
-static int open_devices(struct nvml *v, const struct ipw_nvml_options *o, struct ipw_err *err)
+static int open_devices(struct nvml *v, const struct ipw_source_place *place, struct ipw_err *err)
 {
     struct nvml_pci_device pci[NVML_MAX_DEVICES];
     struct nvml_device *found;
     bool chosen[NVML_MAX_DEVICES] = {false}, some_sleep = false;
-    size_t n = 0, n_pci = ipw_nvml_pci_scan(pci, NVML_MAX_DEVICES, o->pci_root);
-    int rc = refuse_sleeping(pci, n_pci, o->gpus, &some_sleep, err);
+    size_t n = 0, n_pci = ipw_nvml_pci_scan(pci, NVML_MAX_DEVICES, place->pci);
+    int rc = refuse_sleeping(pci, n_pci, place->gpus, &some_sleep, err);
 
-    if (rc == 0) rc = ipw_nvml_load(&v->api, o->library, err);
+    if (rc == 0) rc = ipw_nvml_load(&v->api, v->library, err);
     if (rc < 0) return rc;
     rc = v->api.init();
-    if (rc != NVML_SUCCESS) return ipw_nvml_fail(err, o->library, "nvmlInit_v2", rc);
+    if (rc != NVML_SUCCESS) return ipw_nvml_fail(err, v->library, "nvmlInit_v2", rc);
     v->initialised = true;
     found = ipw_calloc(NVML_MAX_DEVICES, sizeof *found);
-    rc = some_sleep ? find_awake(v, found, &n, pci, n_pci, o->library, err)
-                    : find_by_index(v, found, &n, o->library, err);
-    if (rc == 0) rc = choose(v, chosen, found, n, o->gpus, err);
+    rc = some_sleep ? find_awake(v, found, &n, pci, n_pci, v->library, err)
+                    : find_by_index(v, found, &n, v->library, err);
+    if (rc == 0) rc = choose(v, chosen, found, n, place->gpus, err);
     v->devices = ipw_calloc(n, sizeof *v->devices);
     v->channels = ipw_calloc(DEVICE_CHANNELS * n, sizeof *v->channels);
     v->lost = ipw_calloc(DEVICE_CHANNELS * n + 1, sizeof *v->lost);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (!chosen[i]) continue;
         v->devices[v->n_devices] = found[i];
-        add_device(v, &v->devices[v->n_devices], o);
+        add_device(v, &v->devices[v->n_devices], place);
     }
     free(found);
     if (rc == 0 && v->n_channels == 0) {
         return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "%.120s: no device with an energy or power reading%s%s", o->library,
+                        "%.120s: no device with an energy or power reading%s%s", v->library,
                         v->source.note[0] ? ": " : "", v->source.note);
     }
     return rc;
 }
 
-int ipw_nvml_open(struct ipw_source **out, const struct ipw_nvml_options *options,
+int ipw_nvml_open(struct ipw_source **out, const struct ipw_source_place *place, const char *name,
                   struct ipw_err *err)
 {
-    struct ipw_nvml_options o = options ? *options : (struct ipw_nvml_options){0};
     struct nvml *v = ipw_calloc(1, sizeof *v);
     int rc;
 
     *out = NULL;
-    if (!o.library) o.library = "libnvidia-ml.so.1";
-    v->library = ipw_strdup(o.library);
-    if (!o.pci_root) o.pci_root = "/sys/bus/pci/devices";
-    v->source.now = o.now ? o.now : ipw_now_ns;
-    v->source.name = "nvml";
-    v->source.read = ipw_nvml_read;
-    v->source.close = ipw_nvml_close;
-    v->source.period_ns = NVML_PERIOD_NS;
-    rc = open_devices(v, &o, err);
+    v->library = ipw_strdup(place->nvml);
+    v->source = (struct ipw_source){.name = name,
+                                    .read = ipw_nvml_read,
+                                    .close = ipw_nvml_close,
+                                    .now = place->now ? place->now : ipw_now_ns,
+                                    .period_ns = NVML_PERIOD_NS};
+    rc = open_devices(v, place, err);
     if (rc < 0) {
         ipw_nvml_close(&v->source);
         return rc;

@@ -254,14 +254,14 @@ static int take_url(struct prometheus *p, const char *url, struct ipw_err *err)
     return 0;
 }
 
-int ipw_prometheus_open(struct ipw_source **out, const char *url,
-                        const struct ipw_page_fetch *fetch, struct ipw_err *err)
+int ipw_prometheus_open(struct ipw_source **out, const struct ipw_source_place *place,
+                        const char *url, struct ipw_err *err)
 {
     struct prometheus *p = ipw_calloc(1, sizeof *p);
     int rc;
 
     *out = NULL;
-    p->fetch = *fetch;
+    p->fetch = *place->fetch;
     ipw_buf_init(&p->body, PAGE_MAX);
     p->source.name = "prometheus";
     p->source.read = prometheus_read;

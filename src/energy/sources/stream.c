@@ -443,17 +443,17 @@ static int open_hub(struct hub *h, const char *url, struct ipw_err *err)
     return 0;
 }
 
-int ipw_stream_open(struct ipw_source **out, const char *url, const struct ipw_stream_link *link,
-                    const struct ipw_page_fetch *fetch, int64_t (*now)(void), struct ipw_err *err)
+int ipw_stream_open(struct ipw_source **out, const struct ipw_source_place *place, const char *url,
+                    struct ipw_err *err)
 {
     struct hub *h = ipw_calloc(1, sizeof *h);
     int rc;
 
     *out = NULL;
     pthread_mutex_init(&h->lock, NULL);
-    h->now = now ? now : ipw_now_ns;
-    h->link = *link;
-    h->fetch = *fetch;
+    h->now = place->now ? place->now : ipw_now_ns;
+    h->link = *place->link;
+    h->fetch = *place->fetch;
     h->seq = -1;
     ipw_buf_init(&h->line, IPW_STREAM_LINE_MAX);
     ipw_buf_init(&h->answer, ANSWER_MAX);

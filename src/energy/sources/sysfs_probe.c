@@ -11,7 +11,8 @@
 #include "base/mem.h"
 #include "energy/sources/sysfs.h"
 
-#define REOPEN_NS IPW_NS_PER_S
+#define REOPEN_NS  IPW_NS_PER_S
+#define TWIN_READS 10
 
 struct probe_source {
     struct ipw_source source;
@@ -30,6 +31,7 @@ struct ipw_probe *ipw_probe_add(struct ipw_probe_list *list, enum ipw_channel_ki
     p = &list->items[list->n++];
     *p = (struct ipw_probe){.fd = {-1, -1},
                             .status_fd = -1,
+                            .multiplier = 1,
                             .divisor = divisor,
                             .last = IPW_NO_VALUE,
                             .path = {ipw_strdup(path), ipw_strdup(path2)},
@@ -182,7 +184,8 @@ static int64_t read_files(const struct ipw_probe *p)
     }
     /* A negative power is a sensor's offset or power that flows back; it is not consumption. */
     if (v < 0 || v > INT64_MAX - p->divisor) return IPW_NO_VALUE;
-    return (v + p->divisor / 2) / p->divisor;
+    if (p->multiplier == 1) return (v + p->divisor / 2) / p->divisor;
+    return (int64_t)((__int128)v * p->multiplier / p->divisor);
 }
 
 /* A device that is awake draws power, so a 0 means that its driver has no reading.  A rail can be
@@ -245,26 +248,65 @@ static void probe_close(struct ipw_source *self)
 
 static bool denied(const struct ipw_probe *p) { return p->errnum == EACCES || p->errnum == EPERM; }
 
-/* If a part of a domain cannot be read, the domain has no sum: a partial sum would pass for the
- * whole. */
+/* Some kernels give every die of a package a zone over the same register, or two packages one.  Two
+ * independent registers do not show the same 32 bits.  One register read twice within microseconds
+ * does, unless it changed just then. */
+static bool same_register(const struct ipw_probe *a, const struct ipw_probe *b)
+{
+    for (int i = 0; i < TWIN_READS; i++) {
+        int64_t va = ipw_sysfs_read_fd(a->fd[0]), vb = ipw_sysfs_read_fd(b->fd[0]);
+        if (va > 0 && va == vb) return true;
+    }
+    return false;
+}
+
+static bool is_summed_package(const struct probe_source *s, size_t i)
+{
+    const struct ipw_channel *c = &s->channels[i];
+
+    return c->in_sum && c->scope == IPW_SCOPE_PACKAGE && c->kind == IPW_CHANNEL_COUNTER &&
+           s->list.items[i].fd[0] >= 0;
+}
+
+static void drop_twins(struct probe_source *s)
+{
+    for (size_t i = 0; i < s->list.n; i++) {
+        for (size_t k = i + 1; is_summed_package(s, i) && k < s->list.n; k++) {
+            if (!is_summed_package(s, k) || !same_register(&s->list.items[i], &s->list.items[k]))
+                continue;
+            s->channels[k].in_sum = false;
+            ipw_source_set_note(&s->source, "%.40s shows the same register as %.40s: counted once",
+                                s->channels[k].name, s->channels[i].name);
+        }
+    }
+}
+
+void ipw_source_no_sum(struct ipw_source *source, struct ipw_channel *channels, size_t n,
+                       enum ipw_domain domain, int errnum, const char *what, const char *remedy)
+{
+    struct ipw_source_missing *missing = &source->missing[domain];
+    bool had = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (channels[i].domain != domain) continue;
+        had |= channels[i].in_sum;
+        channels[i].in_sum = false;
+    }
+    if (!had) return;
+    missing->denied = errnum == EACCES || errnum == EPERM;
+    snprintf(missing->text, sizeof missing->text, "%.80s: %s%s", what, strerror(errnum),
+             missing->denied ? remedy : "");
+    ipw_source_add_note(source, "no %s energy: %s", ipw_domain_name(domain), missing->text);
+}
+
 static void drop_partial_domains(struct probe_source *s)
 {
     for (size_t i = 0; i < s->list.n; i++) {
         const struct ipw_probe *p = &s->list.items[i];
-        enum ipw_domain domain = p->channel.domain;
-        struct ipw_source_missing *missing;
 
-        if (!p->errnum || !s->channels[i].in_sum) continue;
-        for (size_t k = 0; k < s->list.n; k++) {
-            if (s->channels[k].domain == domain) s->channels[k].in_sum = false;
-        }
-        missing = &s->source.missing[domain];
-        missing->denied = denied(p);
-        snprintf(missing->text, sizeof missing->text, "%.80s: %s%s", p->path[0],
-                 strerror(p->errnum), denied(p) ? " (as root: chmod a+r it)" : "");
-        ipw_source_add_note(&s->source, "no %s energy: %.80s: %s%s", ipw_domain_name(domain),
-                            p->path[0], strerror(p->errnum),
-                            denied(p) ? " (as root: chmod a+r it)" : "");
+        if (p->errnum && s->channels[i].in_sum)
+            ipw_source_no_sum(&s->source, s->channels, s->list.n, p->channel.domain, p->errnum,
+                              p->path[0], " (as root: chmod a+r it)");
     }
 }
 
@@ -273,8 +315,8 @@ static int refuse(const struct ipw_probe_list *list, struct ipw_err *err)
     for (size_t i = 0; i < list->n; i++) {
         if (!denied(&list->items[i])) continue;
         return ipw_fail(err, IPW_EPERM,
-                        "%.300s is not readable: chmod a+r it (as root), or run as root",
-                        list->items[i].path[0]);
+                        "%.300s is not readable: chmod a+r %s (as root), or run as root",
+                        list->items[i].path[0], list->all[0] ? list->all : "it");
     }
     return ipw_fail_errno(err, list->items[0].errnum, "%.300s", list->items[0].path[0]);
 }
@@ -314,6 +356,7 @@ int ipw_probe_source(struct ipw_source **out, const char *name, struct ipw_probe
     s->source.n_channels = s->list.n;
     s->lost = ipw_calloc(s->list.n + 1, sizeof *s->lost);
     s->source.lost = s->lost;
+    drop_twins(s);
     drop_partial_domains(s);
     *out = &s->source;
     return 0;

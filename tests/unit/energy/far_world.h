@@ -251,7 +251,9 @@ static int begin(struct ipw_err *err)
     int rc;
 
     w.waits = true;
-    rc = ipw_stream_open(&s, "http://far:9440/metrics", &far_link, &far_fetch, sim_now, err);
+    rc = ipw_stream_open(
+        &s, &(struct ipw_source_place){.link = &far_link, .fetch = &far_fetch, .now = sim_now},
+        "http://far:9440/metrics", err);
     w.waits = false;
     if (rc) return rc;
     for (; s; s = s->also) {
