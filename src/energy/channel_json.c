@@ -40,6 +40,7 @@ int ipw_channel_read(struct ipw_channel *out, const struct ipw_json *node, const
     c.max_w = ipw_json_int(ipw_json_get(node, "max_w"), 0);
     c.period_ns = ipw_json_int(ipw_json_get(node, "period_ns"), 0);
     c.window_ns = ipw_json_int(ipw_json_get(node, "window_ns"), 0);
+    c.fresh = ipw_json_bool(ipw_json_get(node, "fresh"), false);
     c.own_zero = ipw_json_bool(ipw_json_get(node, "own_zero"), false);
     c.in_sum = ipw_json_bool(ipw_json_get(node, "in_sum"), false);
     c.remote = ipw_json_bool(ipw_json_get(node, "remote"), false);

@@ -65,6 +65,7 @@ struct ipw_channel {
     /* Gauge: its value is the mean power over this time; 0: unknown (the mean since its last value,
      * as with meters). */
     int64_t window_ns;
+    bool fresh;    /* gauge: each reading was delivered anew, so an equal value is not a held one */
     bool own_zero; /* counter: begins when this process opens it, so that two processes differ */
 };
 

@@ -18,6 +18,7 @@ static void put_channel(struct ipw_jw *w, const struct ipw_channel *c)
     ipw_jw_obj(w);
     ipw_jw_kstr(w, "device", c->device);
     ipw_jw_kstr(w, "domain", ipw_domain_name(c->domain));
+    if (c->fresh) ipw_jw_kbool(w, "fresh", true);
     ipw_jw_kbool(w, "in_sum", c->in_sum);
     ipw_jw_kstr(w, "kind", kinds[c->kind]);
     ipw_jw_kint(w, "max_w", c->max_w);

@@ -73,6 +73,8 @@ static void gather(void *ud, const struct ipw_prom_sample *sample)
         return;
     }
     IPW_GROW(p->series, p->cap, p->n + 1);
+    series.channel.fresh =
+        series.channel.kind == IPW_CHANNEL_GAUGE && sample->stamp_ms != INT64_MIN;
     p->series[p->n++] = series;
 }
 
