@@ -13,12 +13,7 @@ static int find(const char *name, const char *(*nth)(int), int n)
 
 static const char *domain(int i) { return ipw_domain_name((enum ipw_domain)i); }
 static const char *scope(int i) { return ipw_scope_name((enum ipw_scope)i); }
-static const char *kind(int i)
-{
-    static const char *const names[] = {"counter", "gauge", "metric", "estimate"};
-
-    return names[i];
-}
+static const char *kind(int i) { return ipw_channel_kind_name((enum ipw_channel_kind)i); }
 
 int ipw_channel_read(struct ipw_channel *out, const struct ipw_json *node, const char *where,
                      struct ipw_err *err)

@@ -39,11 +39,6 @@ static void write_sensors(struct ipw_jw *w, const struct ipw_source_set *sources
 
 static void write_channels(struct ipw_jw *w, const struct ipw_source_set *sources)
 {
-    static const char *const kinds[] = {[IPW_CHANNEL_COUNTER] = "counter",
-                                        [IPW_CHANNEL_GAUGE] = "gauge",
-                                        [IPW_CHANNEL_METRIC] = "metric",
-                                        [IPW_CHANNEL_ESTIMATE] = "estimate"};
-
     ipw_jw_key(w, "channels");
     ipw_jw_arr(w);
     for (size_t i = 0; i < sources->n; i++) {
@@ -53,7 +48,7 @@ static void write_channels(struct ipw_jw *w, const struct ipw_source_set *source
             ipw_jw_kstr(w, "device", c->device);
             ipw_jw_kstr(w, "domain", ipw_domain_name(c->domain));
             ipw_jw_kbool(w, "in_sum", c->in_sum);
-            ipw_jw_kstr(w, "kind", kinds[c->kind]);
+            ipw_jw_kstr(w, "kind", ipw_channel_kind_name(c->kind));
             ipw_jw_kstr(w, "method", c->method[0] ? c->method : NULL);
             ipw_jw_kstr(w, "name", c->name);
             ipw_jw_kbool(w, "remote", c->remote);

@@ -16,6 +16,13 @@ const char *ipw_scope_name(enum ipw_scope scope)
     return (size_t)scope < sizeof names / sizeof *names ? names[scope] : "unknown";
 }
 
+const char *ipw_channel_kind_name(enum ipw_channel_kind kind)
+{
+    static const char *const names[] = {"counter", "gauge", "metric", "estimate"};
+
+    return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
+}
+
 const enum ipw_domain ipw_domains_by_name[IPW_DOMAIN_COUNT] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM,
                                                                IPW_DOMAIN_GPU, IPW_DOMAIN_MACHINE};
 

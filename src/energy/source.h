@@ -33,6 +33,8 @@ enum ipw_channel_kind {
     IPW_CHANNEL_ESTIMATE,
 };
 
+const char *ipw_channel_kind_name(enum ipw_channel_kind kind); /* "counter", "gauge", ... */
+
 /* The part of the machine that a channel covers.  Parts that include each other must not be
  * added. */
 enum ipw_scope {

@@ -411,16 +411,14 @@ void ipw_prom_series_chip(struct ipw_prom_series *series, const char *chip_name)
 /* Does this scope make up its domain? */
 static bool makes_up(const struct ipw_channel *c, bool machine_metered)
 {
-    switch (c->domain) {
-    case IPW_DOMAIN_GPU: return c->scope == IPW_SCOPE_DEVICE;
-    case IPW_DOMAIN_CPU: return c->scope == IPW_SCOPE_PACKAGE;
-    case IPW_DOMAIN_DRAM: return c->scope == IPW_SCOPE_DRAM;
-    case IPW_DOMAIN_MACHINE:
-        return c->scope == IPW_SCOPE_MACHINE ||
-               (c->scope == IPW_SCOPE_PLATFORM && !machine_metered);
-    case IPW_DOMAIN_COUNT: break;
-    }
-    return false;
+    static const enum ipw_scope whole[IPW_DOMAIN_COUNT] = {[IPW_DOMAIN_GPU] = IPW_SCOPE_DEVICE,
+                                                           [IPW_DOMAIN_CPU] = IPW_SCOPE_PACKAGE,
+                                                           [IPW_DOMAIN_DRAM] = IPW_SCOPE_DRAM,
+                                                           [IPW_DOMAIN_MACHINE] =
+                                                               IPW_SCOPE_MACHINE};
+
+    return c->scope == whole[c->domain] ||
+           (c->domain == IPW_DOMAIN_MACHINE && !machine_metered && c->scope == IPW_SCOPE_PLATFORM);
 }
 
 static bool stands_back(const struct ipw_prom_series *p, const struct ipw_prom_series *other)
@@ -432,29 +430,6 @@ static bool stands_back(const struct ipw_prom_series *p, const struct ipw_prom_s
         return false;
     }
     return o->kind == IPW_CHANNEL_COUNTER || other->rank > p->rank;
-}
-
-static void rename_twins(struct ipw_prom_series *series, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct ipw_channel *c = &series[i].channel;
-        unsigned again = 1;
-        bool taken = true;
-        char plain[48];
-
-        snprintf(plain, sizeof plain, "%.40s", c->name);
-        if (c->kind == IPW_CHANNEL_GAUGE && !strstr(plain, "power")) {
-            snprintf(c->name, sizeof c->name, "%.40s/power", plain);
-            snprintf(plain, sizeof plain, "%.46s", c->name);
-        }
-        while (taken) {
-            taken = false;
-            for (size_t k = 0; k < i && !taken; k++) {
-                taken = strcmp(series[k].channel.name, c->name) == 0;
-            }
-            if (taken) snprintf(c->name, sizeof c->name, "%s#%u", plain, ++again);
-        }
-    }
 }
 
 void ipw_prom_series_choose(struct ipw_prom_series *series, size_t n)
@@ -472,8 +447,9 @@ void ipw_prom_series_choose(struct ipw_prom_series *series, size_t n)
         for (size_t k = 0; k < n && c->in_sum; k++) {
             if (k != i && stands_back(&series[i], &series[k])) c->in_sum = false;
         }
+        if (c->kind == IPW_CHANNEL_GAUGE && !strstr(c->name, "power"))
+            strncat(c->name, "/power", sizeof c->name - strlen(c->name) - 1);
     }
-    rename_twins(series, n);
 }
 
 int64_t ipw_prom_series_value(const struct ipw_prom_series *series,

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "base/buf.h"
@@ -39,16 +38,16 @@ struct hub {
     struct ipw_stream_link link;
     struct ipw_page_fetch fetch;
     char *url, *clock_url;
-    char host[64]; /* "host:port", for the channels' names */
-    bool here;     /* the other machine is this one */
-    void *conn;    /* NULL: not connected */
-    void *kept;    /* state of `fetch` */
-    bool greeted;  /* this link has said hello */
-    bool drained;  /* all that has come was read */
-    bool gap;      /* readings are missing before those that come next */
-    bool fresh;    /* ... and counters of the far process began anew */
-    bool rebooted; /* ... and all counters */
-    bool dead;     /* its sensors have changed: never asked again */
+    char host[128]; /* "host:port", for the channels' names */
+    bool here;      /* the other machine is this one */
+    void *conn;     /* NULL: not connected */
+    void *kept;     /* state of `fetch` */
+    bool greeted;   /* this link has said hello */
+    bool drained;   /* all that has come was read */
+    bool gap;       /* readings are missing before those that come next */
+    bool fresh;     /* ... and counters of the far process began anew */
+    bool rebooted;  /* ... and all counters */
+    bool dead;      /* its sensors have changed: never asked again */
     struct ipw_buf line, answer;
     struct ipw_stream_hello hello; /* of the first link */
     char instance[40], boot_id[40];
@@ -368,23 +367,17 @@ static void add_member(struct hub *h, size_t i)
 /* "http://host[:port][/path]": the paths /stream and /clock of that server. */
 static int take_url(struct hub *h, const char *url, struct ipw_err *err)
 {
-    const char *authority = url + 7, *path;
-    size_t n;
+    const char *path;
+    int rc = ipw_page_host(h->host, sizeof h->host, &path, url, err);
 
-    if (strncasecmp(url, "http://", 7) != 0)
-        return ipw_fail(err, IPW_EINVAL, "%.300s: expected http://HOST:PORT", url);
-    n = strcspn(authority, "/?#");
-    path = authority + n;
-    if (!n || memchr(authority, '@', n))
-        return ipw_fail(err, IPW_EINVAL, "%.300s: expected http://HOST:PORT", url);
+    if (rc) return rc;
     if (*path && strcmp(path, "/") && strcmp(path, "/metrics") && strcmp(path, "/stream"))
         return ipw_fail(err, IPW_EINVAL,
                         "%.300s: expected the address of `ipw-agent telemetry --listen`, such as "
                         "http://gpu-box:9440",
                         url);
-    snprintf(h->host, sizeof h->host, "%.*s", (int)n, authority);
-    h->url = ipw_asprintf("http://%.*s/stream", (int)n, authority);
-    h->clock_url = ipw_asprintf("http://%.*s/clock", (int)n, authority);
+    h->url = ipw_asprintf("%.*s/stream", (int)(path - url), url);
+    h->clock_url = ipw_asprintf("%.*s/clock", (int)(path - url), url);
     return 0;
 }
 
