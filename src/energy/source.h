@@ -71,6 +71,13 @@ struct ipw_channel {
     bool own_zero; /* counter: begins when this process opens it, so that two processes differ */
 };
 
+/* Reads the description of a channel, as power.jsonl and the stream of another machine have it
+ * (docs/trace-format.md); trace/power.h writes it.  `where` names the place in a message.
+ * IPW_EPARSE for an unknown domain or kind, or a negative quantity. */
+struct ipw_json;
+int ipw_channel_read(struct ipw_channel *out, const struct ipw_json *node, const char *where,
+                     struct ipw_err *err);
+
 enum { IPW_NOTE_BYTES = 160 };
 
 /* The unit of the metric that says how far the times of its source's readings may be off. */

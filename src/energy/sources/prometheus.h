@@ -26,8 +26,8 @@ struct ipw_page_fetch {
     void (*release)(void *kept);
 };
 
-/* The host and port of "http://HOST:PORT/PATH"; *path is what follows them.  IPW_EUNSUPPORTED: https,
- * or a user in the URL. */
+/* The host and port of "http://HOST:PORT/PATH"; *path is what follows them.  IPW_EUNSUPPORTED:
+ * https, or a user in the URL. */
 int ipw_page_host(char *host, size_t size, const char **path, const char *url, struct ipw_err *err);
 /* `url`: "http://host:9400/metrics" (the path is optional).  IPW_ENET, IPW_ETIMEOUT, IPW_EHTTP: no
  * answer; IPW_EUNSUPPORTED: https, or a page without any known series. */

@@ -19,6 +19,8 @@
 #include "energy/source.h"
 #include "energy/sources/prometheus.h"
 
+enum { IPW_STREAM_QUEUE = 1024 }; /* readings of one sensor that may wait to be taken */
+
 /* How the stream is read: io/http_stream.h has the contract.  Passed as pointers, because energy/
  * must not include io/. */
 struct ipw_stream_link {
