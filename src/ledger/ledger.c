@@ -79,7 +79,6 @@ struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_c
 
     l->n_channels = n_channels;
     l->trimmed_ns = l->first_row_ns = l->newest_row_ns = INT64_MIN;
-    l->memo = ipw_calloc(1, sizeof *l->memo);
     l->series = ipw_calloc(n_channels, sizeof(struct ipw_series *));
     l->channels = ipw_calloc(n_channels, sizeof *l->channels);
     for (size_t i = 0; i < n_channels; i++) {
@@ -118,7 +117,6 @@ void ipw_ledger_free(struct ipw_ledger *l)
     }
     ipw_phase_line_release(&l->line);
     free(l->lines);
-    free(l->memo);
     free(l->queries);
     free(l->ends);
     free(l->looks);
@@ -174,7 +172,7 @@ void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain
     l->lines[l->domains[domain].first + device].baseline_w = watts;
 }
 
-static size_t find_edge(const struct ipw_ledger *l, int64_t t_ns)
+size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns)
 {
     size_t lo = 0, hi = l->n_edges;
 
@@ -187,17 +185,6 @@ static size_t find_edge(const struct ipw_ledger *l, int64_t t_ns)
         }
     }
     return lo ? lo - 1 : SIZE_MAX;
-}
-
-size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns)
-{
-    uint64_t hash = (uint64_t)t_ns * UINT64_C(0x9E3779B97F4A7C15);
-    struct ledger_place *known = &l->memo->places[(hash >> 32) % LEDGER_PLACES];
-
-    if (!l->memo->on) return find_edge(l, t_ns);
-    if (known->round != l->memo->round || known->t_ns != t_ns)
-        *known = (struct ledger_place){l->memo->round, t_ns, find_edge(l, t_ns)};
-    return known->edge;
 }
 
 /* A counter that its device's gauge has replaced is not read any more. */

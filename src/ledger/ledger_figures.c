@@ -208,9 +208,9 @@ static double due_between(const struct ipw_ledger *l, const struct ledger_query 
            1e6;
 }
 
-static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct ledger_query *q,
-                                        const struct ledger_line *line, int64_t t0_ns,
-                                        int64_t t1_ns)
+/* The energy of one device.  `q` may be NULL: the window names no query. */
+static struct ipw_figure line_window(const struct ipw_ledger *l, const struct ledger_query *q,
+                                     const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
     /* It has a share of every cell until it left, which is later than its end if that came late. */
     int64_t left_ns = q && t1_ns == q->told_ns ? q->t1_ns : t1_ns;
@@ -242,52 +242,6 @@ static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct
     } else {
         bound_share(l, q, line, t0_ns, t1_ns, &f);
     }
-    return f;
-}
-
-void ipw_ledger_remember(const struct ipw_ledger *l, bool on)
-{
-    if (l->scopes) ipw_ledger_scopes_remember(l->scopes, on);
-    l->memo->on = on;
-    l->memo->round++;
-    memset(l->memo->known, 0, sizeof l->memo->known);
-    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].series->known = on ? l->memo->known : NULL;
-}
-
-static struct ledger_answer *answer_cell(const struct ipw_ledger *l, const struct ledger_line *line,
-                                         int64_t t0_ns, int64_t t1_ns)
-{
-    uint64_t hash = ((uint64_t)t0_ns * 3 + (uint64_t)t1_ns) * UINT64_C(0x9E3779B97F4A7C15) +
-                    (uint64_t)line->channel * UINT64_C(0x9E3779B97F4A7C15);
-
-    return &l->memo->answers[(hash >> 32) % LEDGER_ANSWERS];
-}
-
-static const struct ledger_answer *find_answer(const struct ipw_ledger *l,
-                                               const struct ledger_query *q,
-                                               const struct ledger_line *line, int64_t t0_ns,
-                                               int64_t t1_ns)
-{
-    const struct ledger_answer *known = answer_cell(l, line, t0_ns, t1_ns);
-
-    return l->memo->on && known->round == l->memo->round && known->q == q && known->line == line &&
-                   known->t0_ns == t0_ns && known->t1_ns == t1_ns
-               ? known
-               : NULL;
-}
-
-/* The energy of one device.  `q` may be NULL: the window names no query. */
-static struct ipw_figure line_window(const struct ipw_ledger *l, const struct ledger_query *q,
-                                     const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
-{
-    const struct ledger_answer *known = find_answer(l, q, line, t0_ns, t1_ns);
-    struct ipw_figure f;
-
-    if (known) return known->figure;
-    f = compute_window(l, q, line, t0_ns, t1_ns);
-    if (l->memo->on)
-        *answer_cell(l, line, t0_ns, t1_ns) =
-            (struct ledger_answer){l->memo->round, q, line, t0_ns, t1_ns, f};
     return f;
 }
 
@@ -325,33 +279,6 @@ static struct ipw_figure query_figure(const struct ipw_ledger *l,
         ipw_ledger_add_figure(&sum, &f, i == 0);
     }
     return by_model(l, q, q->t0_ns, q->t1_ns, sum);
-}
-
-double ipw_ledger_joules(const struct ipw_ledger *l, struct ipw_ledger_question q)
-{
-    const struct ledger_query *query = ipw_ledger_query(l, q.query);
-    struct ipw_figure f;
-    double sum = 0;
-    size_t n;
-    const struct ledger_line *lines = ipw_ledger_lines(l, &q, &n);
-
-    for (size_t i = 0; i < n && query && !l->scopes; i++) {
-        const struct ledger_line *line = &lines[i];
-        const struct ledger_answer *known = find_answer(l, query, line, q.t0_ns, q.t1_ns);
-
-        if (known ? !known->figure.known
-                  : (q.t1_ns == query->told_ns && q.t1_ns != query->t1_ns) ||
-                        !ipw_series_spans(line->series, q.t0_ns, q.t1_ns) ||
-                        !ipw_ledger_answerable(l, query, line, q.t0_ns) ||
-                        !ipw_ledger_answerable(l, query, line, q.t1_ns))
-            break;
-        sum = ipw_figure_add_j(sum, known ? known->figure.j
-                                          : due_between(l, query, line, q.t0_ns, q.t1_ns));
-        if (i + 1 == n) return sum;
-    }
-    q.what = IPW_LEDGER_QUERY;
-    f = ipw_ledger_figure(l, q);
-    return f.known ? f.j : NAN;
 }
 
 /* Is the window too short for a gauge to resolve? */
@@ -561,13 +488,6 @@ void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q
     free(one);
 }
 
-/* Net energy of one device, given the energy charged to the query. */
-static double marginal_of(const struct ledger_line *line, double charged_j, __int128 base)
-{
-    if (isnan(line->baseline_w)) return NAN;
-    return (double)(whole_uj(charged_j) - (int64_t)(base >> 32)) / 1e6;
-}
-
 /* A query has kept its own of its start and end. */
 static struct ledger_alone alone_at(const struct ipw_ledger *l, const struct ledger_query *q,
                                     const struct ledger_line *line, int64_t t_ns)
@@ -587,6 +507,7 @@ struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_led
     size_t n;
     const struct ledger_line *lines = ipw_ledger_lines(l, &q, &n);
     struct ipw_account a = {0};
+    int64_t base_uj = 0;
 
     if (l->scopes) return ipw_ledger_scopes_account(l, &q);
     a.attributed = query_figure(l, &q);
@@ -595,11 +516,11 @@ struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_led
     for (size_t i = 0; i < n; i++) {
         struct ledger_alone from = alone_at(l, query, &lines[i], q.t0_ns);
         struct ledger_alone to = alone_at(l, query, &lines[i], q.t1_ns);
-        double j = line_window(l, query, &lines[i], q.t0_ns, q.t1_ns).j;
 
         a.exclusive_j = ipw_figure_add_j(a.exclusive_j, (double)(to.alone - from.alone) / 1e6);
-        a.marginal_j =
-            ipw_figure_add_j(a.marginal_j, marginal_of(&lines[i], j, to.base - from.base));
+        base_uj += (int64_t)((to.base - from.base) >> 32);
+        if (isnan(lines[i].baseline_w)) a.marginal_j = NAN;
     }
+    a.marginal_j += (double)(whole_uj(a.attributed.j) - base_uj) / 1e6;
     return a;
 }

@@ -178,28 +178,6 @@ struct ledger_domain {
     const char *reason;
 };
 
-/* Answers for windows of devices while the ledger does not change: see ipw_ledger_remember().  An
- * answer's place follows from its window; a later one takes it. */
-enum { LEDGER_ANSWERS = 512, LEDGER_PLACES = 64 };
-
-struct ledger_memo {
-    bool on;
-    struct ipw_series_known known[IPW_SERIES_KNOWN]; /* of the lines' series */
-    uint64_t round;                                  /* answers of other rounds do not count */
-    struct ledger_answer {
-        uint64_t round;
-        const struct ledger_query *q;
-        const struct ledger_line *line;
-        int64_t t0_ns, t1_ns;
-        struct ipw_figure figure;
-    } answers[LEDGER_ANSWERS];
-    struct ledger_place { /* ipw_ledger_edge_at() */
-        uint64_t round;
-        int64_t t_ns;
-        size_t edge;
-    } places[LEDGER_PLACES];
-};
-
 struct ledger_scopes;
 
 struct ledger_channel {
@@ -211,8 +189,7 @@ struct ledger_channel {
 struct ipw_ledger {
     struct ledger_scopes *scopes; /* NULL: every query has all devices */
     int64_t clock_error_ns;       /* of the stamps of queries, against those of readings */
-    struct ledger_memo *memo;
-    struct ipw_series **series; /* one for each channel; NULL for an unused one */
+    struct ipw_series **series;   /* one for each channel; NULL for an unused one */
     /* A model's energy of a domain without a sensor: middle, least, most. */
     struct ipw_series *model[IPW_DOMAIN_COUNT][3];
     struct ledger_channel *channels;
@@ -378,7 +355,6 @@ void ipw_ledger_scopes_trim(struct ledger_scopes *s, int64_t before_ns);
 void ipw_ledger_scopes_keep_told(struct ledger_scopes *s);
 void ipw_ledger_scopes_instant(struct ledger_scopes *s, int64_t query, int64_t t_ns);
 void ipw_ledger_scopes_forget(struct ledger_scopes *s, int64_t query);
-void ipw_ledger_scopes_remember(const struct ledger_scopes *s, bool on);
 void ipw_ledger_scopes_end(struct ledger_scopes *s, int64_t query, int64_t t_ns);
 void ipw_ledger_scopes_phase(struct ledger_scopes *s, int64_t query, const struct ledger_phase *p);
 int64_t ipw_ledger_scopes_covered_ns(const struct ledger_scopes *s);

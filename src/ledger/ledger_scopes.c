@@ -242,11 +242,6 @@ void ipw_ledger_scopes_keep_told(struct ledger_scopes *s)
     for (size_t i = 0; i < s->n; i++) ipw_ledger_keep_told(s->groups[i].ledger);
 }
 
-void ipw_ledger_scopes_remember(const struct ledger_scopes *s, bool on)
-{
-    for (size_t i = 0; i < s->n; i++) ipw_ledger_remember(s->groups[i].ledger, on);
-}
-
 static bool in_scope(const struct group *g, size_t scope)
 {
     return scope == SIZE_MAX || g->scopes[scope];

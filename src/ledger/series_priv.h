@@ -15,16 +15,8 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
 /* A plausible reading of a gauge, later than all earlier ones. */
 void ipw_series_push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value);
 
-/* The place for this instant among what was looked up; NULL: nothing is kept. */
-static inline struct ipw_series_known *ipw_series_cell(const struct ipw_series *s, int64_t t_ns)
-{
-    uint64_t hash = ((uint64_t)t_ns + (uintptr_t)s) * UINT64_C(0x9E3779B97F4A7C15);
-
-    return s->known ? &s->known[(hash >> 32) % IPW_SERIES_KNOWN] : NULL;
-}
-
-/* The samples around an instant that does not lie before the first one, and the energy there; into
- * its place, if there is one. */
-struct ipw_series_known ipw_series_look(const struct ipw_series *s, int64_t t_ns);
+/* The samples around an instant that does not lie before the first one, and the energy there. */
+int64_t ipw_series_look(const struct ipw_series *s, int64_t t_ns,
+                        const struct ipw_series_sample **at, const struct ipw_series_sample **next);
 
 #endif

@@ -136,15 +136,11 @@ static int64_t bent(const struct ipw_series *s, const struct ipw_series_sample *
     return cut(&from, &to, t);
 }
 
-struct ipw_series_known ipw_series_look(const struct ipw_series *s, int64_t t_ns)
+int64_t ipw_series_look(const struct ipw_series *s, int64_t t_ns,
+                        const struct ipw_series_sample **at, const struct ipw_series_sample **next)
 {
-    struct ipw_series_known *cell = ipw_series_cell(s, t_ns), found = {.series = s, .t_ns = t_ns};
-
-    if (cell && cell->series == s && cell->t_ns == t_ns) return *cell;
-    found.at = neighbours(s, t_ns, &found.next);
-    found.uj = bent(s, found.at, found.next, t_ns);
-    if (cell) *cell = found;
-    return found;
+    *at = neighbours(s, t_ns, next);
+    return bent(s, *at, *next, t_ns);
 }
 
 int64_t ipw_series_at(const struct ipw_series *s, int64_t t_ns)
@@ -198,7 +194,6 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
 {
     struct place p = {0};
     const struct ipw_series_sample *a, *b;
-    struct ipw_series_known here;
 
     if (s->doubt) return (struct place){.why = s->doubt};
     if (!s->n || !ipw_series_has_moved(s) || in_silence(s, t))
@@ -211,9 +206,7 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
         if (t - s->last.t_ns > slack_ns) return (struct place){.why = not_there(s)};
         t = s->last.t_ns;
     }
-    here = ipw_series_look(s, t);
-    a = here.at;
-    b = here.next;
+    a = neighbours(s, t, &b);
     /* The next sample was trimmed. */
     if (!b && t > a->t_ns) return (struct place){.why = "not_covered"};
     if (b && t > a->t_ns && b->chain != a->chain) {
@@ -231,7 +224,7 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
         s->channel.kind == IPW_CHANNEL_GAUGE)
         return (struct place){.why = "stuck"};
     p.t_ns = t;
-    p.uj = t == here.t_ns ? here.uj : bent(s, a, b, t);
+    p.uj = bent(s, a, b, t);
     p.chain = a->chain;
     p.upto = b && t == b->t_ns ? b->reads : a->reads;
     p.before = t == a->t_ns ? a->reads - 1 : a->reads;
@@ -245,14 +238,6 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
     p.next_ns = b ? b->t_ns : t;
     p.usual_ns = (int64_t)(b && b->usual_us ? b->usual_us : a->usual_us) * 1000;
     return p;
-}
-
-bool ipw_series_spans(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns)
-{
-    /* No break was seen, so all samples are of one chain, and of one kind. */
-    return s->n > s->first && !s->doubt && !s->breaks && !s->gauge_chain &&
-           ipw_series_has_moved(s) && t0_ns <= t1_ns && t0_ns >= s->samples[s->first].t_ns &&
-           t1_ns <= s->last.t_ns && ipw_series_silence_ns(s) == 0;
 }
 
 /* The part of a window that lies inside unbroken chains. */

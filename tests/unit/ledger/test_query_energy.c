@@ -70,15 +70,6 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     };
 }
 
-void ipw_ledger_remember(const struct ipw_ledger *l, bool on) { (void)l, (void)on; }
-
-double ipw_ledger_joules(const struct ipw_ledger *l, struct ipw_ledger_question q)
-{
-    struct ipw_figure f = ipw_ledger_figure(l, q);
-
-    return f.known ? f.j : (double)NAN;
-}
-
 void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,
                         size_t n, struct ipw_figure *out)
 {
