@@ -154,12 +154,12 @@ static bool is_crowded(const struct ipw_ledger *l, const struct ledger_query *q,
  * by as much as the share changes there. */
 static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q,
                         const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
-                        struct ipw_figure *f)
+                        const struct ipw_series_ends *ends, struct ipw_figure *f)
 {
     double whole_hi = f->hi_j;
     struct ledger_reach reach;
 
-    if (!ipw_ledger_reach(l, q, line, t0_ns, t1_ns, &reach)) return;
+    if (!ipw_ledger_reach(l, q, line, t0_ns, t1_ns, ends, &reach)) return;
     f->lo_j = f->j - reach.down / 1e6;
     f->hi_j = f->j + reach.up / 1e6;
     if (f->lo_j < 0) f->lo_j = 0;
@@ -193,12 +193,18 @@ int64_t ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *
 
 /* The window may begin and end earlier or later. */
 static void widen_by_clock(const struct ipw_ledger *l, const struct ledger_line *line,
-                           int64_t t0_ns, int64_t t1_ns, struct ipw_figure *f)
+                           int64_t t0_ns, int64_t t1_ns, struct ipw_figure *f,
+                           struct ipw_series_ends *ends)
 {
-    double j = (clock_uj(l, line, t0_ns) + clock_uj(l, line, t1_ns)) / 1e6;
+    double uj0 = clock_uj(l, line, t0_ns), uj1 = clock_uj(l, line, t1_ns);
+    double j = (uj0 + uj1) / 1e6;
 
     f->lo_j = f->lo_j > j ? f->lo_j - j : 0;
     f->hi_j += j;
+    ends->below0_uj += (int64_t)uj0;
+    ends->above0_uj += (int64_t)uj0;
+    ends->below1_uj += (int64_t)uj1;
+    ends->above1_uj += (int64_t)uj1;
 }
 
 static double due_between(const struct ipw_ledger *l, const struct ledger_query *q,
@@ -214,14 +220,15 @@ static struct ipw_figure line_window(const struct ipw_ledger *l, const struct le
 {
     /* It has a share of every cell until it left, which is later than its end if that came late. */
     int64_t left_ns = q && t1_ns == q->told_ns ? q->t1_ns : t1_ns;
+    struct ipw_series_ends ends;
     struct ipw_figure f;
     double whole;
 
     if (left_ns > t1_ns && line->series->n && line->series->last.t_ns > t1_ns)
         t1_ns = left_ns < line->series->last.t_ns ? left_ns : line->series->last.t_ns;
-    f = ipw_series_between(line->series, t0_ns, t1_ns, IPW_LEDGER_WINDOW_SLACK_NS);
+    f = ipw_series_window(line->series, t0_ns, t1_ns, IPW_LEDGER_WINDOW_SLACK_NS, &ends);
     whole = f.j;
-    if (l->clock_error_ns) widen_by_clock(l, line, t0_ns, t1_ns, &f);
+    if (f.known && l->clock_error_ns) widen_by_clock(l, line, t0_ns, t1_ns, &f, &ends);
     if (!f.known) return ipw_ledger_estimate(l, q, line, t0_ns, t1_ns, f);
     if (!ipw_ledger_answerable(l, q, line, t0_ns) || !ipw_ledger_answerable(l, q, line, t1_ns))
         return unknown("not_covered");
@@ -240,7 +247,7 @@ static struct ipw_figure line_window(const struct ipw_ledger *l, const struct le
         f.lo_j = whole > 0 ? f.lo_j * f.j / whole : 0;
         f.hi_j = whole > 0 ? f.hi_j * f.j / whole : f.j;
     } else {
-        bound_share(l, q, line, t0_ns, t1_ns, &f);
+        bound_share(l, q, line, t0_ns, t1_ns, &ends, &f);
     }
     return f;
 }

@@ -67,18 +67,19 @@ static double peak_of_sum(const struct devices *d, int64_t t0_ns, int64_t t1_ns)
 static bool mean_power(const struct devices *d, const struct ipw_ledger_question *q, double *mean_w,
                        double *peak_w)
 {
-    struct ipw_figure f = {0};
+    double j, part, joules = 0, coverage = d->n ? 1 : 0;
 
     *mean_w = *peak_w = NAN;
     for (size_t i = 0; i < d->n; i++) {
-        struct ipw_figure one =
-            ipw_series_between(d->all[i], q->t0_ns, q->t1_ns, IPW_LEDGER_WINDOW_SLACK_NS);
-
-        ipw_ledger_add_figure(&f, &one, i == 0);
+        if (!ipw_series_joules(d->all[i], q->t0_ns, q->t1_ns, IPW_LEDGER_WINDOW_SLACK_NS, &j,
+                               &part))
+            return false;
+        joules = ipw_figure_add_j(joules, j);
+        coverage = fmin(coverage, part);
     }
-    if (!f.known || q->t1_ns <= q->t0_ns || f.coverage <= 0) return false;
+    if (q->t1_ns <= q->t0_ns || coverage <= 0) return false;
     if (d->n == 1) return ipw_series_power(d->all[0], q->t0_ns, q->t1_ns, mean_w, peak_w);
-    *mean_w = f.j / (ipw_ns_to_s(q->t1_ns - q->t0_ns) * f.coverage);
+    *mean_w = joules / (ipw_ns_to_s(q->t1_ns - q->t0_ns) * coverage);
     *peak_w = fmax(peak_of_sum(d, q->t0_ns, q->t1_ns), *mean_w);
     return true;
 }

@@ -280,7 +280,7 @@ struct ledger_reach {
 };
 bool ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
                       const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
-                      struct ledger_reach *out);
+                      const struct ipw_series_ends *ends, struct ledger_reach *out);
 /* The instant was told after its cell was shared. */
 void ipw_ledger_stamp_late(const struct ipw_ledger *l, const struct ledger_line *line,
                            int64_t query, int64_t t_ns);

@@ -277,7 +277,7 @@ static size_t last_in(const struct ipw_ledger *l, const struct ledger_line *line
 /* By the edges: of a query in flight, of a window between other instants, or of no query. */
 static struct ledger_reach reach_of_edges(const struct ipw_ledger *l, const struct ledger_query *q,
                                           const struct ledger_line *line, int64_t t0_ns,
-                                          int64_t t1_ns)
+                                          int64_t t1_ns, const struct ipw_series_ends *ends)
 {
     const struct ledger_slice *s = q ? &q->slices[line - l->lines] : NULL;
     size_t i = ipw_ledger_edge_at(l, t0_ns), end = ipw_ledger_edge_at(l, t1_ns);
@@ -287,9 +287,8 @@ static struct ledger_reach reach_of_edges(const struct ipw_ledger *l, const stru
     double part = part_of(l, line, p, i);
 
     if (end > i && l->edges[end].t_ns == t1_ns) end--;
-    ipw_ledger_bounds(l, line, t0_ns, &below, &above);
-    r.up = part * (double)below;
-    r.down = part * (double)above;
+    r.up = part * (double)ends->below0_uj;
+    r.down = part * (double)ends->above0_uj;
     for (;;) {
         double next;
 
@@ -312,46 +311,40 @@ static struct ledger_reach reach_of_edges(const struct ipw_ledger *l, const stru
         add_change(&r.up, &r.down, part - next, below, above);
         part = next;
     }
-    ipw_ledger_bounds(l, line, t1_ns, &below, &above);
-    r.up += part * (double)above;
-    r.down += part * (double)below;
+    r.up += part * (double)ends->above1_uj;
+    r.down += part * (double)ends->below1_uj;
     return r;
 }
 
 /* By the stamps around the window.  Where it begins or ends between two, its share there may have
  * been anything. */
-static struct ledger_reach reach_of_stamps(const struct ipw_ledger *l,
-                                           const struct ledger_line *line,
-                                           const struct ledger_stamps *s,
+static struct ledger_reach reach_of_stamps(const struct ledger_stamps *s,
                                            const struct ledger_stamp *from, int64_t t0_ns,
-                                           int64_t t1_ns)
+                                           int64_t t1_ns, const struct ipw_series_ends *ends)
 {
     const struct ledger_stamp *to = ipw_ledger_stamp_upto(s, t1_ns), *end = s->all + s->n;
     double part0 = from->t_ns == t0_ns ? from->after : 1, part1 = 1;
     struct ledger_reach r;
-    int64_t below, above;
 
     if (to->t_ns == t1_ns) {
         part1 = to->before;
     } else if (to + 1 < end) {
         to++;
     }
-    ipw_ledger_bounds(l, line, t0_ns, &below, &above);
-    r.up = part0 * (double)below;
-    r.down = part0 * (double)above;
+    r.up = part0 * (double)ends->below0_uj;
+    r.down = part0 * (double)ends->above0_uj;
     if (to > from) {
         r.up += to->up - from->up - from->own_up;
         r.down += to->down - from->down - from->own_down;
     }
-    ipw_ledger_bounds(l, line, t1_ns, &below, &above);
-    r.up += part1 * (double)above;
-    r.down += part1 * (double)below;
+    r.up += part1 * (double)ends->above1_uj;
+    r.down += part1 * (double)ends->below1_uj;
     return r;
 }
 
 bool ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
                       const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
-                      struct ledger_reach *out)
+                      const struct ipw_series_ends *ends, struct ledger_reach *out)
 {
     const struct ledger_stamps *s = q ? &q->slices[line - l->lines].stamps : NULL;
     const struct ledger_stamp *from = s ? ipw_ledger_stamp_upto(s, t0_ns) : NULL;
@@ -359,9 +352,9 @@ bool ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
     bool told = from && to > from && from->t_ns == t0_ns && to->t_ns == t1_ns;
 
     if (!told && ipw_ledger_has_mark(l, line, t0_ns)) {
-        *out = reach_of_edges(l, q, line, t0_ns, t1_ns);
+        *out = reach_of_edges(l, q, line, t0_ns, t1_ns, ends);
         return true;
     }
-    if (from) *out = reach_of_stamps(l, line, s, from, t0_ns, t1_ns);
+    if (from) *out = reach_of_stamps(s, from, t0_ns, t1_ns, ends);
     return from;
 }

@@ -210,6 +210,16 @@ size_t ipw_series_find(const struct ipw_series *s, int64_t t_ns);
  * reason of the first break inside the window. */
 struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
                                      int64_t slack_ns);
+/* The same, and what ipw_series_bounds() says at both ends of a known window.  `ends` may be
+ * NULL. */
+struct ipw_series_ends {
+    int64_t below0_uj, above0_uj, below1_uj, above1_uj;
+};
+struct ipw_figure ipw_series_window(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
+                                    int64_t slack_ns, struct ipw_series_ends *ends);
+/* Whether that figure is known; if so, its joules and coverage. */
+bool ipw_series_joules(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, int64_t slack_ns,
+                       double *joules, double *coverage);
 /* ipw_series_at(), and the bounds of the energy at that instant: the truth is within [at - *below,
  * at + *above], relative to the first sample's truth.  They follow from the samples around it, the
  * counter's unit (61 uJ if it wraps, else 1 mJ) and the device's highest power (max_w; 1 kW if the

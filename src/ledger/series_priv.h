@@ -15,8 +15,9 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
 /* A plausible reading of a gauge, later than all earlier ones. */
 void ipw_series_push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value);
 
-/* The samples around an instant that does not lie before the first one, and the energy there. */
-int64_t ipw_series_look(const struct ipw_series *s, int64_t t_ns,
-                        const struct ipw_series_sample **at, const struct ipw_series_sample **next);
+/* ipw_series_bounds() at an instant whose energy and samples around it are known. */
+void ipw_series_bound(const struct ipw_series *s, int64_t t_ns, int64_t uj,
+                      const struct ipw_series_sample *at, const struct ipw_series_sample *next,
+                      int64_t *below_uj, int64_t *above_uj);
 
 #endif
