@@ -210,8 +210,7 @@ size_t ipw_series_find(const struct ipw_series *s, int64_t t_ns);
  * reason of the first break inside the window. */
 struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
                                      int64_t slack_ns);
-/* The same, and what ipw_series_bounds() says at both ends of a known window.  `ends` may be
- * NULL. */
+/* The same, and what ipw_series_bounds() says at both ends of a known window. */
 struct ipw_series_ends {
     int64_t below0_uj, above0_uj, below1_uj, above1_uj;
 };

@@ -10,8 +10,8 @@
 #define SPLIT_SPREAD  0.15 /* relative spread of a phase's power, as in a split step */
 
 struct place {
-    int64_t t_ns; /* the instant, moved to the nearest sample if it lay outside */
-    int64_t uj;
+    int64_t t_ns;                   /* the instant, moved to the nearest sample if it lay outside */
+    int64_t uj, below_uj, above_uj; /* the energy there, and its bounds once they are found */
     const struct ipw_series_sample *at, *next; /* the samples around it; next may be NULL */
     uint32_t chain;
     uint32_t before; /* readings before the instant, and up to it */
@@ -346,14 +346,11 @@ static void span_of_gauge(const struct ipw_series *s, const struct place *p0,
 static void span_of_counter(const struct ipw_series *s, const struct place *p0,
                             const struct place *p1, int64_t missed_ns, struct ipw_figure *f)
 {
-    int64_t below0, above0, below1, above1;
     double most_w = (double)ipw_series_most_w(s);
     double most = most_w * (double)(p1->t_ns - p0->t_ns) / 1e9;
 
-    ipw_series_bound(s, p0->t_ns, p0->uj, p0->at, p0->next, &below0, &above0);
-    ipw_series_bound(s, p1->t_ns, p1->uj, p1->at, p1->next, &below1, &above1);
-    f->lo_j = f->j - (double)(above0 + below1) / 1e6;
-    f->hi_j = f->j + (double)(below0 + above1) / 1e6;
+    f->lo_j = f->j - (double)(p0->above_uj + p1->below_uj) / 1e6;
+    f->hi_j = f->j + (double)(p0->below_uj + p1->above_uj) / 1e6;
     if (f->hi_j > most) f->hi_j = most;
     f->hi_j += most_w * (double)missed_ns / 1e9;
 }
@@ -463,13 +460,14 @@ static double covered(const struct place *p0, const struct place *p1, int64_t t0
                : (double)(p1->t_ns - p0->t_ns) / (double)(t1_ns - t0_ns);
 }
 
-static void bound_at(const struct ipw_series *s, const struct place *p, int64_t t_ns,
-                     int64_t *below_uj, int64_t *above_uj)
+/* Finds the bounds at a place, which are those of the instant if it was not moved. */
+static void bound_at(const struct ipw_series *s, struct place *p, int64_t t_ns, int64_t *below_uj,
+                     int64_t *above_uj)
 {
-    if (p->t_ns == t_ns)
-        ipw_series_bound(s, t_ns, p->uj, p->at, p->next, below_uj, above_uj);
-    else
-        ipw_series_bounds(s, t_ns, below_uj, above_uj);
+    ipw_series_bound(s, p->t_ns, p->uj, p->at, p->next, &p->below_uj, &p->above_uj);
+    *below_uj = p->below_uj;
+    *above_uj = p->above_uj;
+    if (p->t_ns != t_ns) ipw_series_bounds(s, t_ns, below_uj, above_uj);
 }
 
 struct ipw_figure ipw_series_window(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
@@ -482,10 +480,8 @@ struct ipw_figure ipw_series_window(const struct ipw_series *s, int64_t t0_ns, i
     f.known = true;
     f.coverage = 1;
     f.provenance = IPW_PROV_MEASURED;
-    if (ends) {
-        bound_at(s, &p0, t0_ns, &ends->below0_uj, &ends->above0_uj);
-        bound_at(s, &p1, t1_ns, &ends->below1_uj, &ends->above1_uj);
-    }
+    bound_at(s, &p0, t0_ns, &ends->below0_uj, &ends->above0_uj);
+    bound_at(s, &p1, t1_ns, &ends->below1_uj, &ends->above1_uj);
     if (t0_ns == t1_ns) return f;
     f.j = (double)(p1.uj - p0.uj) / 1e6;
     add_bounds(s, &p0, &p1, t1_ns - t0_ns - (p1.t_ns - p0.t_ns), &f);
@@ -498,7 +494,9 @@ struct ipw_figure ipw_series_window(const struct ipw_series *s, int64_t t0_ns, i
 struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
                                      int64_t slack_ns)
 {
-    return ipw_series_window(s, t0_ns, t1_ns, slack_ns, NULL);
+    struct ipw_series_ends ends;
+
+    return ipw_series_window(s, t0_ns, t1_ns, slack_ns, &ends);
 }
 
 bool ipw_series_joules(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, int64_t slack_ns,
