@@ -14,14 +14,13 @@ struct devices { /* those of a question */
 
 static struct devices devices_of(const struct ipw_ledger *l, const struct ipw_ledger_question *q)
 {
-    struct devices d;
-    size_t n;
-    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
+    struct devices d = {0};
+    size_t cap = 0;
 
-    if (!l->scopes && !n) return (struct devices){0};
-    d.all = ipw_calloc((l->scopes ? ipw_ledger_scopes_lines(l->scopes) : n) + 1, sizeof *d.all);
-    d.n = l->scopes ? ipw_ledger_scopes_series(l, q, d.all) : n;
-    for (size_t i = 0; i < n && !l->scopes; i++) d.all[i] = lines[i].series;
+    for (struct ledger_asked a = ipw_ledger_asks(l, q); ipw_ledger_next(&a);) {
+        IPW_GROW(d.all, cap, d.n + 1);
+        d.all[d.n++] = a.line->series;
+    }
     return d;
 }
 

@@ -301,8 +301,7 @@ void ipw_ledger_note_gap(const struct ipw_ledger *l, struct ledger_line *line, s
 /* Samples from here on are needed for the gap that may go on. */
 int64_t ipw_ledger_gap_ns(const struct ipw_ledger *l, const struct ledger_line *line);
 /* IPW_LEDGER_QUERIES. */
-struct ipw_figure ipw_ledger_together(const struct ipw_ledger *l,
-                                      const struct ipw_ledger_question *q);
+struct ipw_figure ipw_ledger_together(const struct ipw_ledger *l, const struct ledger_line *line);
 /* Bounds of the idle energy of a window that has all queries. */
 void ipw_ledger_bound_idle(const struct ipw_ledger *l, const struct ledger_line *line,
                            int64_t t0_ns, int64_t t1_ns, struct ipw_figure *idle);
@@ -321,12 +320,7 @@ size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns);
 struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query);
 void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q);
 
-/* ledger_figures.c: the devices that the question names. */
-const struct ledger_line *ipw_ledger_lines(const struct ipw_ledger *l,
-                                           const struct ipw_ledger_question *q, size_t *n);
-/* The whole energy of those devices, as their series have it. */
-struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                                    int64_t slack_ns);
+/* ledger_figures.c */
 /* Adds a device's figure to the sum. */
 void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first);
 /* Adds a model's estimate to a domain's figure that is unknown and has no estimate. */
@@ -343,31 +337,53 @@ struct ledger_instant ipw_ledger_integrals(const struct ipw_ledger *l, const str
 int64_t ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
                           int64_t *below_uj, int64_t *above_uj);
 
-/* ledger_scopes.c: the functions of ledger.h for a ledger with scopes. */
+/* The ledgers that a call is for: the ledger itself or, with scopes, that of each group of devices
+ * which the query could use. */
+struct ledger_each {
+    const struct ipw_ledger *all;
+    int64_t query; /* IPW_LEDGER_ANY: none */
+    bool timed;    /* only those that take readings at `at_ns` */
+    int64_t at_ns;
+    struct ipw_ledger *l; /* the ledger, and the query's ordinal in it */
+    int64_t own;
+    int64_t start_ns, end_ns; /* of the group's devices */
+    size_t next;
+};
+bool ipw_ledger_each_group(struct ledger_each *e);
+/* for (struct ledger_each e = {.all = l, .query = query}; ipw_ledger_each(&e);) */
+static inline bool ipw_ledger_each(struct ledger_each *e)
+{
+    if (e->all->scopes) return ipw_ledger_each_group(e);
+    e->l = (struct ipw_ledger *)e->all;
+    e->own = e->query;
+    e->start_ns = INT64_MIN;
+    e->end_ns = INT64_MAX;
+    return e->next++ == 0;
+}
+
+/* The devices that a question names, one after the other, each with the ledger that books it. */
+struct ledger_asked {
+    const struct ipw_ledger_question *q;
+    struct ledger_each each;
+    const struct ipw_ledger *l; /* = each.l */
+    const struct ledger_line *line;
+    const struct ledger_query
+        *query; /* NULL: none is named, or (missing) the ledger does not have it */
+    bool missing;
+    int64_t t0_ns, t1_ns; /* the window; of totals the part of it in which the device was read */
+    size_t left;          /* devices that follow in this ledger */
+};
+static inline struct ledger_asked ipw_ledger_asks(const struct ipw_ledger *l,
+                                                  const struct ipw_ledger_question *q)
+{
+    return (struct ledger_asked){.q = q, .each = {.all = l, .query = q->query}};
+}
+bool ipw_ledger_next(struct ledger_asked *a);
+
+/* ledger_scopes.c */
 void ipw_ledger_scopes_free(struct ledger_scopes *s);
-void ipw_ledger_scopes_row(struct ledger_scopes *s, size_t first, size_t n, int64_t t_ns,
-                           const int64_t *values);
-void ipw_ledger_scopes_break(struct ledger_scopes *s, const char *reason);
-void ipw_ledger_scopes_lose(struct ledger_scopes *s, size_t channel, const char *reason);
-void ipw_ledger_scopes_doubt(struct ledger_scopes *s, size_t channel, const char *reason);
-void ipw_ledger_scopes_close(struct ledger_scopes *s, int64_t t_ns);
-void ipw_ledger_scopes_trim(struct ledger_scopes *s, int64_t before_ns);
-void ipw_ledger_scopes_keep_told(struct ledger_scopes *s);
-void ipw_ledger_scopes_instant(struct ledger_scopes *s, int64_t query, int64_t t_ns);
-void ipw_ledger_scopes_forget(struct ledger_scopes *s, int64_t query);
-void ipw_ledger_scopes_end(struct ledger_scopes *s, int64_t query, int64_t t_ns);
-void ipw_ledger_scopes_phase(struct ledger_scopes *s, int64_t query, const struct ledger_phase *p);
-int64_t ipw_ledger_scopes_covered_ns(const struct ledger_scopes *s);
-int64_t ipw_ledger_scopes_read_ns(const struct ledger_scopes *s);
-struct ipw_figure ipw_ledger_scopes_figure(const struct ipw_ledger *l,
-                                           const struct ipw_ledger_question *q);
-void ipw_ledger_scopes_figures(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                               const int64_t *t, size_t n, struct ipw_figure *out);
-struct ipw_account ipw_ledger_scopes_account(const struct ipw_ledger *l,
-                                             const struct ipw_ledger_question *q);
-/* The series of the question's devices; returns their number, at most n_lines of all groups. */
-size_t ipw_ledger_scopes_series(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                                const struct ipw_series **out);
-size_t ipw_ledger_scopes_lines(const struct ledger_scopes *s);
+/* Drops the queries that no group has any more. */
+void ipw_ledger_scopes_trim(struct ledger_scopes *s);
+int64_t ipw_ledger_scopes_read_ns(const struct ipw_ledger *l);
 
 #endif
