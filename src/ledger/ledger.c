@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/upto.h"
 #include "ledger/ledger_priv.h"
 
 /* Do not wait for a channel whose reads have been failing for this long. */
@@ -174,17 +175,8 @@ void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain
 
 size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns)
 {
-    size_t lo = 0, hi = l->n_edges;
-
-    while (lo < hi) { /* the first edge after t */
-        size_t mid = lo + (hi - lo) / 2;
-        if (l->edges[mid].t_ns <= t_ns) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo ? lo - 1 : SIZE_MAX;
+    return l->n_edges ? ipw_upto(&l->edges->t_ns, l->n_edges, sizeof *l->edges, t_ns) - 1
+                      : SIZE_MAX;
 }
 
 /* A counter that its device's gauge has replaced is not read any more. */

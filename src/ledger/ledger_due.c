@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/upto.h"
 #include "ledger/ledger_priv.h"
 
 /* ---- the kind of a query ---- */
@@ -50,19 +51,11 @@ const struct ledger_piece *ipw_ledger_piece_in(const struct ipw_ledger *l,
                                                const struct ledger_slice *s, size_t i)
 {
     int64_t edge = l->edge_base + (int64_t)i;
-    size_t lo = 0, hi = s ? s->n : 0;
+    size_t n;
 
-    if (i + 1 >= line->settled || (hi && s->left && edge >= s->to)) return NULL;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (s->pieces[mid].from <= edge) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo ? &s->pieces[lo - 1] : NULL;
+    if (i + 1 >= line->settled || !s || !s->n || (s->left && edge >= s->to)) return NULL;
+    n = ipw_upto(&s->pieces->from, s->n, sizeof *s->pieces, edge);
+    return n ? &s->pieces[n - 1] : NULL;
 }
 
 /* The energy due to the query up to t, with its piece p; edge i is the last at or before t. */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/upto.h"
 #include "ledger/ledger.h"
 #include "ledger/ledger_priv.h"
 
@@ -123,20 +124,11 @@ static struct ledger_instant integrals_of_query(const struct ipw_ledger *l,
 {
     struct ledger_instant first = {l->edges[0].t_ns, l->edges[0].crowded_ns, l->edges[0].parted_ns};
     const struct ledger_instant *a, *b;
-    size_t lo = 0, hi = q->n_instants - 1;
+    size_t n = ipw_upto(&q->instants->t_ns, q->n_instants, sizeof *q->instants, t_ns);
     double part;
 
-    while (lo < hi) { /* the last one at or before t, or the first */
-        size_t mid = lo + (hi - lo + 1) / 2;
-
-        if (q->instants[mid].t_ns <= t_ns) {
-            lo = mid;
-        } else {
-            hi = mid - 1;
-        }
-    }
-    a = &q->instants[lo];
-    b = lo + 1 < q->n_instants ? a + 1 : &first;
+    a = &q->instants[n ? n - 1 : 0];
+    b = a + 1 < q->instants + q->n_instants ? a + 1 : &first;
     if (t_ns <= a->t_ns || b->t_ns <= a->t_ns) return *a;
     part = (double)(t_ns - a->t_ns) / (double)(b->t_ns - a->t_ns);
     return (struct ledger_instant){

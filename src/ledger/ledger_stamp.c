@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/upto.h"
 #include "ledger/ledger_priv.h"
 
 /* ---- shares of a cell, and the effect of uncertain energy at its ends ---- */
@@ -49,18 +50,9 @@ bool ipw_ledger_has_mark(const struct ipw_ledger *l, const struct ledger_line *l
 /* The last stamp at or before t; NULL: none. */
 const struct ledger_stamp *ipw_ledger_stamp_upto(const struct ledger_stamps *s, int64_t t_ns)
 {
-    size_t lo = 0, hi = s->n;
+    size_t n = s->n ? ipw_upto(&s->all->t_ns, s->n, sizeof *s->all, t_ns) : 0;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (s->all[mid].t_ns <= t_ns) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo ? &s->all[lo - 1] : NULL;
+    return n ? &s->all[n - 1] : NULL;
 }
 
 /* What edges 1 to i of the query may move its energy by; p is its piece in the cell that begins at

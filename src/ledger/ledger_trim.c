@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/upto.h"
 #include "ledger/ledger_priv.h"
 
 #define STEPS_BEFORE 8    /* before the first open step, whose power may tell that of its pieces */
@@ -141,13 +142,6 @@ static void trim_series(struct ipw_ledger *l, int64_t before_ns)
     ipw_phase_line_trim(&l->line, from > least ? from : least);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 /* The instants that are told of the queries, in order; the caller frees them. */
 static int64_t *list_instants(const struct ipw_ledger *l, size_t *n)
 {
@@ -161,7 +155,7 @@ static int64_t *list_instants(const struct ipw_ledger *l, size_t *n)
         IPW_GROW(all, cap, *n + q->n_instants);
         for (size_t k = 0; k < q->n_instants; k++) all[(*n)++] = q->instants[k].t_ns;
     }
-    if (*n) qsort(all, *n, sizeof *all, by_time);
+    if (*n) qsort(all, *n, sizeof *all, ipw_by_int64);
     return all;
 }
 

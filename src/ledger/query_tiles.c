@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/upto.h"
 
 bool ipw_query_two_phases(const struct ipw_turn *turn)
 {
@@ -94,13 +95,6 @@ static int by_from(const void *x, const void *y)
     return a->from != b->from ? (a->from < b->from ? -1 : 1) : (a->to > b->to) - (a->to < b->to);
 }
 
-static int by_instant(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-    return a < b ? -1 : a > b;
-}
-
 /* The instants at which an activity of the query begins or ends, in order, each once. */
 static size_t list_edges(int64_t **out, const struct activities *a, const struct ipw_query_trace *q)
 {
@@ -113,7 +107,7 @@ static size_t list_edges(int64_t **out, const struct activities *a, const struct
         if (a->all[i].from > q->start_ns && a->all[i].from < q->end_ns) edges[n++] = a->all[i].from;
         if (a->all[i].to > q->start_ns && a->all[i].to < q->end_ns) edges[n++] = a->all[i].to;
     }
-    qsort(edges, n, sizeof *edges, by_instant);
+    qsort(edges, n, sizeof *edges, ipw_by_int64);
     for (size_t i = 1; i < n; i++)
         if (edges[i] != edges[kept - 1]) edges[kept++] = edges[i];
     *out = edges;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/upto.h"
 
 #define NEAR_NS       (2 * IPW_NS_PER_MS)
 #define LEAST_HOLE_NS (250 * IPW_NS_PER_MS)
@@ -106,33 +107,22 @@ static int64_t bent(const struct ipw_series *s, const struct ipw_series_sample *
                     const struct ipw_series_sample *b, int64_t t)
 {
     struct ipw_series_sample from, to;
-    const struct ipw_series_knot *knots = s->knots;
-    size_t lo = 0, hi = s->n_knots;
+    bool in_head = s->head.n && t < s->samples[s->first].t_ns;
+    const struct ipw_series_knot *knots = in_head ? s->head.knots : s->knots;
+    size_t n = in_head ? s->head.n_knots : s->n_knots, after;
 
-    if (s->head.n && t < s->samples[s->first].t_ns) {
-        knots = s->head.knots;
-        hi = s->head.n_knots;
-    }
-    if (!hi || !b || t <= a->t_ns || t >= b->t_ns || knots[hi - 1].t_ns <= a->t_ns) {
+    if (!n || !b || t <= a->t_ns || t >= b->t_ns || knots[n - 1].t_ns <= a->t_ns)
         return cut(a, b, t);
-    }
     from = *a;
     to = *b;
-    while (lo < hi) { /* the first corner after t */
-        size_t mid = lo + (hi - lo) / 2;
-        if (knots[mid].t_ns <= t) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
+    after = ipw_upto(&knots->t_ns, n, sizeof *knots, t); /* the first corner after t */
+    if (after > 0 && knots[after - 1].t_ns > a->t_ns) {
+        from.t_ns = knots[after - 1].t_ns;
+        from.uj = knots[after - 1].uj;
     }
-    if (lo > 0 && knots[lo - 1].t_ns > a->t_ns) {
-        from.t_ns = knots[lo - 1].t_ns;
-        from.uj = knots[lo - 1].uj;
-    }
-    if (lo < (knots == s->knots ? s->n_knots : s->head.n_knots) && knots[lo].t_ns < b->t_ns) {
-        to.t_ns = knots[lo].t_ns;
-        to.uj = knots[lo].uj;
+    if (after < n && knots[after].t_ns < b->t_ns) {
+        to.t_ns = knots[after].t_ns;
+        to.uj = knots[after].uj;
     }
     return cut(&from, &to, t);
 }
@@ -170,17 +160,10 @@ int64_t ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *bel
 
 static const char *break_reason_at(const struct ipw_series *s, int64_t t_ns)
 {
-    size_t lo = 0, hi = s->n_gaps;
+    /* The first break that ends after t. */
+    size_t i = s->n_gaps ? ipw_upto(&s->gaps->to_ns, s->n_gaps, sizeof *s->gaps, t_ns) : 0;
 
-    while (lo < hi) { /* the first break that ends after t */
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->gaps[mid].to_ns > t_ns) {
-            hi = mid;
-        } else {
-            lo = mid + 1;
-        }
-    }
-    return lo < s->n_gaps ? s->gaps[lo].reason : s->break_reason;
+    return i < s->n_gaps ? s->gaps[i].reason : s->break_reason;
 }
 
 /* Has the counter stood still up to t for longer than its period allows? */
