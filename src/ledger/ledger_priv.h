@@ -167,8 +167,7 @@ struct ledger_line {
     size_t next_stamp;              /* index in ipw_ledger.looks: no stamp yet */
     int64_t n_active;               /* queries in flight after the last mark; of them: */
     int32_t count[IPW_PHASE_COUNT]; /* of each kind */
-    double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum, */
-    double before[IPW_PHASE_COUNT]; /* and of the cell before it */
+    double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum */
     unsigned __int128 rest;         /* of the cells, not shared yet: 2^-32 microjoules */
     int64_t owed;                   /* 2^-32 microjoules by which those who left were given less */
 };

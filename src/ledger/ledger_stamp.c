@@ -86,16 +86,6 @@ static void keep_instant(const struct ipw_ledger *l, struct ledger_query *q, int
     q->instants[i] = ipw_ledger_integrals(l, NULL, t_ns);
 }
 
-/* The share of the query in the cell that edge i begins, with its piece p.  The line has those of
- * the two newest shared cells. */
-static double part_in(const struct ipw_ledger *l, const struct ledger_line *line,
-                      const struct ledger_piece *p, size_t i)
-{
-    const double *parts = i + 2 == line->settled ? line->parts : line->before;
-
-    return i + 3 < line->settled ? part_of(l, line, p, i) : parts[p->kind];
-}
-
 /* A stamp of the query at t, in the shared cell that edge i begins, where its piece is p. */
 static void stamp_in(const struct ipw_ledger *l, const struct ledger_line *line,
                      struct ledger_query *q, struct ledger_piece *p, size_t i, int64_t t_ns)
@@ -104,7 +94,7 @@ static void stamp_in(const struct ipw_ledger *l, const struct ledger_line *line,
     bool at_edge = t_ns == mark->t_ns, begins = at_edge && p->from == l->edge_base + (int64_t)i;
     struct ledger_slice *s = &q->slices[line - l->lines];
     const struct ledger_piece *before = !begins ? p : p > s->pieces ? p - 1 : NULL;
-    struct ledger_stamp stamp = {.t_ns = t_ns, .after = part_in(l, line, p, i)};
+    struct ledger_stamp stamp = {.t_ns = t_ns, .after = part_of(l, line, p, i)};
     struct ledger_reach r = {0}, with = moved_upto(l, line, p, i);
 
     stamp.uj = (int64_t)(ipw_ledger_due_of(l, line, p, i, t_ns) >> 32);
@@ -112,7 +102,7 @@ static void stamp_in(const struct ipw_ledger *l, const struct ledger_line *line,
         stamp.before = stamp.after;
         r = with;
     } else if (before) {
-        stamp.before = part_in(l, line, before, i - 1);
+        stamp.before = part_of(l, line, before, i - 1);
         r = moved_upto(l, line, before, i - 1);
     }
     stamp.up = r.up;
@@ -193,7 +183,7 @@ void ipw_ledger_stamp_end(const struct ipw_ledger *l, const struct ledger_line *
     keep_instant(l, q, q->t1_ns);
     if (p->from >= l->edge_base + (int64_t)i) return;
     r = moved_upto(l, line, p, i - 1);
-    stamp.before = part_in(l, line, p, i - 1);
+    stamp.before = part_of(l, line, p, i - 1);
     stamp.up = r.up;
     stamp.down = r.down;
     keep_stamp(&s->stamps, &stamp);
@@ -235,7 +225,6 @@ void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size
         bool empty = l->share == IPW_SHARE_PHASE && !line->count[kind]; /* nobody asks for it */
         double part = empty ? 0 : part_of_sum(l, line, kind, i), change = line->parts[kind] - part;
 
-        line->before[kind] = line->parts[kind];
         line->parts[kind] = part;
         if (!i) continue;
         sum->up = sum[-(ptrdiff_t)ipw_ledger_kinds(l)].up;
