@@ -1,6 +1,7 @@
 /* base/upto.h: binary search in a list that is sorted by an integer.
  *
- * The integer is a member of each item; the caller passes that of the first.  Pure, owns nothing. */
+ * The integer is a member of each item; the caller passes that of the first.  Pure; owns
+ * nothing. */
 #ifndef IPW_BASE_UPTO_H
 #define IPW_BASE_UPTO_H
 

@@ -65,8 +65,8 @@ static void tell(struct ipw_ledger *l, struct asked *all, size_t n)
     }
 }
 
-/* The bounds of a part of a query follow from those at its ends and at each edge in it, by the share
- * on either side: alone, two in flight, alone again. */
+/* The bounds of a part of a query follow from those at its ends and at each edge in it, by the
+ * share on either side: alone, two in flight, alone again. */
 static void test_bounds_follow_the_share(void **state)
 {
     struct ipw_channel c = test_counter("gpu0", GPU, 0, 400);

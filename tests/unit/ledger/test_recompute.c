@@ -421,6 +421,7 @@ static void readings(void **state)
     assert_int_equal(ipw_power_reader_next_segment(&p, &err), 1);
     assert_int_equal(p.segment, 2);
     assert_string_equal(p.channels[0].name, "package-1");
+    assert_string_equal(p.sources[0].name, "rapl");
     assert_true(ipw_power_reader_next(&p, &err) == 1 && p.rows == 1);
     assert_int_equal(ipw_power_reader_next_segment(&p, &err), 0);
     ipw_power_reader_close(&p);

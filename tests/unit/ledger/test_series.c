@@ -358,6 +358,22 @@ static void test_what_is_usual(void **state)
     ipw_series_release(&s);
 }
 
+/* After a cut one reading begins a chain, and those that follow belong to it. */
+static void test_one_cut_one_chain(void **state)
+{
+    struct ipw_series s = start(test_counter("package-0", IPW_DOMAIN_CPU, 0, 400));
+
+    (void)state;
+    for (int i = 0; i <= 20; i++) {
+        if (i == 11) ipw_series_cut(&s, "suspended");
+        ipw_series_push(&s, S(1 + i * 0.1), J(10 * i));
+    }
+    assert_int_equal(s.breaks, 1);
+    assert_figure(between(&s, 2.1, 3), 90, IPW_PROV_MEASURED);
+    assert_unknown(between(&s, 1.5, 2.5), "suspended");
+    ipw_series_release(&s);
+}
+
 /* A window that only ends beyond the readings is covered up to there. */
 static void test_slack_at_one_end(void **state)
 {
@@ -500,6 +516,7 @@ UNIT(series)
         cmocka_unit_test(test_slack),
         cmocka_unit_test(test_slack_at_one_end),
         cmocka_unit_test(test_what_is_usual),
+        cmocka_unit_test(test_one_cut_one_chain),
         cmocka_unit_test(test_slack_at_a_break),
         cmocka_unit_test(test_long_step),
         cmocka_unit_test(test_trim),
