@@ -45,8 +45,7 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
                                  .lost_ns = INT64_MIN,
                                  .handed_over_ns = INT64_MIN,
                                  .gaps.from_ns = INT64_MIN,
-                                 .closed_ns = INT64_MIN,
-                                 .until_ns = INT64_MIN};
+                                 .closed_ns = INT64_MIN};
     line->fit.most_w = (double)ipw_series_most_w(series);
     for (size_t k = 0; k < n_channels && !line->gauge; k++) {
         if (!is_shape_of(&channels[k], &channels[i])) continue;
@@ -329,7 +328,6 @@ static int64_t add_edge(struct ipw_ledger *l, int64_t t_ns, int change)
         t_ns = open_ns(l);
     }
     l->last_query_ns = t_ns;
-    l->told = true;
     edge = cut_at(l, t_ns);
     end = l->edges + l->n_edges;
     /* Some edges may have been announced ahead. */
@@ -388,7 +386,6 @@ static void close_phase(struct ipw_ledger *l, const struct ledger_query *q,
 {
     if (t_ns < phase->t0_ns) t_ns = phase->t0_ns;
     phase->t1_ns = t_ns;
-    l->told = true;
     ipw_phase_line_add(&l->line, phase->phase, t_ns, INT64_MAX, -1);
     cut_phase(l, q, t_ns);
 }
@@ -428,7 +425,6 @@ static void tell_phase(struct ipw_ledger *l, struct ledger_query *q, enum ipw_ph
     }
     if (open) close_phase(l, q, open, t0_ns);
     if (t1_ns <= t0_ns) return;
-    l->told = true;
     IPW_GROW(q->phases, q->cap_phases, q->n_phases + 1);
     q->phases[q->n_phases++] = (struct ledger_phase){t0_ns, t1_ns, phase};
     ipw_phase_line_add(&l->line, phase, t0_ns, t1_ns, 1);

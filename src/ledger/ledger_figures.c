@@ -53,7 +53,7 @@ static void add_unknown(struct ipw_figure *sum, const struct ipw_figure *more)
 
 /* The sum is known if all its figures are; it takes the weakest provenance and the poorest coverage
  * among them.  Whole microjoules are added as such. */
-void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
+static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
 {
     double split;
 
@@ -397,7 +397,7 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     for (struct ledger_asked a = ipw_ledger_asks(l, &q); ipw_ledger_next(&a); first = false) {
         struct ipw_figure f = line_figure(&a);
 
-        ipw_ledger_add_figure(&sum, &f, first);
+        add_figure(&sum, &f, first);
     }
     if (q.what == IPW_LEDGER_QUERY || q.what == IPW_LEDGER_SPAN)
         sum = by_model(l, &q, q.t0_ns, q.t1_ns, sum);
@@ -489,7 +489,7 @@ void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q
     for (struct ledger_asked a = ipw_ledger_asks(l, &q); n && ipw_ledger_next(&a); first = false) {
         for (size_t i = 0; i < n; i++) one[i] = unknown("not_covered");
         if (!a.missing) line_windows(&a, t, n, one);
-        for (size_t i = 0; i < n; i++) ipw_ledger_add_figure(&out[i], &one[i], first);
+        for (size_t i = 0; i < n; i++) add_figure(&out[i], &one[i], first);
     }
     for (size_t i = 0; i < n; i++) out[i] = by_model(l, &q, t[i], t[i + 1], out[i]);
     free(one);

@@ -159,7 +159,6 @@ struct ledger_line {
     size_t kept_knots; /* corners of the series after the last time that some were dropped */
     size_t next_end;   /* index in ipw_ledger.ends: the line is bent up to the end before it */
     int64_t closed_ns; /* the line is bent up to here */
-    int64_t until_ns;  /* settled up to here at the last look */
     size_t next_leave; /* index in ipw_ledger.ends: the first query that has not ended there */
     size_t next_look;  /* index in ipw_ledger.looks; and queries with a look before that index: */
     struct ledger_ordinals late;
@@ -197,8 +196,8 @@ struct ipw_ledger {
     size_t n_lines;
     struct ledger_domain domains[IPW_DOMAIN_COUNT];
     int64_t first_row_ns, newest_row_ns; /* INT64_MIN: no row yet */
-    bool has_gauges, told;               /* told: an event came since the last settling */
-    struct ledger_edge *edges;           /* without the trimmed ones: see ipw_ledger_trim() */
+    bool has_gauges;
+    struct ledger_edge *edges; /* without the trimmed ones: see ipw_ledger_trim() */
     size_t n_edges, cap_edges;
     int64_t edge_base;     /* the number of edges[0]: how many were trimmed */
     int64_t first_edge_ns; /* of all edges, including trimmed ones */
@@ -320,8 +319,6 @@ struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query)
 void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q);
 
 /* ledger_figures.c */
-/* Adds a device's figure to the sum. */
-void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first);
 /* Adds a model's estimate to a domain's figure that is unknown and has no estimate. */
 struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l,
                                       const struct ipw_ledger_question *window,
