@@ -374,6 +374,25 @@ static void test_one_cut_one_chain(void **state)
     ipw_series_release(&s);
 }
 
+/* Corners go with the samples before them; those that are kept bend the line as before. */
+static void test_trim_corners(void **state)
+{
+    struct ipw_series s = start(test_counter("package-0", IPW_DOMAIN_CPU, 0, 400));
+    int64_t later;
+
+    (void)state;
+    for (int i = 0; i <= 200; i++) ipw_series_push(&s, S(1 + i * 0.1), J(10 * i));
+    for (int i = 0; i < 200; i++)
+        ipw_series_bend(&s, S(1.02 + i * 0.1), J(10 * i + 8)); /* most of it in a fifth */
+    assert_int_equal(ipw_series_at(&s, S(1.01)), J(4));
+    later = ipw_series_at(&s, S(15.51));
+    assert_int_equal(later, J(1454));
+    ipw_series_trim(&s, S(11));
+    assert_true(s.n_knots >= 100 && s.n_knots <= 102);
+    assert_int_equal(ipw_series_at(&s, S(15.51)), later);
+    ipw_series_release(&s);
+}
+
 /* A window that only ends beyond the readings is covered up to there. */
 static void test_slack_at_one_end(void **state)
 {
@@ -517,6 +536,7 @@ UNIT(series)
         cmocka_unit_test(test_slack_at_one_end),
         cmocka_unit_test(test_what_is_usual),
         cmocka_unit_test(test_one_cut_one_chain),
+        cmocka_unit_test(test_trim_corners),
         cmocka_unit_test(test_slack_at_a_break),
         cmocka_unit_test(test_long_step),
         cmocka_unit_test(test_trim),
