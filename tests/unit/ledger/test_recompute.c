@@ -1,5 +1,6 @@
 /* A saved run computed again: its sessions, where they end, what is handed over, and what is wrong
  * with a damaged file.  A package draws 100 W throughout; it is read every 100 ms. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -435,13 +436,31 @@ static void readings(void **state)
     ipw_power_reader_close(&p);
 }
 
+/* The bytes that the allocator has given out; 0: it does not say (a sanitizer's, which finds what is
+ * left over itself). */
+static size_t bytes_held(void) { return mallinfo2().uordblks + mallinfo2().hblkhd; }
+
+/* Each of the tests again and again: the first times fill the allocator's own lists. */
+static void nothing_is_left(void **state)
+{
+    static void (*const tests[])(void **) = {a_run,  a_killed_run,  lost_rows, two_sessions,
+                                             doubts, damaged_files, readings};
+    size_t held = 0;
+
+    for (int round = 0; round < 30; round++) {
+        for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) tests[i](state);
+        if (round == 19) held = bytes_held();
+    }
+    if (bytes_held() > held + 500) fail_msg("%zu bytes are left over", bytes_held() - held);
+}
+
 UNIT(recompute)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run),     cmocka_unit_test(a_killed_run),
         cmocka_unit_test(lost_rows), cmocka_unit_test(two_sessions),
         cmocka_unit_test(doubts),    cmocka_unit_test(damaged_files),
-        cmocka_unit_test(readings),
+        cmocka_unit_test(readings),  cmocka_unit_test(nothing_is_left),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -356,6 +356,10 @@ static void test_what_is_usual(void **state)
     ipw_series_push(&s, t + S(3), J(1000)); /* one step of three seconds */
     assert_true(s.pace.spacing_ns > S(0.1) && s.pace.spacing_ns < S(0.15));
     ipw_series_release(&s);
+    c.period_ns = S(0.01); /* a channel that says so is slow from the start */
+    assert_int_equal(start(c).pace.moves_ns, S(0.01));
+    c.period_ns--;
+    assert_int_equal(start(c).pace.moves_ns, 0);
 }
 
 /* After a cut one reading begins a chain, and those that follow belong to it. */
