@@ -54,6 +54,12 @@ def read_jsonl(path, runs):
     return sums
 
 
+def bounds_hold(value, lo, hi):
+    """Bounds stand beside a value, measured or estimated, and include it."""
+    if lo not in ("", None):
+        assert float(lo) <= float(value) + 1e-6 and float(value) <= float(hi) + 1e-6, (lo, value, hi)
+
+
 def read_csv(path, runs):
     """RFC 4180; the parts of a query are its turns and the time before them."""
     tables = {}
@@ -70,8 +76,10 @@ def read_csv(path, runs):
         sum(len(q["spans_before"]) for r in runs for q in traces(r))
     for q in tables["queries"]:
         for d in DOMAINS:
+            bounds_hold(q[d + "_joules"] or q[d + "_estimate_joules"], q[d + "_lo"], q[d + "_hi"])
+            assert (q[d + "_estimate_joules"] != "") == (q[d + "_provenance"] == "estimated" and q[d + "_joules"] == "")
             if q[d + "_joules"] == "":
-                assert q[d + "_provenance"] == ""
+                assert q[d + "_provenance"] in ("", "estimated") and q[d + "_u"] == ""
                 continue
             add(sums, d, float(q[d + "_joules"]))
             parts = [float(t[d + "_joules"]) for t in tables["turns"] if t["query"] == q["query"]]
@@ -104,6 +112,10 @@ def read_sqlite(path, runs):
         devices = one("SELECT sum(d.joules), sum(q.%s_joules) FROM queries q JOIN (SELECT query, sum(joules) AS joules "
                       "FROM devices WHERE domain = '%s' GROUP BY query) d USING (query)" % (d, d))[0]
         assert devices[0] is None or math.isclose(*devices, rel_tol=1e-6), devices
+        for row in one("SELECT total_j, total_j_lo, total_j_hi FROM ledger WHERE domain = '%s'" % d):
+            bounds_hold(*row)
+        for row in one("SELECT %s_joules, %s_lo, %s_hi FROM queries WHERE %s_joules IS NOT NULL" % (d, d, d, d)):
+            bounds_hold(*row)
     tools = one("SELECT name, n, cpu_joules, cpu_known FROM joules_by_tool")
     assert all((known == 0) == (joules is None) and known <= n for _, n, joules, known in tools), tools
     assert sum(known for *_, known in tools) == one("SELECT count(cpu_joules) FROM spans WHERE kind = 'tool'")[0][0]
@@ -169,6 +181,14 @@ def read_openmetrics(path, runs):
     for (name, labels), value in samples.items():
         if name == "ipw_run_energy_joules" and dict(labels)["use"] == "queries":
             add(sums, dict(labels)["domain"], value)
+        if name == "ipw_run_energy_joules":
+            lo, hi = (samples.get(("ipw_run_energy_%s_joules" % x, labels)) for x in ("lo", "hi"))
+            bounds_hold(value, lo, hi)
+            summaries = [os.path.join(run, "summary.json") for run in runs]
+            if all(map(os.path.exists, summaries)) and dict(labels)["use"] == "queries":
+                key = dict(labels)["domain"] + "_energy_joules"
+                bounds = [json.load(open(p))["totals"]["bounds"].get(key) for p in summaries if len(runs) == 1]
+                assert not bounds or (bounds[0] or {}).get("lo") == lo, (bounds, lo)
     count = sum(v for (n, _), v in samples.items() if n == "ipw_run_queries")
     assert count == sum(len(traces(r)) for r in runs)
     assert {n for (_, labels) in samples for n, _ in labels} <= {"agent", "model", "dataset", "domain", "use", "outcome",
@@ -421,7 +441,7 @@ def read_eval_results(path, runs):
         if m.group(2):
             rows[-1]["value"] = float(m.group(2))
         if m.group(3):
-            for domain, joules in re.findall(r"(\w+) (\S+) J in", json.loads(m.group(3))):
+            for domain, joules in re.findall(r"(\w+) (\S+) J(?: \(\S+ to \S+\))? in", json.loads(m.group(3))):
                 add(sums, domain, float(joules))
     for row, run in zip(rows, runs):
         scored = [q["is_resolved"] for q in traces(run) if q["is_resolved"] is not None]
