@@ -52,14 +52,6 @@ static const char *word(int resolved)
 }
 static size_t slot(int resolved) { return resolved < 0 ? 2 : (size_t)resolved; }
 
-static size_t find(const struct ipw_dataset *cases, const char *id)
-{
-    size_t i = 0;
-
-    while (i < ipw_dataset_count(cases) && strcmp(ipw_dataset_get(cases, i)->id, id)) i++;
-    return i;
-}
-
 static void put_resolved(struct ipw_jw *w, const char *key, int resolved)
 {
     if (resolved < 0)
@@ -212,11 +204,11 @@ static bool score_query(struct job *j, const struct ipw_query_loaded *q, struct 
                                          r->score_metadata};
     const char *response = q->trace.completed ? r->response_text : NULL;
     const char *source = r->answer_source;
-    size_t i = j->saved ? 0 : find(j->cases, q->trace.id);
+    size_t i = j->saved ? 0 : ipw_dataset_find(j->cases, q->trace.id);
 
     /* What the agent itself said of its answer; how ours was found is found out again. */
     if (source && strcmp(source, "marker") && strcmp(source, "tool")) source = NULL;
-    if (!j->saved && i == ipw_dataset_count(j->cases)) return false;
+    if (i == SIZE_MAX) return false;
     if (j->saved)
         ipw_dataset_score_saved(j->cases, &saved, response, source, out);
     else

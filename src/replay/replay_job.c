@@ -250,7 +250,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job)
         for (size_t i = 0; i < r->n_texts; i++) free(r->texts[i]);
         free(r);
     }
-    free(job->gone);
+    ipw_table_release(&job->gone);
     ipw_replay_results_release(job);
     ipw_web_free(job->network.web);
     ipw_llm_free(job->network.llm);
