@@ -35,6 +35,9 @@ void ipw_child_usage_more(struct ipw_child_usage *to, const struct ipw_child_usa
 void ipw_child_usage_below(struct ipw_child_usage *out, pid_t pid);
 /* Do the processes below `pid` together hold more memory than that? */
 bool ipw_child_memory_over(pid_t pid, size_t limit);
+/* Bytes of files that were removed, and that the processes below `pid` still hold open, on the file
+ * system of the folder. */
+uint64_t ipw_child_removed_bytes(pid_t pid, const char *folder);
 
 /* Written to the status pipe by a helper that stays (`measured`), when its program has ended. */
 struct ipw_child_report {
