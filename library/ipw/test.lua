@@ -105,6 +105,12 @@ function test.plot(name) end
 ---@return fun(queries: table[]): string, string, string[]?
 function test.section(name) end
 
+--- A command as a function: from its options and the other words of the command line to the lines that it printed
+--- (also those for standard error) and its exit status. What it reads of a run is the test's to replace.
+---@param name string a name or a file
+---@return fun(options: table, args: string[]): string[], integer
+function test.command(name) end
+
 --- Runs the cases. Returns how many passed and failed; `emit` gets each line of TAP.
 ---@param list table[] { name, function } pairs
 ---@param emit fun(line: string)

@@ -1,5 +1,5 @@
 --- ipw.check: finds mistakes in the table of a tool, an agent, a dataset, a model, an export format, an analysis,
---- a kind of figure or a section of a report.
+--- a kind of figure, a section of a report or a command.
 --
 -- Each function returns a list of problems { field, why, near }: `field` is the place (to find its
 -- line), `near` the name that was probably meant.  ipw.declare raises a tool's first problem;
@@ -21,6 +21,8 @@ local fields = {
   analysis = { "name", "about", "run" },
   plot    = { "name", "about", "runs", "height", "keep", "draw" },
   section = { "name", "topic", "nav", "heading", "html", "lines", "buttons" },
+  command = { "usage", "about", "more", "args", "options", "run", "total", "each", "again", "lines", "model", "cpu_s",
+    "memory", "failed", "children", "downloads" },
 }
 local types = { "string", "number", "integer", "boolean", "array", "object" }
 local options = { "optional", "default", "enum", "min", "max", "items" }
@@ -320,6 +322,38 @@ function check.section(section)
     needs_function(section, "heading", add, "(run)")
     needs_function(section, "html", add, "(run)")
     if section.lines ~= nil then needs_function(section, "lines", add, "(run)") end
+  end)
+end
+
+--- The kinds of options of a command, and how many texts a row of each has.
+local option_kinds = { flag = 3, block = 3, section = 2, string = 4, integer = 4, number = 4, time = 4, joules = 4,
+  bytes = 4, url = 4, list = 4 }
+
+local function check_option(i, row, add)
+  if type(row) == "string" then return end
+  if type(row) ~= "table" then return add("options", ("options[%d]: expected a table, got %s"):format(i, type(row))) end
+  local n = option_kinds[row[2]]
+  if type(row[1]) ~= "string" then
+    add("options", ("options[%d]: its first value must be the option's name"):format(i))
+  elseif not n then
+    add(row[1], ("options[%d]: '%s' is no kind of option (%s)"):format(i, tostring(row[2]),
+      names(sorted_keys(option_kinds))), type(row[2]) == "string" and nearest(row[2], sorted_keys(option_kinds)) or nil)
+  elseif #row ~= n then
+    add(row[1], ("options[%d]: a %s has %d values, got %d"):format(i, row[2], n, #row))
+  end
+end
+
+--- The table of a command.
+function check.command(command)
+  return collect(function(add)
+    unknown_fields("command", command, add)
+    needs_text(command, "usage", add, "the line behind 'usage:', which begins with the command's name")
+    needs_text(command, "about", add, "what it does, in a line")
+    needs_function(command, "run", add, "(io, o, args)")
+    if command.options ~= nil and type(command.options) ~= "table" then
+      return add("options", "options: expected a list of rows, got " .. type(command.options))
+    end
+    for i, row in ipairs(command.options or {}) do check_option(i, row, add) end
   end)
 end
 

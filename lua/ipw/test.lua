@@ -263,6 +263,21 @@ function test.section(name)
   end
 end
 
+--- A command as a function: from its options and the other words of the command line to the lines that it printed
+--- (also those for standard error) and its exit status. What it reads of a run is the test's to replace.
+---@param name string a name or a file
+---@return fun(options: table, args: string[]): string[], integer
+function test.command(name)
+  local script = require "ipw.core.script"
+  local declared = script.load(assert(script.find("commands", name)))
+  return function(options, args)
+    local lines = {}
+    local function say(line) lines[#lines + 1] = line end
+    local io = { say = say, warn = say, saved = function() end, draw = function() return false end, width = 0 }
+    return lines, require("ipw.command").ran(io, declared, name, "run", options, args)
+  end
+end
+
 --- Runs the cases. Returns how many passed and failed; `emit` gets each line of TAP.
 ---@param list table[] { name, function } pairs
 ---@param emit fun(line: string)

@@ -112,7 +112,7 @@ static int list_servers(struct list_options *lists)
     rc = ipw_workbench_open(&bench, &o, IPW_BENCH_NO_MODEL, &err);
     if (!rc) {
         snprintf(count, sizeof count, "%zu", bench.host.grants.n_servers);
-        rc = ipw_workbench_run(&bench, &status, "ipw.cli.mcp", NULL,
+        rc = ipw_workbench_run(&bench, &status, "ipw.cli.list_mcp", NULL,
                                (const char *const[]){count, NULL}, &err);
     }
     ipw_workbench_close(&bench, &o);

@@ -12,13 +12,9 @@ int ipw_cmd_resume(int argc, char **argv);
 int ipw_cmd_serve(int argc, char **argv);
 int ipw_cmd_replay(int argc, char **argv);
 int ipw_cmd_score(int argc, char **argv);
-int ipw_cmd_fetch(int argc, char **argv);
 int ipw_cmd_export(int argc, char **argv);
-int ipw_cmd_report(int argc, char **argv);
-int ipw_cmd_analyze(int argc, char **argv);
 int ipw_cmd_plot(int argc, char **argv);
 int ipw_cmd_profile(int argc, char **argv);
-int ipw_cmd_compare(int argc, char **argv);
 int ipw_cmd_ledger(int argc, char **argv);
 int ipw_cmd_validate(int argc, char **argv);
 int ipw_cmd_repair(int argc, char **argv);
@@ -29,12 +25,6 @@ int ipw_cmd_telemetry(int argc, char **argv);
 int ipw_cmd_list(int argc, char **argv);
 int ipw_cmd_doctor(int argc, char **argv);
 int ipw_cmd_show(int argc, char **argv);
-int ipw_cmd_new(int argc, char **argv);
-int ipw_cmd_check(int argc, char **argv);
-int ipw_cmd_tool(int argc, char **argv);
-int ipw_cmd_test(int argc, char **argv);
-int ipw_cmd_mcp(int argc, char **argv);
-int ipw_cmd_repl(int argc, char **argv);
 
 extern const struct ipw_command ipw_run_command;
 /* The options of a run by their full names, as a JSON object {args, cwd} for its manifest.  Options

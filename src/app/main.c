@@ -7,17 +7,21 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "app/cmd_lua.h"
 #include "app/commands.h"
 #include "app/options.h"
 #include "base/keyring.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "io/proc.h"
+#include "script/search.h"
+
+static int in_lua(int argc, char **argv) { return ipw_cmd_lua(argc, argv, true); }
 
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv); /* NULL: a title in the help */
-    const char *about;                 /* NULL: not listed */
+    const char *about;
 } commands[] = {
     /* clang-format off */
     {"Measure", NULL, NULL},
@@ -27,9 +31,9 @@ static const struct {
     {"submit", ipw_cmd_submit, "write a Slurm array job that runs and merges shards"},
     {"merge", ipw_cmd_merge, "merge the shards of a run into one run"},
     {"Look and compare", NULL, NULL},
-    {"report", ipw_cmd_report, "show runs as a page to look at, or in the terminal"},
-    {"compare", ipw_cmd_compare, "compare runs, with confidence intervals and gates"},
-    {"analyze", ipw_cmd_analyze, "fit joules per token, growth with the prompt, accuracy"},
+    {"report", in_lua, "show runs as a page to look at, or in the terminal"},
+    {"compare", in_lua, "compare runs, with confidence intervals and gates"},
+    {"analyze", in_lua, "fit joules per token, growth with the prompt, accuracy"},
     {"plot", ipw_cmd_plot, "draw a figure of saved runs for a paper"},
     {"Inspect and reuse a saved run", NULL, NULL},
     {"replay", ipw_cmd_replay, "print it, run it again offline, or send its requests to a server"},
@@ -39,24 +43,37 @@ static const struct {
     {"export", ipw_cmd_export, "write it for other programs, or without its texts"},
     {"validate", ipw_cmd_validate, "check its files"},
     {"repair", ipw_cmd_repair, "remove damaged lines from its files"},
-    {"mcp", ipw_cmd_mcp, "let a coding assistant read your runs (MCP)"},
+    {"mcp", in_lua, "let a coding assistant read your runs (MCP)"},
     {"Machine and servers", NULL, NULL},
     {"doctor", ipw_cmd_doctor, "check server, model, sensors and tools; suggest fixes"},
     {"telemetry", ipw_cmd_telemetry, "show, record or serve energy readings"},
     {"list", ipw_cmd_list, "list agents, tools, datasets, models or sensors"},
-    {"fetch", ipw_cmd_fetch, "download a dataset from the Hugging Face hub"},
+    {"fetch", in_lua, "download a dataset from the Hugging Face hub"},
     {"serve", ipw_cmd_serve, "serve a Lua model or a saved run as an OpenAI-compatible server"},
     {"Write agents, tools and datasets", NULL, NULL},
-    {"new", ipw_cmd_new, "create a commented file and its test"},
+    {"new", in_lua, "create a commented file and its test"},
     {"show", ipw_cmd_show, "print a built-in file"},
-    {"check", ipw_cmd_check, "find mistakes in a file"},
-    {"tool", ipw_cmd_tool, "call a tool"},
-    {"test", ipw_cmd_test, "run Lua tests"},
-    {"repl", ipw_cmd_repl, "try the Lua API line by line"},
-    {"lua", ipw_cmd_test, NULL}, /* the earlier name of `test` */
+    {"check", in_lua, "find mistakes in a file"},
+    {"tool", in_lua, "call a tool"},
+    {"test", in_lua, "run Lua tests"},
+    {"repl", in_lua, "try the Lua API line by line"},
     /* clang-format on */
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+struct own { /* the user's commands, in the help */
+    FILE *out;
+    bool titled;
+};
+
+static void name_own(void *ud, const char *name, const char *path)
+{
+    struct own *own = ud;
+
+    if (!own->titled) fputs("\nYours\n", own->out);
+    own->titled = true;
+    fprintf(own->out, "  %-10s %s\n", name, path);
+}
 
 static void help(FILE *out)
 {
@@ -67,9 +84,10 @@ static void help(FILE *out)
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (!commands[i].run)
             fprintf(out, "\n%s\n", commands[i].name);
-        else if (commands[i].about)
+        else
             fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].about);
     }
+    ipw_search_each("commands", NULL, name_own, &(struct own){out, false});
     fputs("\nRun 'ipw-agent COMMAND --help' for the options of a command.\n", out);
 }
 
@@ -175,6 +193,7 @@ int main(int argc, char **argv)
     const char *names[N_COMMANDS + 1] = {NULL}, *near;
     const char *name = argc > 1 ? argv[1] : NULL;
     size_t n_names = 0;
+    int own;
 
     hold_standard_places();
     widen_output();
@@ -217,6 +236,8 @@ int main(int argc, char **argv)
               stderr);
         return IPW_EXIT_USAGE;
     }
+    own = ipw_cmd_lua(argc - 1, argv + 1, false);
+    if (own >= 0) return delivered(own);
     near = ipw_nearest(name, names);
     fprintf(stderr, "ipw-agent: unknown command '%.60s'%s%s%s\n", name,
             near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");

@@ -145,31 +145,27 @@ static char *ask(void *ud, const char *prompt)
     return ipw_prompt_read(prompt);
 }
 
-int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *module,
-                      const char *script, const char *const *args, struct ipw_err *err)
+int ipw_workbench_command(struct ipw_workbench *b, int64_t *status, struct ipw_lua_command *entry,
+                          const char *script, struct ipw_err *err)
 {
     const char *slash = script ? strrchr(script, '/') : NULL;
-    char dir[1024];
-    struct ipw_lua_command entry = {
-        .vm = {.paths = ipw_script_paths(&b->o->script),
-               .host = &b->host,
-               .slice_cpu_ns = b->o->lua_cpu_ns,
-               .memory_bytes = b->memory_bytes},
-        .module = module,
-        .args = args,
-        .say = say,
-        .warn = warn,
-        .ask = ask,
-        .draw = draw,
-        .ud = b,
-    };
     int before = ipw_loop_leftovers(b->loop), rc;
+    char dir[1024];
 
+    entry->vm = (struct ipw_vm_options){.paths = ipw_script_paths(&b->o->script),
+                                        .host = &b->host,
+                                        .slice_cpu_ns = b->o->lua_cpu_ns,
+                                        .memory_bytes = b->memory_bytes};
+    entry->say = say;
+    entry->warn = warn;
+    entry->ask = ask;
+    entry->draw = draw;
+    entry->ud = b;
     snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - script) : 1, slash ? script : ".");
-    if (script) entry.vm.script_dir = dir;
+    if (script) entry->vm.script_dir = dir;
     b->host.grants.web = ipw_script_web(&b->o->script, b->loop, NULL);
     b->host.grants.may_fetch = b->host.grants.web != NULL;
-    rc = ipw_lua_command_run(status, &entry, err);
+    rc = ipw_lua_command_run(status, entry, err);
     ipw_host_release(&b->host);
     ipw_web_free(b->host.grants.web);
     b->host.grants.web = NULL;
@@ -177,6 +173,14 @@ int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *modu
         rc = ipw_fail(err, IPW_ELUA, "%d handles are left over",
                       ipw_loop_leftovers(b->loop) - before);
     return rc;
+}
+
+int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *module,
+                      const char *script, const char *const *args, struct ipw_err *err)
+{
+    struct ipw_lua_command entry = {.module = module, .texts = args};
+
+    return ipw_workbench_command(b, status, &entry, script, err);
 }
 
 void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *o)

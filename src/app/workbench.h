@@ -53,6 +53,9 @@ int ipw_workbench_open(struct ipw_workbench *bench, struct ipw_workbench_options
  * first (or NULL).  Handles left on the loop are an error. */
 int ipw_workbench_run(struct ipw_workbench *bench, int64_t *status, const char *module,
                       const char *script, const char *const *args, struct ipw_err *err);
+/* Runs a function of a command's file (app/cmd_lua.h), whose state and lines this unit owns. */
+int ipw_workbench_command(struct ipw_workbench *bench, int64_t *status,
+                          struct ipw_lua_command *entry, const char *script, struct ipw_err *err);
 /* Removes the workspace that it created; also releases the options. */
 void ipw_workbench_close(struct ipw_workbench *bench, struct ipw_workbench_options *o);
 /* The exit code of an error: 3 if something was not found or does not load, else 1. */

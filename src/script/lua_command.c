@@ -3,9 +3,14 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/mem.h"
+#include "script/export_job.h"
+#include "script/fields.h"
 #include "script/sandbox.h"
 #include "script/task.h"
+#include "script/value.h"
 
 struct session {
     struct ipw_loop *loop;
@@ -51,27 +56,155 @@ static int io_ask(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg io[] = {
-    {"say", io_say}, {"warn", io_warn}, {"ask", io_ask}, {"draw", io_draw}, {NULL, NULL}};
+/* The saved runs of io.saved(), which ipw.core.export reads.  Lives as long as the state. */
+struct saved {
+    struct ipw_export_job job;
+    struct ipw_redactor redactor;
+    char **runs, *output;
+};
 
-/* prepare(light userdata): leaves the function, io and the arguments. */
+static int saved_drop(lua_State *L)
+{
+    struct saved *saved = lua_touserdata(L, 1);
+
+    for (int i = 0; i < saved->job.n_runs; i++) free(saved->runs[i]);
+    free(saved->runs);
+    free(saved->output);
+    *saved = (struct saved){.runs = NULL};
+    return 0;
+}
+
+static int raise_err(lua_State *L, const struct ipw_err *err)
+{
+    ipw_value_push_error(L, ipw_code_name(err->code), err->text, false);
+    return lua_error(L);
+}
+
+/* saved{run..., output=, redact=}: replaces those of an earlier call. */
+static int io_saved(lua_State *L)
+{
+    static const char *const known[] = {"output", "redact", NULL};
+    const char *output, *what;
+    struct saved *saved;
+    enum ipw_redact redact = 0;
+    struct ipw_err err;
+
+    ipw_fields_take(L, 1, "io.saved", known, true);
+    output = ipw_fields_text(L, 1, "io.saved", "output", NULL);
+    what = ipw_fields_text(L, 1, "io.saved", "redact", NULL);
+    saved = ipw_value_push_box(L, sizeof *saved, "ipw.command.saved", saved_drop);
+    if (what && ipw_redact_parse(&redact, what, &err)) return raise_err(L, &err);
+    if (redact && ipw_redactor_init(&saved->redactor, redact, &err)) return raise_err(L, &err);
+    saved->runs = ipw_calloc(lua_rawlen(L, 1) + 1, sizeof *saved->runs);
+    for (lua_Unsigned i = 1; i <= lua_rawlen(L, 1); i++) {
+        lua_rawgeti(L, 1, (lua_Integer)i);
+        saved->runs[saved->job.n_runs++] = ipw_strdup(luaL_checkstring(L, -1));
+        lua_pop(L, 1);
+    }
+    saved->output = ipw_strdup(output);
+    saved->job.runs = saved->runs;
+    saved->job.output = saved->output;
+    saved->job.stream = stdout;
+    saved->job.redactor = redact ? &saved->redactor : NULL;
+    ipw_vm_host(L)->export_job = &saved->job;
+    lua_setfield(L, LUA_REGISTRYINDEX, "ipw.command.saved.runs");
+    return 0;
+}
+
+static int text_drop(lua_State *L)
+{
+    ipw_buf_release(lua_touserdata(L, 1));
+    return 0;
+}
+
+/* call(name, text...): [-n, +1, e] */
+static int io_call(lua_State *L)
+{
+    const struct ipw_lua_command *e = lua_touserdata(L, lua_upvalueindex(1));
+    const char *name = luaL_checkstring(L, 1);
+    const struct ipw_lua_call *c = e->calls;
+    size_t n = (size_t)lua_gettop(L) - 1;
+    const char **args = lua_newuserdatauv(L, (n + 1) * sizeof *args, 0);
+    struct ipw_buf *out = ipw_value_push_box(L, sizeof *out, "ipw.command.text", text_drop);
+    struct ipw_err err = {0};
+    int rc;
+
+    while (c && c->name && strcmp(c->name, name)) c++;
+    if (!c || !c->name) return luaL_error(L, "io.call: there is no '%s'", name);
+    for (size_t i = 0; i < n; i++) args[i] = luaL_optstring(L, (int)i + 2, "");
+    args[n] = NULL;
+    *out = IPW_BUF(64 * IPW_MIB);
+    rc = c->call(e->ud, args, n, out, &err);
+    if (!rc && !out->len) return 0;
+    if (!rc) rc = ipw_value_decode(L, ipw_buf_str(out), out->len, &err);
+    return rc ? raise_err(L, &err) : 1;
+}
+
+static const luaL_Reg io[] = {{"say", io_say},   {"warn", io_warn}, {"ask", io_ask},
+                              {"draw", io_draw}, {"call", io_call}, {"saved", io_saved},
+                              {NULL, NULL}};
+
+static void set_text(lua_State *L, const char *name, const char *text)
+{
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, name);
+}
+
+static void push_io(lua_State *L, const struct ipw_lua_command *e)
+{
+    lua_createtable(L, 0, 16);
+    lua_pushlightuserdata(L, (void *)e);
+    luaL_setfuncs(L, io, 1);
+    lua_pushboolean(L, e->facts.colour);
+    lua_setfield(L, -2, "colour");
+    lua_pushboolean(L, e->facts.input);
+    lua_setfield(L, -2, "input");
+    lua_pushinteger(L, e->facts.width);
+    lua_setfield(L, -2, "width");
+    set_text(L, "program", e->facts.program);
+    set_text(L, "version", e->facts.version);
+    set_text(L, "folder", e->facts.folder);
+    set_text(L, "model", e->facts.model);
+}
+
+static void push_args(lua_State *L, const struct ipw_lua_command *e)
+{
+    lua_createtable(L, (int)e->n_args, 0);
+    for (size_t i = 0; i < e->n_args; i++) {
+        if (e->results)
+            lua_pushinteger(L, e->results[i]);
+        else
+            lua_pushstring(L, e->args[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+}
+
+/* prepare(light userdata): leaves the function and its arguments. */
 static int prepare(lua_State *L)
 {
     const struct ipw_lua_command *e = lua_touserdata(L, 1);
-    int n = 2;
+    int n = 0;
 
     lua_settop(L, 0);
+    if (e->file) {
+        ipw_value_push_function(L, "ipw.command", "call");
+        push_io(L, e);
+        lua_pushstring(L, e->file->name);
+        lua_pushboolean(L, e->file->built_in);
+        lua_pushstring(L, e->results ? "total" : "run");
+        ipw_command_file_push(L, e->file, e->values);
+        push_args(L, e);
+        return 7;
+    }
     lua_getglobal(L, "require");
     lua_pushstring(L, e->module);
     lua_call(L, 1, 1);
-    lua_createtable(L, 0, 4); // f io
-    lua_pushlightuserdata(L, (void *)e);
-    luaL_setfuncs(L, io, 1);
-    for (; e->args && e->args[n - 2]; n++) {
+    push_io(L, e);
+    for (; e->texts && e->texts[n]; n++) {
         luaL_checkstack(L, 2, "too many arguments");
-        lua_pushstring(L, e->args[n - 2]);
+        lua_pushstring(L, e->texts[n]);
     }
-    return n;
+    return n + 2;
 }
 
 static void over(void *ud, struct ipw_task *task, enum ipw_task_end end, lua_State *co,
@@ -95,18 +228,19 @@ int ipw_lua_command_run(int64_t *status, const struct ipw_lua_command *entry, st
     struct session s = {.loop = host->loop, .err = err};
     struct ipw_task *task;
     struct ipw_vm *vm;
-    int rc = ipw_sandbox_open(&vm, &entry->vm, err), n = 2;
+    int rc = ipw_sandbox_open(&vm, &entry->vm, err), n;
 
     if (rc) return rc;
     lua_pushcfunction(ipw_vm_lua(vm), prepare);
     lua_pushlightuserdata(ipw_vm_lua(vm), (void *)entry);
-    while (entry->args && entry->args[n - 2]) n++;
-    rc = ipw_vm_call(vm, 1, n, err);
+    rc = ipw_vm_call(vm, 1, LUA_MULTRET, err);
+    n = rc ? 0 : lua_gettop(ipw_vm_lua(vm));
     if (!rc) rc = ipw_task_start(&task, vm, n - 1, over, &s, err);
     while (!rc && !s.over) ipw_loop_run(s.loop);
     if (!rc) rc = s.code;
     if (!rc && ipw_task_count(vm))
         rc = ipw_fail(err, IPW_ELUA, "%zu tasks are left over", ipw_task_count(vm));
+    entry->vm.host->export_job = NULL; /* the state has it */
     ipw_sandbox_close(vm);
     *status = s.status;
     return rc;

@@ -337,9 +337,9 @@ static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
 {
     static const struct {
         const char *kind, *word;
-    } words[] = {{"agents", "agent"},     {"agents/tools", "tool"},   {"datasets", "dataset"},
-                 {"exports", "format"},   {"analyses", "analysis"},   {"plots", "kind of figure"},
-                 {"sections", "section"}, {"lua/ipw/models", "model"}};
+    } words[] = {{"agents", "agent"},     {"agents/tools", "tool"},    {"datasets", "dataset"},
+                 {"exports", "format"},   {"analyses", "analysis"},    {"plots", "kind of figure"},
+                 {"sections", "section"}, {"lua/ipw/models", "model"}, {"commands", "command"}};
     struct names names = {0};
     const char *word = "script", *near = NULL;
     char stem[PATH_BYTES], hint[400] = "";

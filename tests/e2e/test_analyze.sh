@@ -61,3 +61,11 @@ expect_exit 2 agent analyze
 expect_exit 3 agent analyze nowhere
 check_err "nowhere: no such run"
 end_test
+
+step "a command of one's own reads the same runs"
+expect_exit 0 agent new command dear
+expect_exit 0 agent dear one --top 2
+assert_file_lines out 2
+check_out " J  "
+expect_exit 3 agent dear two
+check_err "no query of this run has known joules"

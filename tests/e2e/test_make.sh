@@ -46,6 +46,40 @@ expect_exit 0 agent run made/fresh-agent.lua --dataset made/fresh-dataset.lua --
     --base-url "$BASE_URL" --output both
 assert_file_lines both/traces.jsonl 10
 
+step "a command of one's own: in the help, with options, and with every mistake named"
+mkdir own; cd own
+expect_exit 0 agent new command dear
+expect_exit 0 agent check commands/dear.lua
+expect_exit 0 agent test commands/dear_test.lua
+check_out "2 passed, 0 failed"
+expect_exit 0 agent --help
+check_out "dear       ./commands/dear.lua"
+expect_exit 0 agent dear --help
+check_out "--top N               how many (default: 3)"
+expect_exit 2 agent dear r --topp 2
+check_err "did you mean '--top'?"
+expect_exit 2 agent dear r --top 0
+expect_exit 2 agent dear
+check_err "an argument is missing (usage: ipw-agent dear RUN [--top N])"
+expect_exit 3 agent dear nothing-here
+expect_exit 2 agent drae
+printf 'return { usage = "bad", about = "b", options = { { "x", "integre", "N", "h" } }, run = print }\n' > commands/bad.lua
+expect_exit 3 agent check commands/bad.lua
+check_out "'integre' is no kind of option"
+check_out "did you mean 'integer'?"
+expect_exit 3 agent bad
+check_err "'integre' is no kind of option"
+printf 'return { usage = "bad", about = "b", option = {}, run = print }\n' > commands/bad.lua
+expect_exit 3 agent bad
+check_err "unknown field 'option' (did you mean 'options'?)"
+printf 'return 1\n' > commands/bad.lua
+expect_exit 3 agent bad
+check_err "must return a table with a function"
+printf 'return { usage = "bad", about = "b", run = function() error("oh") end }\n' > commands/bad.lua
+expect_exit 3 agent bad
+check_err "commands/bad.lua:1: oh"
+cd ..
+
 step "new: nothing is overwritten, names and kinds are checked"
 echo mine >tools/kept.lua
 expect_exit 1 agent new tool kept

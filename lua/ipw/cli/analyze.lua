@@ -13,12 +13,6 @@ local function load(path)
   return analysis
 end
 
-local function fail(io, failed, status)
-  local text = tostring(type(failed) == "table" and failed.message or failed)
-  io.warn("ipw-agent: " .. text)
-  return status
-end
-
 local function each_name(fn)
   local names = {}
   for name, path in script.names "analyses":gmatch "(%S+) ([^\n]+)" do names[#names + 1] = { name, path } end
@@ -99,18 +93,34 @@ local function work(io, options, analyses)
   return 0
 end
 
-return function(io, ...)
-  local options, names = {}, {}
-  for _, word in ipairs { ... } do
-    local name = word:match "^analysis=(.*)$"
-    if name then names[#names + 1] = name else options[word] = true end
-  end
-  if options.list then return list(io) end
-  local ok, analyses, why = pcall(chosen, names)
-  if not ok then return fail(io, analyses, 3) end
-  if not analyses then return fail(io, ("analyze: %s (--list lists them)"):format(why), 2) end
-  local done, status = pcall(work, io, options, analyses)
-  if done then return status end
-  local code = type(status) == "table" and status.code
-  return fail(io, status, (code == "io" or code == "exists" or code == "permission") and 1 or 3)
-end
+return {
+  usage = "analyze RUN... [--analysis NAME] [--json] [-o DIR]",
+  about = [[
+Analyze saved runs: lines through tokens, joules and seconds; joules per prompt
+token and per generated token; growth with the prompt; how well tokens predict
+joules; accuracy.]],
+  more = [[
+An analysis is a Lua file: ipw-agent new analysis NAME writes one to start from.
+Intervals are 95 % intervals. What a run does not know is left out, and each
+result says how many values it is made of.]],
+  options = {
+    { "analysis", "list", "NAME", "analysis or its .lua file; repeatable (default: all)" },
+    { "list", "flag", "list the analyses" },
+    { "json", "flag", "print one JSON object" },
+    { "output", "string", "DIR", "write ANALYSIS.json files to this new folder", letter = "o" },
+    "scripts",
+  },
+  args   = { 0, -1 },
+  cpu_s  = 60,
+  memory = "4G", -- a query's line may have 512 MiB
+  failed = 3,
+  run = function(io, o, args)
+    if o.list then return list(io) end
+    if #args == 0 then io.usage "an argument is missing: name a run (--list lists the analyses)" end
+    args.output = o.output
+    io.saved(args)
+    local analyses, why = chosen(o.analysis)
+    if not analyses then io.fail(("analyze: %s (--list lists them)"):format(why), 2) end
+    return work(io, o, analyses)
+  end,
+}

@@ -31,6 +31,7 @@ local function kind_of(path, value)
   for _, kind in ipairs { "plot", "section" } do
     if path:find("%f[%w]" .. kind .. "s?/[^/]*$") and (value.draw or value.html) then return kind end
   end
+  if path:find "%f[%w]commands/[^/]*$" or path:find "ipw/cli/[^/]*$" then return "command" end
   if path:find "%f[%w]analyses/[^/]*$" or path:find "ipw/analysis/[^/]*$" then return "analysis" end
   if value.loses ~= nil or path:find "ipw/export/[^/]*$" then return "export" end
   if value.reply ~= nil and value.run == nil then return "model" end
@@ -63,7 +64,7 @@ local function check_rows(io, path)
   return 0
 end
 
-return function(io, path, kind)
+local function check_file(io, path, kind)
   if core.is_rows(path) or core.exists(path) == "dir" then return check_rows(io, path) end
   local source, unreadable = script.source(path)
   if not source then error(unreadable, 0) end
@@ -91,7 +92,7 @@ return function(io, path, kind)
     return 3
   end
   for _, problem in ipairs(misspelt(source)) do say(problem.line, problem.why) end
-  kind = kind ~= "" and kind or kind_of(path, value)
+  kind = kind or kind_of(path, value)
   if not kind then
     say(1, "cannot tell the kind of this file; use --kind")
     return 3
@@ -129,3 +130,40 @@ return function(io, path, kind)
   io.say(("%s: a good %s, '%s'%s"):format(path, kind, tostring(value.name or stem), more))
   return 0
 end
+
+local KINDS = { "tool", "agent", "dataset", "model", "export", "analysis", "plot", "section", "command" }
+
+local function check_kind(io, kind)
+  for _, known in ipairs(KINDS) do if not kind or kind == known then return end end
+  local near = script.nearest(kind, KINDS)
+  io.fail(("--kind: tool, agent, dataset, model, export, analysis, plot, section or command, not '%s'%s"):format(
+    kind, near and (" (did you mean '%s'?)"):format(near) or ""), 2)
+end
+
+return {
+  usage = "check FILE... [options]",
+  about = [[
+Load tools, agents, datasets, export formats, analyses, plots, sections of
+reports and commands, and report their mistakes.]],
+  more = [[
+For a dataset, the command also checks every task.
+
+Exit status: 0 no mistake, 2 wrong usage, 3 mistakes were found.]],
+  options = {
+    { "kind", "string", "KIND", "kind of file: tool, agent, ... (default: by content)" },
+    "verbose",
+    "scripts",
+  },
+  args = { 1, -1 },
+  each = true,
+  run = function(io, o, args)
+    check_kind(io, o.kind)
+    return check_file(io, args[1], o.kind)
+  end,
+  --- The last file with mistakes says how it ends.
+  total = function(_, _, results)
+    local status = 0
+    for _, one in ipairs(results) do if one ~= 0 then status = math.abs(one) end end
+    return status
+  end,
+}

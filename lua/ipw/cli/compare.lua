@@ -5,18 +5,13 @@ local gate    = require "ipw.gate"
 local runs    = require "ipw.runs"
 local show    = require "ipw.compare_text"
 
-local function fail(io, text, status)
-  io.warn("ipw-agent: " .. text)
-  return status
-end
-
 local function run(io, options, gates)
   local list, twos, results = {}, {}, {}
   for i = 1, #core.runs() do list[i] = runs.read(i, function(text) io.warn("ipw-agent: " .. text) end) end
   for i = 2, #list do
     local two = compare.two(list[1], list[i])
     if #two.pairs == 0 then
-      return fail(io, ("%s and %s have no query in common"):format(list[1].path, list[i].path), 3)
+      io.fail(("%s and %s have no query in common"):format(list[1].path, list[i].path), 3)
     end
     twos[i - 1] = two
     for _, one in ipairs(gates) do results[#results + 1] = gate.judge(one, two) end
@@ -36,20 +31,46 @@ local function run(io, options, gates)
   return show.status(results)
 end
 
-return function(io, ...)
-  local options, gates = {}, {}
-  for _, word in ipairs { ... } do
-    local text = word:match "^gate=(.*)$"
-    if text then
+return {
+  usage = "compare RUN_A RUN_B... [--gate EXPR] [--markdown | --json]",
+  about = [[
+Compare runs with the first one by query and turn: accuracy, energy, joules per
+token, time, tokens. Show which differences are significant (95 % interval),
+what the runs were made with, and warn where that differs.]],
+  more = [[
+Queries are paired by their id, turns by their place. Repeats of a query, and
+the turns of one, are averaged first: each task counts once. A difference is
+significant if its 95 % interval over tasks does not contain 0 (Student's t
+below 20 tasks, bootstrap from 20 on; of accuracies Newcombe's interval from
+Wilson's); with fewer than 3 tasks no significance is reported. Sensor bounds
+are the lowest and highest energy that the readings allow.
+
+A gate is METRIC>=BOUND or METRIC<=BOUND on the change from RUN_A: accuracy (in
+pt), j_query, j_solved, j_output_token, j_token, seconds, input_tokens,
+output_tokens, turns. BOUND has the metric's unit, or % of RUN_A's value:
+  --gate 'accuracy>=-1pt' --gate 'j_solved<=+3%'
+Exit status: 0 all held, 5 one is broken, 6 the interval does not tell.]],
+  options = {
+    { "gate", "list", "EXPR", "fail unless 'accuracy>=-1pt' holds; may be repeated" },
+    { "junit", "string", "FILE", "write the gates as JUnit XML" },
+    { "markdown", "flag", "print tables for a pull request" },
+    { "turns", "flag", "also print every pair of turns" },
+    { "json", "flag", "print one JSON object with every pair" },
+  },
+  args   = { 2, -1 },
+  cpu_s  = 60,
+  memory = "4G", -- a query's line may have 512 MiB
+  failed = 3,
+  run = function(io, o, args)
+    local gates = {}
+    if o.junit and #o.gate == 0 then io.usage "--junit goes with --gate" end
+    for i, text in ipairs(o.gate) do
       local parsed, why = gate.parse(text)
-      if not parsed then return fail(io, why, 2) end
-      gates[#gates + 1] = parsed
-    else
-      options[word] = true
+      gates[i] = parsed or io.fail(why, 2)
     end
-  end
-  local ok, status = pcall(run, io, options, gates)
-  if ok then return status end
-  return fail(io, tostring(type(status) == "table" and status.message or status),
-    type(status) == "table" and status.code == "io" and 1 or 3)
-end
+    o.colour = io.colour
+    args.output = o.junit
+    io.saved(args)
+    return run(io, o, gates)
+  end,
+}

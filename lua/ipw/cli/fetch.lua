@@ -274,8 +274,8 @@ local function job_of(name)
     folder = hub.repo_folder(cache, source.repo) }
 end
 
-return function(io, name)
-  local job
+local function run(io, _, args)
+  local name, job = args[1], nil
   local ok, result = pcall(function()
     job = job_of(name)
     if offline() then fail("%s is not fetched: HF_HUB_OFFLINE is set", name) end
@@ -286,6 +286,24 @@ return function(io, name)
   io.draw ""
   if job and job.partial and core.size(job.partial) == 0 then core.remove(job.partial) end
   if type(result) ~= "table" or not result.fetch then error(result, 0) end
-  io.warn("ipw-agent: " .. result.fetch)
-  return 1
+  io.fail(result.fetch)
 end
+
+return {
+  usage = "fetch NAME|hf:OWNER/NAME[:CONFIG][@REVISION][/SPLIT]",
+  about = [[
+Download a dataset into the Hugging Face cache, where other programs find it
+too. If the download breaks off, run the same command again.]],
+  more = [[
+  ipw-agent fetch gsm8k
+
+Variables: HF_ENDPOINT, HF_TOKEN, HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE.
+The token is sent to the endpoint only, never to a host that it redirects to.
+Exit status: 0 done, 1 failed, 2 wrong usage.]],
+  options   = { { "path", "block", "search here first for datasets" } },
+  args      = { 1, 1 },
+  cpu_s     = 24 * 3600, -- hashing a large file is work, not a hang
+  memory    = "256M",    -- for a list of 100,000 files
+  downloads = true,
+  run       = run,
+}

@@ -47,7 +47,7 @@ local function ask_model(io, text)
   io.say(reply.text)
 end
 
-return function(io, model, tty)
+local function run(io)
   setmetatable(_G, { __index = function(_, name)
     if type(name) ~= "string" or not name:find "^%a[%w_]*$" then return nil end
     local ok, module = pcall(require, "ipw." .. name)
@@ -62,7 +62,7 @@ return function(io, model, tty)
     for i = 1, words.n do words[i] = tostring(words[i]) end
     io.say(table.concat(words, "\t"))
   end)
-  if tty ~= "" then io.say(("ipw-agent, model '%s'; help, quit"):format(model)) end
+  if io.input then io.say(("ipw-agent, model '%s'; help, quit"):format(io.model or "")) end
 
   local open
   while true do
@@ -98,3 +98,18 @@ return function(io, model, tty)
     end
   end
 end
+
+return {
+  usage = "repl [options]",
+  about = "Try the Lua API line by line, with a model.",
+  more = [[
+  > llm.chat { messages = { llm.user "Hello" } }.text
+  > ? What is 12 * 12
+  > help
+
+Without --base-url: $OPENAI_BASE_URL, then local ports, then the demo model.]],
+  options = { "model", "scripts" },
+  model   = "any",
+  again   = true, -- a state that passed a limit is lost: the next line gets a new one
+  run     = run,
+}

@@ -1,8 +1,5 @@
 --- ipw.cli.report: `ipw-agent report RUN...`: the page, the terminal, or markdown.
 
---- The exit status for what ended a report: 1 for the output, 3 for the input.
-local status = { io = 1, exists = 1, permission = 1, limit = 1 }
-
 local check = require "ipw.check"
 local script = require "ipw.core.script"
 
@@ -21,30 +18,51 @@ local function load(names)
   return out
 end
 
-return function(io, how, content, ascii, colour, ...)
-  local found, sections, why = pcall(load, { ... })
-  if not found or not sections then
-    why = why or sections
-    io.warn("ipw-agent: " .. (found and "report: " or "") .. tostring(type(why) == "table" and why.message or why))
-    return found and 2 or 3
+local function run(io, o, args)
+  if o.markdown and o.output then
+    io.usage "--markdown prints: leave out -o, or redirect its output"
   end
-  local ok, failed = pcall(function()
-    local options = { content = content == "content", ascii = ascii == "ascii", colour = colour == "colour",
-                      sections = sections }
-    local runs = require("ipw.report.saved").read(options, function(text) io.warn("ipw-agent: " .. text) end)
-    for _, run in ipairs(runs) do
-      if #run.queries == 0 then error(run.path .. ": it has no finished query", 0) end
-    end
-    if how == "html" then
-      local out = require("ipw.export").output("file", {})
-      out:write(require("ipw.report.page").html(runs, options))
-      require("ipw.core.export").finish(out.handle)
-    else
-      io.say(require("ipw.report." .. how).text(runs, options))
-    end
-  end)
-  if ok then return 0 end
-  local code = type(failed) == "table" and failed.code
-  io.warn("ipw-agent: " .. tostring(type(failed) == "table" and failed.message or failed))
-  return status[code] or 3
+  local sections, why = load(o.section)
+  if not sections then io.fail("report: " .. why, 2) end
+  args.output = o.output
+  io.saved(args)
+  local options = { content = o.with_content, ascii = o.ascii, colour = io.colour, sections = sections }
+  local runs = require("ipw.report.saved").read(options, function(text) io.warn("ipw-agent: " .. text) end)
+  for _, one in ipairs(runs) do
+    if #one.queries == 0 then io.fail(one.path .. ": it has no finished query", 3) end
+  end
+  if o.output then
+    local out = require("ipw.export").output("file", {})
+    out:write(require("ipw.report.page").html(runs, options))
+    require("ipw.core.export").finish(out.handle)
+  else
+    io.say(require("ipw.report." .. (o.markdown and "markdown" or "terminal")).text(runs, options))
+  end
 end
+
+return {
+  usage = "report RUN... [-o FILE.html | --markdown]",
+  about = "Show saved runs: where the energy went, when, in which queries, and how surely.",
+  more = [[
+With -o the result is one file that loads nothing from anywhere: open it in a
+browser, send it, attach it. Without, the same is printed in the terminal.
+Of several runs the first is the one that the others are compared with.
+
+Texts of tasks, replies and tools are left out unless --with-content is given:
+look at the page before you share it. docs/report.md explains each part.
+
+A section is a Lua file: ipw-agent new section NAME writes one to start from.]],
+  options = {
+    { "output", "string", "FILE", "write the page, such as report.html", letter = "o" },
+    { "with-content", "flag", "put prompts, replies and errors on the page" },
+    { "markdown", "flag", "print markdown, for a pull request" },
+    { "ascii", "flag", "draw with ASCII characters only" },
+    { "section", "list", "NAME", "add a section of yours, or its .lua file; repeatable" },
+    { "path", "block", "search here first for sections" },
+  },
+  args   = { 1, -1 },
+  cpu_s  = 3600, -- a long run takes long: no endless loop
+  memory = "4G", -- a query's line may have 512 MiB
+  failed = 3,
+  run    = run,
+}

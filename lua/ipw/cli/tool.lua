@@ -11,7 +11,8 @@ local function usage(tool)
   return table.concat(lines, "\n")
 end
 
-return function(io, name, arguments)
+local function run(io, _, args)
+  local name, arguments = args[1], args[2] or "{}"
   local kit <close> = tools.open { name }
   local tool = kit.list[1]
   local text, ok, outcome = kit:invoke(tool.name, arguments)
@@ -25,3 +26,17 @@ return function(io, name, arguments)
   end
   return 1
 end
+
+return {
+  usage = "tool NAME|FILE ['{\"json\":\"args\"}'] [options]",
+  about = "Call a tool and print its result as a model would read it.",
+  more = [[
+  ipw-agent tool calculator '{"expression":"2 ** 10"}'
+
+Exit status: 0 success, 1 the tool returned an error, 2 wrong usage, 3 the tool
+cannot be loaded.]],
+  options = { "model", "scripts" },
+  args  = { 1, 2 },
+  model = "named",
+  run   = run,
+}

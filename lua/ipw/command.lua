@@ -1,0 +1,59 @@
+--- ipw.command: finds a command that is a Lua file, and runs it.
+--
+-- A built-in command is lua/ipw/cli/NAME.lua; a user's own is commands/NAME.lua on the usual path.  The
+-- file returns a table (docs/commands.md); script/command_file.c reads it for the option parser.
+-- `run(io, o, args)` gets what it may use, the options, and the other words of the command line; it returns
+-- the exit status.  It ends early with io.usage(text) for wrong usage, or io.fail(text, status).
+
+local script = require "ipw.core.script"
+
+local command = {}
+
+--- The command's table; nil if there is none of this name.
+function command.load(name, built_in)
+  if built_in then return require("ipw.cli." .. name) end
+  if not name:find "^[%w_%-]+$" then return nil end
+  local path = script.find("commands", name)
+  if not path then return nil end
+  local declared = script.load(path)
+  if type(declared) ~= "table" or type(declared.run) ~= "function" then
+    error(path .. ": a command's file must return a table with a function `run`", 0)
+  end
+  return declared
+end
+
+--- What `run` uses besides the C functions of `io`.
+local function with_ends(io, name)
+  function io.usage(text, ...)
+    error({ status = 2, text = ("%s: %s"):format(name, select("#", ...) > 0 and text:format(...) or text),
+            usage = true }, 0)
+  end
+  function io.fail(text, status) error({ status = status or 1, text = text }, 0) end
+  return io
+end
+
+local OF_OUTPUT = { io = true, exists = true, permission = true }
+
+--- The text of an error and its status: 1 if the output failed, else the command's own.
+local function ending(failed, declared)
+  if type(failed) ~= "table" then return tostring(failed), declared.failed end
+  return failed.text or failed.message, failed.status or OF_OUTPUT[failed.code] and 1 or declared.failed
+end
+
+--- Runs a function of a command's table; returns the exit status.
+function command.ran(io, declared, name, what, ...)
+  local ok, status = pcall(declared[what], with_ends(io, name), ...)
+  if ok then return status or 0 end
+  local text, code = ending(status, declared)
+  if not text or not code then error(status, 0) end
+  io.warn("ipw-agent: " .. text)
+  if type(status) == "table" and status.usage then io.warn(("ipw-agent: see ipw-agent %s --help"):format(name)) end
+  return code
+end
+
+--- The same by name, for the program: `what` is "run" or "total".
+function command.call(io, name, built_in, what, ...)
+  return command.ran(io, command.load(name, built_in), name, what, ...)
+end
+
+return command

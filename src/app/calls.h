@@ -1,0 +1,11 @@
+/* app/calls.h: what a command in Lua asks the program for (io.call of script/lua_command.h).
+ *
+ * One function each, texts in and JSON out: what only C can do, without a word for the user. */
+#ifndef IPW_APP_CALLS_H
+#define IPW_APP_CALLS_H
+
+#include "script/lua_command.h"
+
+extern const struct ipw_lua_call ipw_calls[];
+
+#endif
