@@ -1,6 +1,7 @@
 /* What child processes use: by their rusage when they have ended, by /proc while they run. */
 #include <dirent.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,16 @@ static struct pids all_below(pid_t pid)
     add_children(&all, pid);
     for (size_t i = 0; i < all.n && all.n < MOST_PIDS; i++) add_children(&all, all.list[i]);
     return all;
+}
+
+bool ipw_child_kill_below(pid_t pid)
+{
+    struct pids all = all_below(pid);
+    bool any = all.n > 0;
+
+    for (size_t i = 0; i < all.n; i++) kill(all.list[i], SIGKILL);
+    free(all.list);
+    return any;
 }
 
 void ipw_child_usage_below(struct ipw_child_usage *out, pid_t pid)
