@@ -1,4 +1,4 @@
-# MCP servers that a run keeps end with their runner, however it ends: finished, interrupted, killed, resumed.  The server is
+# P-17: MCP servers that a run keeps end with their runner, however it ends: finished, interrupted, killed, resumed.  The server is
 # deaf to signals, goes on when its input is closed, and has a child in its group and one in a session of its own.
 . "$(dirname "$0")/lib.sh"
 
