@@ -26,7 +26,7 @@
 enum { MAX_BYTES = 1024 * 1024 * 1024, SHOWN = 40, GRADED_AT_A_TIME = 8 };
 
 struct score_options {
-    const char *dataset, *data_dir, *scorer, *output;
+    const char *dataset, *data_dir, *encoding, *scorer, *output;
     struct ipw_script_options script;
     struct ipw_judge_options judge;
     bool json, dry_run;
@@ -169,6 +169,7 @@ static int open_scorer(struct job *j, const struct ipw_query_loaded *first, stru
     char *file = NULL, *named = named_dataset(j->run, &file, &filler);
     struct ipw_dataset_options options = {.dataset = j->o->dataset ? j->o->dataset : named,
                                           .data_dir = j->o->data_dir,
+                                          .encoding = j->o->encoding,
                                           .scorer = j->o->scorer,
                                           .paths = ipw_script_paths(&j->o->script)};
     int rc;
@@ -415,6 +416,7 @@ int ipw_cmd_score(int argc, char **argv)
     static const struct ipw_opt options[] = {
         {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE", "dataset to score by (default: what the run saved)"},
         {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR", "folder of the dataset's own files"},
+        {"encoding", 0, IPW_OPT_STR, offsetof(struct score_options, encoding), "NAME", "encoding of the dataset's text, such as latin1"},
         {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE", "scorer or FILE.lua (default: the dataset's)"},
         {"Judge", 0, IPW_OPT_SECTION, 0, NULL, NULL},
         {"", 0, IPW_OPT_BLOCK, offsetof(struct score_options, judge), NULL, NULL, .rows = ipw_judge_option_rows},

@@ -76,6 +76,7 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kint(w, "dataset_files", (int64_t)ipw_dataset_files(m->cases));
     ipw_jw_kstr(w, "dataset_sha256", ipw_dataset_sha256(m->cases));
     ipw_jw_kstr(w, "dataset_source", ipw_dataset_source(m->cases));
+    ipw_jw_kstr(w, "encoding", o->data.encoding);
     ipw_jw_kstr(w, "energy", m->sensors->rules.lm_remote ? "remote" : "local");
     ipw_jw_kint(w, "epochs", o->data.epochs);
     ipw_jw_kcount(w, "force_output_tokens", forced > 0 ? forced : -1);

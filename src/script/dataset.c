@@ -100,7 +100,7 @@ static void push_options(lua_State *L, const struct ipw_dataset_options *o) // [
         const char *name, *text;
     } texts[] = {{"dataset", o->dataset},
                  {"data_dir", o->data_dir},
-                 {"split", o->split},
+                 {"encoding", o->encoding},
                  {"where", o->choice.where},
                  {"ids", o->choice.ids}};
     const struct {

@@ -47,7 +47,7 @@ struct ipw_choice {
 struct ipw_dataset_options {
     const char *dataset;      /* name, .lua file, or a file of rows */
     const char *data_dir;     /* or NULL */
-    const char *split;        /* or NULL */
+    const char *encoding;     /* of its files of text (data/encoding.h); NULL: UTF-8 */
     const char *const *paths; /* --path folders, or NULL */
     const char *scorer; /* in place of the dataset's: a rule of ipw.score, or a .lua file; NULL */
     struct ipw_choice choice;
