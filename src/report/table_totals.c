@@ -227,7 +227,8 @@ static void put_calls(struct ipw_table_block *b)
     }
     if (b->t.malformed) {
         ipw_table_dot(b);
-        plural(b, (double)b->t.malformed, "malformed reply", "malformed replies");
+        plural(b, (double)b->t.malformed, "reply did not follow the agent's format",
+               "replies did not follow the agent's format");
     }
     if (b->t.trimmed) {
         ipw_table_dot(b);

@@ -511,8 +511,16 @@ def read_ipw(path, runs):
         assert energy["per_query_joules"] == energy["total_joules"] == q["query_gpu_energy_joules"]
         assert energy["cpu_per_query_joules"] == energy["cpu_total_joules"] == q["query_cpu_energy_joules"]
         assert m["hardware_utilization"] == q["hardware_utilization"]
-        assert m["system_info"]["host_name"] == manifest["hardware"]["host"]
-        assert (m["gpu_info"] or {}).get("name") == manifest["hardware"].get("gpu")
+        hardware, gpu = manifest["hardware"], m["gpu_info"]
+        assert m["system_info"] == {"os_name": hardware["os"], "os_version": None, "kernel_version": hardware["kernel"],
+                                    "host_name": hardware["host"], "cpu_count": hardware["cpu_count"], "cpu_brand": hardware["cpu"]}
+        if hardware["gpu"]:
+            bytes = hardware["gpu_memory_bytes"]
+            assert gpu == {"name": hardware["gpu"], "vendor": "NVIDIA", "device_id": 0, "device_type": "GPU", "backend": "NVML",
+                           "count": hardware["gpu_count"], "driver": hardware["driver"],
+                           "memory_total_gb": bytes and bytes / 2 ** 30}, gpu
+        else:
+            assert not gpu, gpu
         assert m["latency_metrics"]["total_query_seconds"] == q["total_wall_clock_s"]
         assert m["evaluation"]["is_correct"] is m["lm_correctness"] is q["is_resolved"]
         assert m["token_metrics"] == {"input": q["total_input_tokens"], "output": q["total_output_tokens"], "total": q["total_tokens"]}
