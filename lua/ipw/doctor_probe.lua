@@ -38,7 +38,8 @@ local function test_stream(probe)
   end
   local function say(...) probe.add("model", ...) end
   if not x.reply then
-    say("answers", "fail", ("'%s': %s"):format(probe.model, x.error), "see the server's log; name the model with --model")
+    say("answers", "fail", ("'%s': %s"):format(probe.model, x.error),
+      "see the server's log; name the model with --model")
     return false
   end
   local usage = x.reply.usage or {}
