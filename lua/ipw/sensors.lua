@@ -1,4 +1,5 @@
---- ipw.sensors: what the program says of each sensor that it supports, for doctor and list sensors.
+--- ipw.sensors: what the program says of each sensor that it supports, for doctor and list sensors. The words of a
+--- sensor are those of telemetry and of a run's notes (ipw_source_verdict_words).
 local sensors = {}
 
 local ABSENT <const> = { unsupported = true, not_found = true }
@@ -21,7 +22,7 @@ function sensors.rows(io)
   for _, kind in ipairs(known.kinds) do
     if not seen[kind] then
       rows[#rows + 1] = { name = kind, named = true, found = false, doubts = {},
-                          text = ("--telemetry %s%s"):format(kind, kind:find "=$" and "..." or "") }
+                          text = ("named: --telemetry %s%s"):format(kind, kind:find "=$" and "..." or "") }
     end
   end
   return rows, known.virtual

@@ -67,10 +67,12 @@ static void write_verdicts(struct ipw_jw *w, const struct ipw_source_set *set)
 {
     ipw_jw_arr(w);
     for (size_t i = 0; i < set->n_verdicts; i++) {
+        char words[IPW_VERDICT_BYTES];
+
         ipw_jw_obj(w);
         ipw_jw_kstr(w, "code", ipw_code_name(set->verdicts[i].code));
         ipw_jw_kstr(w, "name", set->verdicts[i].name);
-        ipw_jw_kstr(w, "text", set->verdicts[i].text);
+        ipw_jw_kstr(w, "text", ipw_source_verdict_words(&set->verdicts[i], words));
         ipw_jw_obj_end(w);
     }
     ipw_jw_arr_end(w);

@@ -171,8 +171,7 @@ local function sensors(io)
   local rows = require("ipw.sensors").rows(io)
   return rows, function()
     for _, row in ipairs(rows) do
-      local state = row.found and "" or row.named and "named: " or "not here: "
-      io.say(screen.wrapped(screen.cell(row.name, COLUMNS) .. " ", state .. row.text, io.width))
+      io.say(screen.wrapped(screen.cell(row.name, COLUMNS) .. " ", row.text, io.width))
       for _, doubt in ipairs(row.doubts) do
         io.say(("%s %s %s"):format((" "):rep(COLUMNS), doubt.channel, doubt.text))
       end
