@@ -99,10 +99,17 @@ static int built_in(void *ud, const char *const *args, size_t n, struct ipw_buf 
     return 0;
 }
 
+/* clang-format off */
 const struct ipw_lua_call ipw_calls[] = {
-    {"real_path", real_path},      {"write_new", write_new},
-    {"remove", remove_file},       {"write", write_file},
-    {"built_in", built_in},        {"machine", ipw_call_machine},
-    {"sensors", ipw_call_sensors}, {"server", ipw_call_server},
-    {"score", ipw_call_score},     {NULL, NULL},
+    {"real_path", real_path},
+    {"write_new", write_new, 2},
+    {"write", write_file, 2},
+    {"remove", remove_file, 1},
+    {"built_in", built_in},
+    {"machine", ipw_call_machine},
+    {"sensors", ipw_call_sensors},
+    {"server", ipw_call_server},
+    {"score", ipw_call_score, 8},
+    {NULL, NULL},
 };
+/* clang-format on */

@@ -173,10 +173,13 @@ int ipw_call_server(void *bench, const char *const *args, size_t n, struct ipw_b
 {
     struct ipw_workbench *b = bench;
     struct ipw_server server;
-    int rc = ipw_server_find(&server, &b->o->find, err);
+    int rc;
 
     (void)args;
     (void)n;
+    if (!b->connection.http || b->connection.llm)
+        return ipw_fail(err, IPW_EINVAL, "io.call: server is for model = \"find\", and once");
+    rc = ipw_server_find(&server, &b->o->find, err);
     if (!rc) write_server(out, &server);
     if (!rc && server.url) rc = use_server(b, &server, err);
     ipw_server_release(&server);

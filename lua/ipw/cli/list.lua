@@ -133,8 +133,8 @@ local function datasets(io)
   local rows, marks = files "datasets", {}
   for _, row in ipairs(rows) do describe(row) end
   return rows, function()
-    io.say(("looked in %s and %s"):format(core.getenv "IPW_AGENT_DATASETS" or "$IPW_AGENT_DATASETS (not set)",
-      hub.cache() or "no hub cache (HOME is not set)"))
+    io.say(screen.wrapped("looked in ", ("%s and %s"):format(core.getenv "IPW_AGENT_DATASETS" or
+      "$IPW_AGENT_DATASETS (not set)", hub.cache() or "no hub cache (HOME is not set)"), io.width))
     for _, row in ipairs(rows) do
       local state = row.rows and ("%d rows"):format(row.rows) or row.state
       if row.state == "not here" and row.fetch then
