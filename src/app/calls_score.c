@@ -1,11 +1,9 @@
 /* What `score` asks for: the answers of a saved run graded, if a grader is missing, and scored. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "app/calls.h"
 #include "app/workbench.h"
 #include "base/exit.h"
-#include "base/mem.h"
 #include "json/write.h"
 #include "run/grading.h"
 #include "run/resume/rebuild_files.h"
@@ -17,7 +15,6 @@ struct job {
     const char *run, *scorer, *url; /* NULL: as the run */
     bool saved;                     /* by the references in the traces; else by the tasks */
     struct ipw_dataset *cases;
-    size_t *by_id; /* the tasks in the order of their ids */
     struct ipw_jw w;
     struct ipw_buf line;
     int64_t n, n_missing;
@@ -73,41 +70,6 @@ static int grade(const struct job *j, const struct ipw_workbench *b, bool quiet,
 
 /* ---- scores ---- */
 
-static int by_id(const void *a, const void *b, void *ud)
-{
-    const struct job *j = ud;
-
-    return strcmp(ipw_dataset_get(j->cases, *(const size_t *)a)->id,
-                  ipw_dataset_get(j->cases, *(const size_t *)b)->id);
-}
-
-static void sort_ids(struct job *j)
-{
-    size_t n = ipw_dataset_count(j->cases);
-
-    j->by_id = ipw_calloc(n + 1, sizeof *j->by_id);
-    for (size_t i = 0; i < n; i++) j->by_id[i] = i;
-    qsort_r(j->by_id, n, sizeof *j->by_id, by_id, j);
-}
-
-static bool find(const struct job *j, const char *id, size_t *out)
-{
-    size_t from = 0, to = ipw_dataset_count(j->cases);
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        int order = strcmp(id, ipw_dataset_get(j->cases, j->by_id[middle])->id);
-
-        *out = j->by_id[middle];
-        if (!order) return true;
-        if (order < 0)
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return false;
-}
-
 /* By the query's own trace, or by the dataset's task of its id; false: that is missing. */
 static bool score_query(const struct job *j, const struct ipw_query_loaded *q,
                         struct ipw_score *out)
@@ -123,16 +85,15 @@ static bool score_query(const struct job *j, const struct ipw_query_loaded *q,
                                          r->score_metadata};
     const char *response = q->trace.completed ? r->response_text : NULL;
     const char *source = r->answer_source;
-    size_t i;
+    size_t i = j->saved ? 0 : ipw_dataset_find(j->cases, q->trace.id);
 
     /* What the agent itself said of its answer; how ours was found is found out again. */
     if (source && strcmp(source, "marker") && strcmp(source, "tool")) source = NULL;
+    if (i == SIZE_MAX) return false;
     if (j->saved)
         ipw_dataset_score_saved(j->cases, &saved, response, source, out);
-    else if (find(j, q->trace.id, &i))
-        ipw_dataset_score(j->cases, i, response, source, out);
     else
-        return false;
+        ipw_dataset_score(j->cases, i, response, source, out);
     return true;
 }
 
@@ -189,7 +150,6 @@ static int put_scores(struct job *j, struct ipw_buf *out, struct ipw_err *err)
     int rc;
 
     j->line = IPW_BUF(512 * IPW_MIB);
-    sort_ids(j);
     ipw_jw_init(&j->w, out);
     ipw_jw_obj(&j->w);
     ipw_jw_kstr(&j->w, "dataset", ipw_dataset_name(j->cases));
@@ -202,7 +162,6 @@ static int put_scores(struct job *j, struct ipw_buf *out, struct ipw_err *err)
     ipw_jw_obj_end(&j->w);
     if (!rc && out->failed) rc = ipw_fail(err, IPW_ELIMIT, "%s: too many scores", j->run);
     ipw_buf_release(&j->line);
-    free(j->by_id);
     return rc;
 }
 

@@ -68,7 +68,7 @@ cat >cases <<'EOF'
 2|serve --port 99999|--port: 99999 is outside 0 to 65535
 2|serve --host 1.2.3.4.5 --port 0|host '1.2.3.4.5': only loopback addresses
 3|serve --model nowhere.lua|model: nowhere.lua: no such model file
-3|serve --replay nowhere|nowhere: no such run
+3|serve --replay nowhere|nowhere: no such run: No such file
 2|serve --replay run --speed x|serve: --speed x: expected a number
 2|serve --replay run --model demo|serve: --model goes not with --replay
 2|serve --speed 2|serve: --speed goes with --replay

@@ -51,10 +51,9 @@ end
 
 return {
   usage = "new KIND NAME",
-  about = [[
-Create a commented file that works, and its test. KIND is tool, agent, dataset,
-export, analysis, plot, section or command.]],
-  more  = "Existing files are never overwritten.",
+  about = "Create a commented file that works, and its test.",
+  more  = "KIND is tool, agent, dataset, export, analysis, plot, section or command.\n" ..
+    "Existing files are never overwritten.",
   options = { { "output", "string", "DIR", "folder (default: the kind's, such as tools)", letter = "o" } },
   args   = { 2, 2 },
   failed = 1,
