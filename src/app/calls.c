@@ -109,7 +109,7 @@ const struct ipw_lua_call ipw_calls[] = {
     {"machine", ipw_call_machine},
     {"sensors", ipw_call_sensors},
     {"server", ipw_call_server},
-    {"score", ipw_call_score, 8},
+    {"score", ipw_call_score, 9},
     {NULL, NULL},
 };
 /* clang-format on */

@@ -167,8 +167,9 @@ static int put_scores(struct job *j, struct ipw_buf *out, struct ipw_err *err)
 
 static const char *given(const char *text) { return *text ? text : NULL; }
 
-/* score(run, dataset, data_dir, scorer, "saved"?, "grade"?, url, "quiet"?): {dataset, lines,
- * missing, queries}, with the lines of scores.jsonl; or, if the grading failed, {error, status}. */
+/* score(run, dataset, data_dir, scorer, "saved"?, "grade"?, url, "quiet"?, encoding):
+ * {dataset, lines, missing, queries} with the lines of scores.jsonl; or, if the grading failed,
+ * {error, status}. */
 int ipw_call_score(void *bench, const char *const *args, size_t n, struct ipw_buf *out,
                    struct ipw_err *err)
 {
@@ -177,6 +178,7 @@ int ipw_call_score(void *bench, const char *const *args, size_t n, struct ipw_bu
         .run = args[0], .scorer = given(args[3]), .saved = *args[4], .url = given(args[6])};
     struct ipw_dataset_options options = {.dataset = args[1],
                                           .data_dir = given(args[2]),
+                                          .encoding = given(args[8]),
                                           .scorer = j.scorer,
                                           .paths = ipw_script_paths(&b->o->script),
                                           .scorer_only = j.saved};

@@ -139,7 +139,7 @@ local function run(io, o, args)
   local dataset, saved, url
   must(io, 3, function() dataset, saved, url = how(io, path, o) end)
   local result = must(io, 3, io.call, "score", path, dataset, o.data_dir, o.scorer, saved and "saved" or "",
-    o.dry_run and "" or "grade", url, o.json and "quiet" or "")
+    o.dry_run and "" or "grade", url, o.json and "quiet" or "", o.encoding)
   if result.error then io.fail(result.error, result.status) end
   if result.queries == result.missing then
     io.fail(("%s: dataset %s contains none of the run's %d queries. Choose another with --dataset."):format(path,
@@ -168,6 +168,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 unreadable run or dataset.]]):fo
   options = {
     { "dataset", "string", "NAME|FILE", "dataset to score by (default: what the run saved)", letter = "d" },
     { "data-dir", "string", "DIR", "folder of the dataset's own files" },
+    { "encoding", "string", "NAME", "encoding of the dataset's text, such as latin1" },
     { "scorer", "string", "NAME|FILE", "scorer or FILE.lua (default: the dataset's)", letter = "s" },
     { "Judge", "section" },
     "judge",
