@@ -2,11 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/workbench.h"
 #include "base/open.h"
+#include "export/redacted.h"
+#include "json/jsonl.h"
+#include "json/whole_output.h"
 #include "json/write.h"
 
 static void put_text(struct ipw_buf *out, const char *text)
@@ -61,9 +68,80 @@ static int remove_file(void *ud, const char *const *args, size_t n, struct ipw_b
     return unlink(args[0]) ? ipw_fail_errno(err, errno, "%s", args[0]) : 0;
 }
 
+/* new_folder(path): with the folders above it. */
+static int new_folder(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                      struct ipw_err *err)
+{
+    int rc = ipw_make_parents(args[0], err);
+
+    (void)ud;
+    (void)n;
+    (void)out;
+    if (rc || mkdir(args[0], 0777) == 0) return rc;
+    return errno == EEXIST ? ipw_fail(err, IPW_EEXISTS, "%s already exists", args[0])
+                           : ipw_fail_errno(err, errno, "%s", args[0]);
+}
+
+/* temporary(name): a path in a folder that goes when the command ends. */
+static int temporary(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                     struct ipw_err *err)
+{
+    struct ipw_workbench *bench = ud;
+    char path[PATH_MAX];
+    int rc = bench->workspaces.path ? 0 : ipw_workspaces_make(&bench->workspaces, err);
+
+    if (rc) return rc;
+    snprintf(path, sizeof path, "%s/%s", bench->workspaces.path, n ? args[0] : "file");
+    put_text(out, path);
+    return 0;
+}
+
+/* copy(from, to): whole or not at all. */
+static int copy(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                struct ipw_err *err)
+{
+    struct ipw_buf bytes = IPW_BUF(256 * IPW_MIB);
+    struct ipw_whole_output *whole = NULL;
+    int rc = ipw_file_read(&bytes, args[0], err);
+
+    (void)ud;
+    (void)out;
+    if (!rc) rc = ipw_whole_file(&whole, n > 1 ? args[1] : NULL, stdout, err);
+    if (!rc) rc = ipw_whole_write(whole, ipw_buf_str(&bytes), bytes.len, err);
+    if (rc)
+        ipw_whole_drop(whole);
+    else
+        rc = ipw_whole_commit(whole, err);
+    ipw_buf_release(&bytes);
+    return rc;
+}
+
+/* allow_web(host...): as --web-allow, for addresses that the user has named in another way. */
+static int allow_web(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                     struct ipw_err *err)
+{
+    (void)out;
+    (void)err;
+    for (size_t i = 0; i < n; i++) ipw_workbench_allow(ud, args[i]);
+    return 0;
+}
+
+/* redacted(run, folder, what): the run without its texts. */
+static int redacted(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                    struct ipw_err *err)
+{
+    enum ipw_redact what = 0;
+    int rc = n < 3 ? ipw_fail(err, IPW_EINVAL, "redacted: run, folder, what")
+                   : ipw_redact_parse(&what, args[2], err);
+
+    (void)ud;
+    (void)out;
+    return rc ? rc : ipw_export_redacted(args[0], args[1], what, err);
+}
+
 const struct ipw_lua_call ipw_calls[] = {
-    {"real_path", real_path},
-    {"write_new", write_new},
-    {"remove", remove_file},
-    {NULL, NULL},
+    {"real_path", real_path},          {"write_new", write_new},  {"remove", remove_file},
+    {"new_folder", new_folder},        {"temporary", temporary},  {"copy", copy},
+    {"allow_web", allow_web},          {"redacted", redacted},    {"mooncake", ipw_call_mooncake},
+    {"run_words", ipw_call_run_words}, {"start", ipw_call_start}, {NULL, NULL},
 };

@@ -6,6 +6,14 @@
 
 #include "script/lua_command.h"
 
-extern const struct ipw_lua_call ipw_calls[];
+extern const struct ipw_lua_call ipw_calls[]; /* their `ud` is the workbench */
+
+/* Those with a file of their own. */
+int ipw_call_mooncake(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                      struct ipw_err *err);
+int ipw_call_run_words(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                       struct ipw_err *err);
+int ipw_call_start(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                   struct ipw_err *err);
 
 #endif

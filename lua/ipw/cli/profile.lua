@@ -1,4 +1,5 @@
---- ipw.cli.profile: the table of `ipw-agent profile`: latencies, throughput and joules of each step of a sweep.
+--- ipw.cli.profile: `ipw-agent profile`: single-turn runs at several levels of load; latencies, throughput and joules of
+--- each.
 local core     = require "ipw.core.export"
 local compare  = require "ipw.compare"
 local export   = require "ipw.export"
@@ -7,6 +8,8 @@ local quantity = require "ipw.quantity"
 local runs     = require "ipw.runs"
 local stats    = require "ipw.stats"
 local watts    = require "ipw.report.watts"
+
+local MAX_STEPS <const> = 32
 
 --- Latencies of the model calls: key of a turn, label, definition. `since`: it counts from the request's start; with
 --- --rate from the moment at which the request was due, so that a request which waited is not counted as a fast one.
@@ -369,32 +372,128 @@ local function definitions(steps)
   return out
 end
 
-return function(io, ...)
-  local slo, as_json = {}, false
+--- The limits of --slo by the key of a turn.
+local function slo_of(io, text)
   local names = { ttft = "ttft_s", ttfo = "ttfo_s", itl = "itl_mean_s", latency = "latency_content_s" }
-  for _, word in ipairs { ... } do
-    if word == "json" then as_json = true end
-    for key, value in (word:match "^slo=(.*)$" or ""):gmatch "(%w+):([%d.]+)" do slo[names[key]] = tonumber(value) end
-  end
-  local ok, failed = pcall(function()
-    local steps = {}
-    for i = 1, #core.runs() do steps[i] = step_of(io, i, slo) end
-    table.sort(steps, function(a, b) return (a.level or 0) < (b.level or 0) end)
-    local knee, told = knee_of(steps), definitions(steps)
-    if as_json then
-      local by_key = {}
-      for _, one in ipairs(told) do by_key[one[1]] = one[3] end
-      for _, step in ipairs(steps) do step.level = nil end
-      io.say(json.encode { steps = steps, definitions = by_key,
-        knee = knee and (knee.rate or knee.concurrency) or json.null })
-      return
+  local out = {}
+  for part in (text or ""):gmatch "[^,]+" do
+    local name, value = part:match "^(%l+):(%S+)$"
+    if not names[name] or not tonumber(value) then
+      io.usage("--slo '%s': expected NAME:SECONDS,... with the names ttft, ttfo, itl, latency", text:sub(1, 60))
     end
-    for _, step in ipairs(steps) do print_step(io, step) end
-    print_curve(io, steps, knee)
-    io.say ""
-    for _, one in ipairs(told) do io.say(("  %-12s%s"):format(one[2], one[3])) end
-  end)
-  if ok then return 0 end
-  io.warn("ipw-agent: " .. tostring(type(failed) == "table" and failed.message or failed))
-  return 3
+    out[names[name]] = tonumber(value)
+  end
+  return out
 end
+
+--- "1,2,4" of --concurrency, "0.5,1,2" of --rate: the numbers as they were given.
+local function levels_of(io, o)
+  local text, out, wrong = o.rate or o.concurrency or "1", {}, false
+  for part in (text .. ","):gmatch "([^,]*)," do
+    local value = tonumber(part)
+    wrong = wrong or not value or part:find "%s" or not (value > 0 and value <= 1e6) or #part > 23
+      or not o.rate and value ~= math.floor(value)
+    out[#out + 1] = part
+  end
+  if wrong or #out > MAX_STEPS then
+    io.usage("--%s '%s': expected at most %d %snumbers above 0, such as %s", o.rate and "rate" or "concurrency",
+      text:sub(1, 60), MAX_STEPS, o.rate and "" or "whole ", o.rate and "0.5,1,2" or "1,2,4,8")
+  end
+  return out
+end
+
+--- The runs' folder: a new one.
+local function new_folder(io, given)
+  local folder = given or os.date "!runs/profile_%Y%m%dT%H%M%SZ"
+  local ok, why = pcall(io.call, "new_folder", folder)
+  if ok then return folder end
+  io.fail(why.message .. (why.code == "exists" and "; --output names a new folder" or ""))
+end
+
+--- One step: `run single`, a process of its own, so that each step begins with nothing.
+local function run_step(io, o, level, folder, more)
+  local words = { io.program or "ipw-agent", "run", "single", "--quiet" }
+  local function add(option, value)
+    if value then words[#words + 1], words[#words + 2] = option, value end
+  end
+  add("--dataset", o.dataset)
+  add(o.rate and "--rate" or "--concurrency", level)
+  add("--arrivals", o.arrivals)
+  add("--warmup", ("%d"):format(o.warmup or 3))
+  add("--output", folder)
+  add("--limit", o.limit and ("%d"):format(o.limit))
+  add("--model", o.model)
+  add("--api-key-env", o.api_key_env)
+  for _, url in ipairs(o.base_url) do add("--base-url", url) end
+  table.move(more, 1, #more, #words + 1, words)
+  local ok, ended = pcall(io.call, "start", "", "errors", table.unpack(words))
+  if not ok then io.fail(ended.message) end
+  if ended.status ~= 0 then
+    io.fail(("the run with %s %s ended with status %d"):format(level, o.rate and "requests/s" or "in flight",
+      ended.status))
+  end
+end
+
+local function print_all(io, steps, knee, told)
+  for _, step in ipairs(steps) do print_step(io, step) end
+  print_curve(io, steps, knee)
+  io.say ""
+  for _, one in ipairs(told) do io.say(("  %-12s%s"):format(one[2], one[3])) end
+end
+
+local function print_json(io, steps, knee, told)
+  local by_key = {}
+  for _, one in ipairs(told) do by_key[one[1]] = one[3] end
+  for _, step in ipairs(steps) do step.level = nil end
+  io.say(json.encode { steps = steps, definitions = by_key, knee = knee and (knee.rate or knee.concurrency) or json.null })
+end
+
+local function run(io, o, args)
+  if not o.dataset then io.usage "--dataset is missing" end
+  if o.rate and o.concurrency then
+    io.usage "--rate or --concurrency; `-- --concurrency N` limits what a rate has in flight"
+  end
+  local levels, slo = levels_of(io, o), slo_of(io, o.slo)
+  local folder, saved, steps = new_folder(io, o.output), {}, {}
+  for i, level in ipairs(levels) do
+    saved[i] = ("%s/%s%s"):format(folder, o.rate and "r" or "c", level)
+    run_step(io, o, level, saved[i], args)
+  end
+  io.saved(saved)
+  for i = 1, #saved do steps[i] = step_of(io, i, slo) end
+  table.sort(steps, function(a, b) return (a.level or 0) < (b.level or 0) end)
+  local print = o.json and print_json or print_all
+  print(io, steps, knee_of(steps), definitions(steps))
+  if not o.json then io.say("\n  runs in " .. folder) end
+end
+
+return {
+  usage = "profile --dataset D --model M [-c N,N|--rate X,X] [-- OPTIONS]",
+  about = [[
+Profile a server with single-turn requests: latencies with percentiles,
+throughput, goodput, joules per request and per token; a sweep and its knee.]],
+  more = [[
+Each step is a run of the agent single, with --warmup queries before it. What
+follows -- are options of run. With --rate latencies count from the moment at
+which a request was due. docs/analysis.md defines the metrics and names their
+counterparts in AIPerf, guidellm and vLLM.
+
+  ipw-agent profile -d gsm8k -m Qwen3-8B -c 1,2,4,8 --slo ttft:0.5,itl:0.05]],
+  options = {
+    { "dataset", "string", "NAME|FILE", "dataset name or file", letter = "d" },
+    { "limit", "integer", "N", "use the first N tasks", letter = "n", min = 1, max = 1000000000 },
+    { "warmup", "integer", "N", "queries before each step, not counted (default: 3)", min = 0, max = 1000000 },
+    { "concurrency", "string", "N,N,...", "queries in flight, a step each (default: 1)", letter = "c" },
+    { "rate", "string", "X,X,...", "requests per second on a schedule, a step each" },
+    { "arrivals", "string", "PATTERN", "--rate: poisson (default), poisson:SEED, constant" },
+    { "slo", "string", "NAME:S,...", "goodput: limits of ttft, ttfo, itl, latency" },
+    { "output", "string", "DIR", "new folder of the runs (default: in runs/)", letter = "o" },
+    { "json", "flag", "print one JSON object" },
+    "model",
+  },
+  args   = { 0, -1 },
+  cpu_s  = 60,
+  memory = "4G", -- a query's line may have 512 MiB
+  failed = 3,
+  run    = run,
+}
