@@ -1,5 +1,5 @@
---- ipw.cli.export: `ipw-agent export RUN --format NAME`: a saved run for other programs, or for other people without its
---- texts.
+--- ipw.cli.export: `ipw-agent export RUN --format NAME`: a saved run for other programs, or for other people without
+--- its texts.
 local check = require "ipw.check"
 local core = require "ipw.core.export"
 local script = require "ipw.core.script"

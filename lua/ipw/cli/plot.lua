@@ -72,8 +72,8 @@ end
 
 --- gnuplot is an optional program: without it a message names the package.
 local function draw(io, folder)
-  local ok, ended = pcall(io.call, "start", folder, "none", "gnuplot", "-d", "figure.gp") -- without the user's settings
-  if not ok and ended.code == "not_found" then
+  local ok, ended = pcall(io.call, "start", folder, "none", "gnuplot", "-d", "figure.gp") -- -d: not the user's settings
+  if not ok and ended.code == "not_found" then Without the user's own settings (-d).
     io.fail "gnuplot is not installed (Debian: apt-get install gnuplot-nox); -o FIG.gp writes script and data without it"
   elseif not ok then
     io.fail(ended.message)

@@ -1,5 +1,5 @@
---- ipw.cli.profile: `ipw-agent profile`: single-turn runs at several levels of load; latencies, throughput and joules of
---- each.
+--- ipw.cli.profile: `ipw-agent profile`: single-turn runs at several levels of load; latencies, throughput and joules
+--- of each.
 local core     = require "ipw.core.export"
 local compare  = require "ipw.compare"
 local export   = require "ipw.export"
@@ -445,7 +445,8 @@ local function print_json(io, steps, knee, told)
   local by_key = {}
   for _, one in ipairs(told) do by_key[one[1]] = one[3] end
   for _, step in ipairs(steps) do step.level = nil end
-  io.say(json.encode { steps = steps, definitions = by_key, knee = knee and (knee.rate or knee.concurrency) or json.null })
+  io.say(json.encode { steps = steps, definitions = by_key,
+    knee = knee and (knee.rate or knee.concurrency) or json.null })
 end
 
 local function run(io, o, args)
