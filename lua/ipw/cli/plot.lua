@@ -70,11 +70,12 @@ local function write(io, kind, args, settings)
   return folder
 end
 
---- gnuplot is an optional program: without it a message names the package.
+--- gnuplot runs without the user's settings (-d). It is an optional program: without it a message names the package.
 local function draw(io, folder)
-  local ok, ended = pcall(io.call, "start", folder, "none", "gnuplot", "-d", "figure.gp") -- -d: not the user's settings
-  if not ok and ended.code == "not_found" then Without the user's own settings (-d).
-    io.fail "gnuplot is not installed (Debian: apt-get install gnuplot-nox); -o FIG.gp writes script and data without it"
+  local ok, ended = pcall(io.call, "start", folder, "none", "gnuplot", "-d", "figure.gp")
+  if not ok and ended.code == "not_found" then
+    io.fail("gnuplot is not installed (Debian: apt-get install gnuplot-nox); "
+      .. "-o FIG.gp writes script and data without it")
   elseif not ok then
     io.fail(ended.message)
   elseif ended.status ~= 0 then
