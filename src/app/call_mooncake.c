@@ -10,13 +10,14 @@
 int ipw_call_mooncake(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
                       struct ipw_err *err)
 {
-    const char *output = n > 1 && *args[1] ? args[1] : NULL;
+    const char *output = *args[1] ? args[1] : NULL;
     FILE *to = stdout;
     size_t guessed = 0;
     struct ipw_jw w;
     int rc;
 
     (void)ud;
+    (void)n;
     if (output) {
         if (ipw_make_parents(output, err)) return err->code;
         to = fopen(output, "we");

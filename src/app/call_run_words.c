@@ -46,10 +46,12 @@ int ipw_call_run_words(void *ud, const char *const *args, size_t n, struct ipw_b
 {
     struct run_words words = {.secret = NULL};
     struct ipw_run_options o;
-    char **copy = ipw_calloc(n + 1, sizeof *copy), **rest;
+    char **copy, **rest;
     int n_rest = 0, rc;
 
     (void)ud;
+    if (!n) return ipw_fail(err, IPW_EINVAL, "run_words: there are no words");
+    copy = ipw_calloc(n + 1, sizeof *copy);
     memcpy(copy, args, n * sizeof *copy);
     ipw_run_options_init(&o);
     rc = ipw_options_parse(&ipw_run_command, (int)n, copy, &o, &rest, &n_rest, err);

@@ -106,7 +106,8 @@ static int copy(void *ud, const char *const *args, size_t n, struct ipw_buf *out
 
     (void)ud;
     (void)out;
-    if (!rc) rc = ipw_whole_file(&whole, n > 1 ? args[1] : NULL, stdout, err);
+    (void)n;
+    if (!rc) rc = ipw_whole_file(&whole, args[1], stdout, err);
     if (!rc) rc = ipw_whole_write(whole, ipw_buf_str(&bytes), bytes.len, err);
     if (rc)
         ipw_whole_drop(whole);
@@ -131,10 +132,10 @@ static int redacted(void *ud, const char *const *args, size_t n, struct ipw_buf 
                     struct ipw_err *err)
 {
     enum ipw_redact what = 0;
-    int rc = n < 3 ? ipw_fail(err, IPW_EINVAL, "redacted: run, folder, what")
-                   : ipw_redact_parse(&what, args[2], err);
+    int rc = ipw_redact_parse(&what, args[2], err);
 
     (void)ud;
+    (void)n;
     (void)out;
     return rc ? rc : ipw_export_redacted(args[0], args[1], what, err);
 }

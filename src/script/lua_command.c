@@ -117,6 +117,8 @@ static int text_drop(lua_State *L)
     return 0;
 }
 
+enum { LEAST_TEXTS = 3 }; /* that a function can look at; those that were left out are "" */
+
 /* call(name, text...): [-n, +1, e] */
 static int io_call(lua_State *L)
 {
@@ -124,7 +126,7 @@ static int io_call(lua_State *L)
     const char *name = luaL_checkstring(L, 1);
     const struct ipw_lua_call *c = e->calls;
     size_t n = (size_t)lua_gettop(L) - 1;
-    const char **args = lua_newuserdatauv(L, (n + 1) * sizeof *args, 0);
+    const char **args = lua_newuserdatauv(L, (n + LEAST_TEXTS + 1) * sizeof *args, 0);
     struct ipw_buf *out = ipw_value_push_box(L, sizeof *out, "ipw.command.text", text_drop);
     struct ipw_err err = {0};
     int rc;
@@ -132,7 +134,8 @@ static int io_call(lua_State *L)
     while (c && c->name && strcmp(c->name, name)) c++;
     if (!c || !c->name) return luaL_error(L, "io.call: there is no '%s'", name);
     for (size_t i = 0; i < n; i++) args[i] = luaL_optstring(L, (int)i + 2, "");
-    args[n] = NULL;
+    for (size_t i = n; i < LEAST_TEXTS; i++) args[i] = "";
+    args[n < LEAST_TEXTS ? LEAST_TEXTS : n] = NULL;
     *out = IPW_BUF(64 * IPW_MIB);
     rc = c->call(e->ud, args, n, out, &err);
     if (!rc && !out->len) return 0;
