@@ -279,7 +279,6 @@ static void push_value(lua_State *L, const struct ipw_opt *o, const void *at, bo
     case IPW_OPT_LIST: push_list(L, at); break;
     case IPW_OPT_SECTION:
     case IPW_OPT_BLOCK:
-    case IPW_OPT_OLD:
     case IPW_OPT_GONE: lua_pushnil(L); break;
     }
 }
