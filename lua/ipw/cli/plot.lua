@@ -65,7 +65,7 @@ local function write(io, kind, args, settings)
   core.begin(out, "figure.gp")
   core.write(out, table.concat(f.lines, "\n"), "\n")
   core.begin(out, "caption.txt")
-  core.write(out, f.caption, "\n")
+  core.write(out, f.caption, figure.sensor_bounds(all), "\n")
   core.finish(out)
   return folder
 end
