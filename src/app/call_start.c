@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "app/calls.h"
+#include "base/keyring.h"
 #include "base/text.h"
 #include "json/write.h"
 
@@ -61,9 +64,13 @@ static int plan_streams(posix_spawn_file_actions_t *files, int *kept, const char
     return 0;
 }
 
+/* PROGRAM "ipw-agent": this one, which gets our keys, too. */
 static int spawn_and_wait(int *status, const posix_spawn_file_actions_t *files,
                           const char *const *argv, struct ipw_err *err)
 {
+    bool is_ours = strcmp(argv[0], "ipw-agent") == 0;
+    const char *name = is_ours ? "/proc/self/exe" : argv[0];
+    char **keys = is_ours ? ipw_keyring_environment() : NULL;
     posix_spawnattr_t attributes;
     pid_t pid = 0;
     int failed;
@@ -71,11 +78,13 @@ static int spawn_and_wait(int *status, const posix_spawn_file_actions_t *files,
     posix_spawnattr_init(&attributes);
     default_signals(&attributes);
     fflush(stdout); /* what was said before stands before what the child says */
-    failed = posix_spawnp(&pid, argv[0], files, &attributes, (char *const *)argv, environ);
+    failed =
+        posix_spawnp(&pid, name, files, &attributes, (char *const *)argv, keys ? keys : environ);
     posix_spawnattr_destroy(&attributes);
-    if (failed) return ipw_fail_errno(err, failed, "%s cannot be started", argv[0]);
+    free(keys);
+    if (failed) return ipw_fail_errno(err, failed, "%s cannot be started", name);
     if (TEMP_FAILURE_RETRY(waitpid(pid, status, 0)) != pid)
-        return ipw_fail_errno(err, errno, "%s cannot be waited for", argv[0]);
+        return ipw_fail_errno(err, errno, "%s cannot be waited for", name);
     return 0;
 }
 

@@ -42,7 +42,7 @@ end
 
 --- One step: `run single`, a process of its own, so that each step begins with nothing.
 local function run_step(io, o, level, folder, more)
-  local words = { io.program or "ipw-agent", "run", "single", "--quiet" }
+  local words = { "ipw-agent", "run", "single", "--quiet" }
   local function add(option, value)
     if value then words[#words + 1], words[#words + 2] = option, value end
   end
