@@ -62,7 +62,6 @@ static const struct ipw_opt options[] = {
     {"json", 0, IPW_OPT_FLAG, AT(run.output.json), NULL, "print the result as one JSON object"},
     {"quiet", 'q', IPW_OPT_FLAG, AT(run.output.quiet), NULL, "hide notices"},
     {"verbose", 'v', IPW_OPT_FLAG, AT(run.output.verbose), NULL, "print what happens"},
-    {"energy", 0, IPW_OPT_OLD, 0, "WHERE", "model-host"},
     IPW_OPT_END,
 };
 /* clang-format on */

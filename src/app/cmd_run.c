@@ -77,8 +77,6 @@ static const struct ipw_opt options[] = {
     {"json", 0, IPW_OPT_FLAG, AT(output.json), NULL, "print the summary as one JSON object"},
     {"quiet", 'q', IPW_OPT_FLAG, AT(output.quiet), NULL, "hide progress and notices"},
     {"verbose", 'v', IPW_OPT_FLAG, AT(output.verbose), NULL, "print what happens"},
-    {"energy", 0, IPW_OPT_OLD, 0, "WHERE", "model-host"},
-    {"retry", 0, IPW_OPT_OLD, 0, "WHICH", "rerun"},
     {"undo-mean", 0, IPW_OPT_GONE, 0, NULL, "a gauge's mean is not undone; leave it out (the bounds include the averaging)"},
     IPW_OPT_END,
 };

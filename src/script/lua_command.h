@@ -46,8 +46,6 @@ struct ipw_lua_command {
     const int64_t *results; /* of `total`, n_args of them; NULL: `run` is called */
     struct ipw_lua_facts facts;
     const struct ipw_lua_call *calls;
-    const char *module;       /* "ipw.cli.submit": a function is called with io and `texts` */
-    const char *const *texts; /* NULL-terminated */
     void (*say)(void *ud, const char *line);
     void (*warn)(void *ud, const char *line);   /* for stderr */
     bool (*draw)(void *ud, const char *line);   /* as io.draw; may be NULL */
