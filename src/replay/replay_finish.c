@@ -18,8 +18,8 @@
 #include "ledger/recompute.h"
 #include "ledger/run_balance.h"
 #include "replay/replay_job.h"
+#include "report/summary_facts.h"
 #include "report/table.h"
-#include "report/write_summary.h"
 #include "run/query_events.h"
 
 /* ---- files ---- */

@@ -14,41 +14,10 @@
 #define TEXT_KEPT 400       /* bytes of an answer or an error that a table can show */
 #define UNKNOWN   "unknown" /* an outcome that a file does not have */
 
-const char ipw_definition_ipj[] =
-    "intelligence_per_joule = accuracy / mean joules per query, over the devices named in basis; "
-    "accuracy = resolved / (resolved + unresolved); failed queries keep their joules in the mean. "
-    "ipj is upstream's: accuracy / total GPU joules, which falls as the run grows.";
-const char ipw_definition_ipw[] =
-    "intelligence_per_watt = accuracy / mean watts per query, watts = a query's joules / its wall "
-    "time, over the devices named in basis. ipw is upstream's: accuracy / mean GPU power, here "
-    "weighted by time.";
-
-const char ipw_definition_j_per_correct[] =
-    "joules_per_correct_answer = joules of all queries, wrong and failed ones included / queries "
-    "resolved.";
-const char ipw_definition_j_per_token[] =
-    "joules_per_output_token = joules / output tokens, over the queries of which both are known.";
-const char ipw_definition_tokens_per_j[] = "tokens_per_joule = 1 / joules_per_output_token.";
-const char ipw_definition_edp[] =
-    "energy_delay_product = mean over queries of joules x wall seconds (joule-seconds).";
-const char ipw_definition_net[] =
-    "marginal_j (net) = joules above the idle baseline, which is the median power with no query in "
-    "flight before the run; may be negative; withheld when the baseline after the run differs by "
-    "more than 2 W and 10 %.";
-const char ipw_definition_waste[] =
-    "waste_j = joules in failed, timed out and cancelled attempts and in replies that the agent "
-    "could not use; part of the queries' joules.";
-const char ipw_definition_idle_tax[] =
-    "idle_tax_j = joules while a query's tools ran or a retry waited and the model did nothing for "
-    "it; part of the queries' joules.";
-
-const char ipw_definition_judge[] = "judge_*_joules = joules from a request of the judge to its "
-                                    "reply; what the devices used after the "
-                                    "run's end between these windows is in no account.";
-
 void ipw_summary_init(struct ipw_summary *s)
 {
     *s = (struct ipw_summary){0};
+    ipw_summary_rows_init(&s->kept);
     ipw_spill_init(&s->rows, sizeof(struct ipw_summary_row), &s->place);
     ipw_spill_init(&s->calls, sizeof(struct ipw_summary_call), &s->place);
 }
@@ -75,6 +44,7 @@ void ipw_summary_release(struct ipw_summary *s)
     ipw_tool_sums_release(&s->tools);
     ipw_device_sums_release(&s->devices);
     ipw_spill_release(&s->rows);
+    ipw_summary_rows_release(&s->kept);
     ipw_spill_release(&s->calls);
     *s = (struct ipw_summary){0};
 }
@@ -299,6 +269,14 @@ static struct ipw_summary_part *part_like(struct ipw_summary *s, const struct ip
     return &s->parts[s->n_parts++];
 }
 
+const struct ipw_summary_part *ipw_summary_tool_part(const struct ipw_summary *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_parts; i++)
+        if (s->parts[i].kind == IPW_PART_TOOL && strcmp(s->parts[i].name, name) == 0)
+            return &s->parts[i];
+    return NULL;
+}
+
 static void add_parts(struct ipw_summary *s, const struct ipw_query_trace *q)
 {
     for (size_t i = 0; i < q->n_parts; i++) {
@@ -360,6 +338,7 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
         .not_lm = (uint8_t)~ipw_turn_lm_domains(q),
     };
 
+    ipw_summary_rows_add(&s->kept, q, r);
     name_task(row.task, q->id ? q->id : "");
     add_shown(s, q, r);
     add_outcome(s, &row, q->outcome ? q->outcome : UNKNOWN);

@@ -17,6 +17,7 @@
 #include "base/spill.h"
 #include "ledger/balance.h"
 #include "report/judge_sums.h"
+#include "report/summary_rows.h"
 #include "report/tool_sums.h"
 #include "trace/schema.h"
 
@@ -85,8 +86,6 @@ struct ipw_summary_outcome {
     size_t stopped, failed; /* stopped with the run; all others */
 };
 
-#define IPW_PROV_COUNT (IPW_PROV_ESTIMATED + 1)
-
 /* A model that answered, as the replies name it. */
 struct ipw_summary_model {
     char *name;
@@ -106,6 +105,7 @@ struct ipw_summary_part {
 };
 
 struct ipw_summary {
+    struct ipw_summary_rows kept;
     struct ipw_spill_place place;                      /* folder of the rows, set by the owner */
     struct ipw_spill rows;                             /* in the order of ipw_summary_add() */
     struct ipw_spill calls;                            /* of struct ipw_summary_call */
@@ -252,11 +252,5 @@ void ipw_summary_basis_text(struct ipw_buf *out, unsigned domains);
 
 /* Fails if a row could not be read; then all results so far are wrong. */
 int ipw_summary_check(const struct ipw_summary *s, struct ipw_err *err);
-
-extern const char ipw_definition_ipj[];
-extern const char ipw_definition_ipw[];
-extern const char ipw_definition_j_per_correct[], ipw_definition_j_per_token[],
-    ipw_definition_tokens_per_j[], ipw_definition_edp[], ipw_definition_net[],
-    ipw_definition_waste[], ipw_definition_idle_tax[], ipw_definition_judge[];
 
 #endif

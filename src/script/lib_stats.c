@@ -58,13 +58,8 @@ static void check_clusters(lua_State *L, struct ipw_stats_cluster *clusters, lua
  * "share" or "ratio". [-4, +6, e] */
 static int stats_interval(lua_State *L)
 {
-    static const char *const kinds[] = {[IPW_INTERVAL_MEAN] = "mean",
-                                        [IPW_INTERVAL_SHARE] = "share",
-                                        [IPW_INTERVAL_RATIO] = "ratio",
-                                        NULL};
-    int kind = luaL_checkoption(L, 1, NULL, kinds);
+    int kind = luaL_checkoption(L, 1, NULL, ipw_interval_kinds);
     lua_Integer seed = luaL_optinteger(L, 4, IPW_INTERVAL_SEED), n;
-    struct ipw_spill_place memory = {0};
     struct ipw_interval_sample sample = {.kind = (enum ipw_interval_kind)kind};
     struct ipw_stats_cluster *clusters;
 
@@ -76,10 +71,11 @@ static int stats_interval(lua_State *L)
     clusters = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *clusters, 0);
     check_clusters(L, clusters, n, kind == IPW_INTERVAL_SHARE);
 
-    ipw_spill_init(&sample.clusters, sizeof *clusters, &memory);
-    for (lua_Integer i = 0; i < n; i++) ipw_spill_add(&sample.clusters, &clusters[i]);
+    ipw_columns_init(&sample.clusters, 2);
+    for (lua_Integer i = 0; i < n; i++)
+        ipw_columns_add(&sample.clusters, (double[]){clusters[i].sum, clusters[i].n});
     ipw_interval_make(&sample, 1, (uint64_t)seed);
-    ipw_spill_release(&sample.clusters);
+    ipw_columns_release(&sample.clusters);
 
     push_known(L, sample.out.mean);
     push_known(L, sample.out.lo);
@@ -88,6 +84,36 @@ static int stats_interval(lua_State *L)
     push_known(L, sample.out.max);
     lua_pushstring(L, sample.out.method);
     return 6;
+}
+
+/* describe(values): n, mean, median, min, max, std, p90, p95, p99 of those that are not nan; only n
+ * if there are none. [-1, +9, e] */
+static int stats_describe(lua_State *L)
+{
+    size_t n, known = 0;
+    struct ipw_stats_result r;
+    double *all;
+
+    luaL_checktype(L, 1, LUA_TTABLE);
+    n = (size_t)lua_rawlen(L, 1);
+    all = lua_newuserdatauv(L, (n + 1) * sizeof *all, 0);
+    for (size_t i = 1; i <= n; i++) {
+        lua_rawgeti(L, 1, (lua_Integer)i);
+        all[known] = luaL_checknumber(L, -1);
+        if (!isnan(all[known])) known++;
+        lua_pop(L, 1);
+    }
+    r = ipw_stats_describe(all, known);
+    lua_pushinteger(L, (lua_Integer)known);
+    push_known(L, r.mean);
+    push_known(L, r.median);
+    push_known(L, r.min);
+    push_known(L, r.max);
+    push_known(L, r.std);
+    push_known(L, r.p90);
+    push_known(L, r.p95);
+    push_known(L, r.p99);
+    return 9;
 }
 
 /* draws(seed, n, out): fills out[1] to out[n] with numbers from 1 to n, and returns the seed for
@@ -110,11 +136,9 @@ static int stats_draws(lua_State *L)
 
 int ipw_lib_stats(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"t975", stats_t975},
-                                         {"wilson", stats_wilson},
-                                         {"interval", stats_interval},
-                                         {"draws", stats_draws},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"t975", stats_t975},         {"wilson", stats_wilson},
+                                         {"interval", stats_interval}, {"describe", stats_describe},
+                                         {"draws", stats_draws},       {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -12,7 +12,7 @@
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "report/summary.h"
-#include "report/write_summary.h"
+#include "report/summary_facts.h"
 #include "run/resume/sessions.h"
 #include "trace/rundir.h"
 

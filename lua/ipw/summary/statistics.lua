@@ -1,0 +1,245 @@
+--- ipw.summary.statistics: the statistics of each metric of a run's queries and model calls, their intervals over
+--- tasks, and pass@k.
+local core   = require "ipw.core.stats"
+local json   = require "ipw.core.json"
+local values = require "ipw.summary.values"
+
+local statistics = {}
+
+local NAN, num = values.NAN, values.num
+local SEED = 20
+
+
+local function with_judge(j, asked, judge_j) return asked > 0 and j + judge_j or j end
+
+--- The columns of a metric, and what is made of them.
+local METRICS = {
+  cost_usd                     = { "cost_usd" },
+  cpu_energy_joules            = { "cpu_j" },
+  cpu_power_watts              = { "cpu_w" },
+  energy_per_token_joules      = { "gpu_j", "output_tokens",
+                                   make = function(j, n) return n > 0 and j > 0 and j / n or NAN end },
+  gpu_energy_joules            = { "gpu_j" },
+  gpu_power_watts              = { "gpu_w" },
+  input_tokens                 = { "input_tokens" },
+  judge_cpu_energy_joules      = { "judge_cpu_j" },
+  judge_cpu_power_watts        = { "judge_cpu_w" },
+  judge_gpu_energy_joules      = { "judge_gpu_j" },
+  judge_gpu_power_watts        = { "judge_gpu_w" },
+  judge_wall_clock_s           = { "judge_wall_s" },
+  mbu_avg_pct                  = { "mbu_avg_pct" },
+  output_tokens                = { "output_tokens" },
+  throughput_tokens_per_sec    = { "output_tokens", "wall_s",
+                                   make = function(n, s) return n > 0 and s > 0 and n / s or NAN end },
+  tool_calls                   = { "tools" },
+  total_task_cpu_energy_joules = { "cpu_j", "judge_asked", "judge_cpu_j", make = with_judge },
+  total_task_gpu_energy_joules = { "gpu_j", "judge_asked", "judge_gpu_j", make = with_judge },
+  total_tokens                 = { "input_tokens", "output_tokens", make = function(x, y) return x + y end },
+  turns                        = { "turns" },
+  wall_clock_s                 = { "wall_s" },
+}
+
+--- The latencies of a model call: what each is, its columns, and what is made of them.
+local LATENCIES = {
+  chunk_gap_p50_s      = { "the median gap between two content events of a reply", "chunk_gap_p50_s" },
+  chunk_gap_p99_s      = { "99 % of the gaps between two content events of a reply are not above it",
+                           "chunk_gap_p99_s" },
+  decode_tokens_per_s  = { "1 / itl_mean_s: tokens per second as one user sees them", "itl_mean_s",
+                           make = function(s) return s > 0 and 1 / s or NAN end },
+  itl_mean_s           = { "inter-token latency: (last - first content event) / (output tokens - 1), reasoning "
+                             .. "included", "itl_mean_s" },
+  latency_close_s      = { "the request's start to the end of the reply", "latency_close_s" },
+  latency_content_s    = { "end to end: the request's start to the last content event", "latency_content_s" },
+  prefill_tokens_per_s = { "input tokens / ttft_s; the time in the server's queue is included",
+                           "ttft_s", "input_tokens",
+                           make = function(s, n) return s > 0 and n / s or NAN end },
+  ttfo_s               = { "the request's start to the first output that is not reasoning", "ttfo_s" },
+  ttft_s               = { "time to first token: the request's start to the first text, reasoning or tool call; an "
+                           .. "empty event does not count", "ttft_s" },
+}
+
+local function result(list)
+  local n, mean, median, min, max, std, p90, p95, p99 = core.describe(list)
+  return { avg = num(mean), max = num(max), median = num(median), min = num(min), n = n, p50 = num(median),
+           p90 = num(p90), p95 = num(p95), p99 = num(p99), std = num(std) }
+end
+
+--- The values of `n` rows from `first`; none if the first column has none.
+local function read(rows, of, first, n, metric, from)
+  local columns = {}
+  for k = from, #metric do
+    local list, constant = {}, rows.constant(of, metric[k])
+    if n == 0 or constant ~= nil and constant ~= constant and k == from then return {} end
+    rows.read(of, metric[k], first, n, list)
+    columns[#columns + 1] = list
+  end
+  local x, y, z, make = columns[1], columns[2], columns[3], metric.make
+  if not make then return x end
+  for i = 1, n do x[i] = make(x[i], y and y[i], z and z[i]) end
+  return x
+end
+
+--- The statistics of each metric over a view of the queries.
+function statistics.queries(rows, view)
+  local out = {}
+  for name, metric in pairs(METRICS) do out[name] = result(read(rows, "queries", view.first, view.n, metric, 1)) end
+  return out
+end
+
+--- The statistics of the model calls' latencies.
+function statistics.latency(rows)
+  local out = {}
+  for name, latency in pairs(LATENCIES) do out[name] = result(read(rows, "calls", 0, rows.calls, latency, 2)) end
+  return out
+end
+
+function statistics.latency_definitions()
+  local out = {}
+  for name, latency in pairs(LATENCIES) do out[name] = latency[1] end
+  return out
+end
+
+-- Intervals. All queries of one task are one cluster, so that repeats do not count as new tasks. With fewer than three
+-- tasks and at least three epochs the clusters are epochs.
+
+local LEAST, CONFIDENCE = 3, 0.95
+
+--- The metrics by name; `of` gets a row: resolved (NAN: not scored), joules over the basis, cpu and gpu joules, output
+--- tokens, turns, wall seconds. A ratio is the accuracy over what `of` gives.
+local REPEATS = {
+  { "accuracy", "share", function(r) return r.resolved end },
+  { "cpu_energy_joules", "mean", function(r) return r.cpu_j end },
+  { "gpu_energy_joules", "mean", function(r) return r.gpu_j end },
+  { "intelligence_per_joule", "ratio", function(r) return r.joules end },
+  { "intelligence_per_watt", "ratio", function(r) return r.wall_s > 0 and r.joules / r.wall_s or NAN end },
+  { "joules", "mean", function(r) return r.joules end },
+  { "output_tokens", "mean", function(r) return r.output_tokens end },
+  { "turns", "mean", function(r) return r.turns end },
+  { "wall_clock_s", "mean", function(r) return r.wall_s end },
+}
+
+local function epochs_of(rows)
+  local constant = rows.constant("queries", "epoch")
+  if constant then return 1 end
+  local seen, n = {}, 0
+  values.each(rows, { first = 0, n = rows.queries }, { "epoch" }, function(columns, count)
+    for i = 1, count do
+      local epoch = columns.epoch[i]
+      if not seen[epoch] then seen[epoch], n = true, n + 1 end
+    end
+  end)
+  return n
+end
+
+--- Calls `row(r)` for each query and `close()` after the last of each group; rows are sorted by the groups.
+local function each_group(rows, by, names, row, close)
+  local same, before, r = {}, nil, {}
+  values.each(rows, { first = 0, n = rows.queries }, names, function(columns, n, at)
+    if by == "task" then rows.same_task(at, n, same) end
+    for i = 1, n do
+      local is_same = same[i]
+      if by == "epoch" then is_same, before = columns.epoch[i] == before, columns.epoch[i] end
+      if at + i > 1 and not is_same then close() end
+      for k = 1, #names do r[names[k]] = columns[names[k]][i] end
+      row(r)
+    end
+  end)
+  if rows.queries > 0 then close() end
+end
+
+--- Fills the samples of rows.intervals.
+local function add_clusters(rows, by, basis, answered)
+  local names = { "cpu_j", "epoch", "gpu_j", "output_tokens", "resolved", "turns", "wall_s" }
+  for _, domain in ipairs(basis) do
+    if domain ~= "cpu" and domain ~= "gpu" then names[#names + 1] = domain .. "_j" end
+  end
+  local sums, scored, known = {}, {}, {}
+  local function clear() for m = 1, #REPEATS do sums[m], scored[m], known[m] = 0.0, 0.0, 0 end end
+  clear()
+  each_group(rows, by, names, function(r)
+    if r.resolved < 0 then r.resolved = NAN end
+    r.joules = #basis > 0 and 0 or NAN
+    for _, domain in ipairs(basis) do r.joules = r.joules + r[domain .. "_j"] end
+    for m = 1, #REPEATS do
+      local v = REPEATS[m][3](r)
+      if v == v and (REPEATS[m][2] ~= "ratio" or r.resolved == r.resolved) then
+        sums[m], scored[m], known[m] = sums[m] + v, scored[m] + r.resolved, known[m] + 1
+      end
+    end
+  end, function()
+    for m = 1, #REPEATS do
+      local ratio = REPEATS[m][2] == "ratio"
+      if known[m] > 0 and (answered or REPEATS[m][2] == "mean") then
+        rows.cluster(m, ratio and scored[m] or sums[m], ratio and sums[m] or known[m])
+      end
+    end
+    clear()
+  end)
+end
+
+-- pass@k: the chance that at least one of k answers passes, if k of a task's n scored answers are drawn without
+-- replacement: 1 - C(n - c, k) / C(n, k) with c correct ones (the unbiased estimator of Chen et al. 2021, "Evaluating
+-- Large Language Models Trained on Code"), averaged over the tasks. It is given for k = 1, 2, 5, 10, 20, 50, ... as
+-- far as every scored task has k answers.
+
+--- Of one task: n answers, c of them correct; n >= k >= 1.
+function statistics.pass_at(n, c, k)
+  if n - c < k then return 1 end
+  local none = 1.0
+  for i = n - c + 1, n do none = none * (1 - k / i) end
+  return 1 - none
+end
+
+--- Calls f(n, c) for each task with scored answers; the rows are sorted by task.
+local function each_task(rows, f)
+  local n, c = 0, 0
+  each_group(rows, "task", { "resolved" }, function(r)
+    if r.resolved >= 0 then n = n + 1 end
+    if r.resolved == 1 then c = c + 1 end
+  end, function()
+    if n > 0 then f(n, c) end
+    n, c = 0, 0
+  end)
+end
+
+local function pass_at(rows, answered)
+  local fewest, shares, tasks = nil, {}, 0
+  if not answered then return json.list {} end
+  each_task(rows, function(n) fewest = math.min(n, fewest or n) end)
+  local ten = 1
+  while fewest and fewest > 1 and ten <= fewest do
+    for _, step in ipairs { 1, 2, 5 } do
+      if step * ten <= fewest and #shares < 16 then shares[#shares + 1] = { k = step * ten, share = 0.0 } end
+    end
+    ten = ten * 10
+  end
+  if #shares == 0 then return json.list {} end
+  each_task(rows, function(n, c)
+    tasks = tasks + 1
+    for _, of in ipairs(shares) do of.share = of.share + statistics.pass_at(n, c, of.k) end
+  end)
+  for _, of in ipairs(shares) do of.share = of.share / tasks end
+  return json.list(shares)
+end
+
+--- "repeats": `basis` is the list of the domains of the headline; `answered`: a query was answered. Leaves the rows
+--- sorted by task.
+function statistics.repeats(rows, basis, answered)
+  local epochs, tasks, kinds, metrics = epochs_of(rows), 0, {}, {}
+  if rows.queries == 0 then epochs = 0 end
+  rows.sort "task"
+  each_group(rows, "task", {}, function() end, function() tasks = tasks + 1 end)
+  local by = tasks < LEAST and epochs >= LEAST and "epoch" or "task"
+  local passed = pass_at(rows, answered)
+  if by == "epoch" then rows.sort "epoch" end
+  add_clusters(rows, by, basis, answered)
+  for m, metric in ipairs(REPEATS) do kinds[m] = metric[2] end
+  for m, i in ipairs(rows.intervals(kinds, SEED)) do
+    metrics[REPEATS[m][1]] = { hi = num(i.hi), lo = num(i.lo), max = num(i.max), mean = num(i.mean),
+                               method = i.method, min = num(i.min), n = i.n }
+  end
+  return { by = by, confidence = CONFIDENCE, epochs = epochs, metrics = metrics, pass_at = passed, seed = SEED,
+           tasks = tasks }
+end
+
+return statistics
