@@ -56,7 +56,6 @@ static const struct ipw_command command = {
             "With --replay, a request gets the reply of the first of these that exists:\n"
             "  1. the same request\n"
             "  2. a request with the same messages\n"
-            "  3. the request at the same place of a conversation that begins the same way\n"
             "Otherwise the answer is 404 with the most similar request. Repeated requests\n"
             "get their replies in saved order, then the last one again.",
     .max_args = 0,
@@ -91,7 +90,8 @@ static int stop_signals(struct ipw_err *err)
 static int exit_code_of(int rc)
 {
     if (rc == IPW_EINVAL) return IPW_EXIT_USAGE;
-    return rc == IPW_ENOTFOUND || rc == IPW_ELUA ? IPW_EXIT_INPUT : IPW_EXIT_FAILED;
+    return rc == IPW_ENOTFOUND || rc == IPW_ELUA || rc == IPW_EPARSE ? IPW_EXIT_INPUT
+                                                                     : IPW_EXIT_FAILED;
 }
 
 static int read_speed(double *out, const char *text, struct ipw_err *err)
@@ -126,28 +126,27 @@ static int check_options(const struct serve_values *v, struct ipw_err *err)
     return 0;
 }
 
-static void say_counts(const struct ipw_serve_saved *saved)
+static void say_counts(struct ipw_served_counts n)
 {
-    struct ipw_serve_saved_counts n = ipw_serve_saved_counts(saved);
-
     fprintf(stderr,
             "ipw-agent: %lld requests were equal to a saved one, %lld in their messages only, %lld "
-            "took the reply at their place, %lld are not in the saved run\n",
-            (long long)n.by_request, (long long)n.by_messages, (long long)n.by_place,
-            (long long)n.not_found);
+            "are not in the saved run\n",
+            (long long)n.by_request, (long long)n.by_messages, (long long)n.not_found);
 }
 
-static int serve(const struct serve_values *values, struct ipw_serve_saved *saved,
-                 struct ipw_err *err)
+static int serve(const struct serve_values *values, double speed, struct ipw_err *err)
 {
     struct ipw_serve_options how = {.host = values->host,
                                     .port = (int)values->port,
-                                    .model = values->model,
-                                    .paths = values->paths.items,
-                                    .ttft_ns = values->ttft_ns,
-                                    .itl_ns = values->itl_ns,
-                                    .allow_hosts = values->allow_hosts.items,
-                                    .saved = saved};
+                                    .model = {.name = values->model,
+                                              .paths = values->paths.items,
+                                              .ttft_ns = values->ttft_ns,
+                                              .itl_ns = values->itl_ns,
+                                              .run = values->replay,
+                                              .speed = speed,
+                                              .with_failures = values->with_failures,
+                                              .filler = values->filler},
+                                    .allow_hosts = values->allow_hosts.items};
     struct ipw_serve *serve = NULL;
     int rc = 0, stop_fd;
 
@@ -160,40 +159,27 @@ static int serve(const struct serve_values *values, struct ipw_serve_saved *save
         fflush(stdout);
         rc = ipw_serve_run(serve, stop_fd, err);
     }
+    if (values->replay && !rc) say_counts(ipw_serve_counts(serve));
     ipw_serve_close(serve);
     if (stop_fd >= 0) close(stop_fd);
-    if (saved && !rc) say_counts(saved);
     return rc;
 }
 
 int ipw_cmd_serve(int argc, char **argv)
 {
     struct serve_values values = {.port = 8765};
-    struct ipw_serve_saved_options replay = {0};
-    struct ipw_serve_saved *saved = NULL;
     struct ipw_err err = {0};
+    double speed = 1;
     char **args;
     int n_args, code = IPW_EXIT_OK;
     int rc = ipw_options_parse(&command, argc, argv, &values, &args, &n_args, &err);
 
     if (!rc) rc = check_options(&values, &err);
-    if (!rc) rc = read_speed(&replay.speed, values.speed, &err);
-    if (rc > 0) {
-        code = IPW_EXIT_OK; /* --help */
-    } else if (rc) {
+    if (!rc) rc = read_speed(&speed, values.speed, &err);
+    if (rc < 0)
         code = ipw_exit_with(&err, IPW_EXIT_USAGE);
-    } else {
-        replay.run = values.replay;
-        replay.with_failures = values.with_failures;
-        replay.filler = values.filler;
-        if (replay.run && ipw_serve_saved_open(&saved, &replay, &err)) {
-            code = ipw_exit_with(&err, IPW_EXIT_INPUT);
-        } else {
-            rc = serve(&values, saved, &err);
-            if (rc) code = ipw_exit_with(&err, exit_code_of(rc));
-        }
-    }
-    ipw_serve_saved_close(saved);
+    else if (!rc && (rc = serve(&values, speed, &err)))
+        code = ipw_exit_with(&err, exit_code_of(rc));
     free(values.paths.items);
     free(values.allow_hosts.items);
     return code;

@@ -13,6 +13,7 @@
 #include "data/db_writer.h"
 #include "json/json.h"
 #include "json/whole_output.h"
+#include "llm/playback.h"
 #include "script/export_job.h"
 #include "script/host.h"
 #include "script/lib.h"
@@ -70,6 +71,12 @@ static void push_known(lua_State *L, const struct ipw_json *node)
         break;
     default: ipw_value_push(L, node);
     }
+}
+
+static int text_drop(lua_State *L)
+{
+    ipw_buf_release(lua_touserdata(L, 1));
+    return 0;
 }
 
 /* ---- runs ---- */
@@ -237,6 +244,49 @@ static int export_events(lua_State *L)
         lua_rawseti(L, -2, ++n);
     }
     return rc < 0 ? raise_err(L, &err) : 1;
+}
+
+/* each_event(reader): the next event of the file, and its place; nothing at the end.
+ * [-1, +(0|2), e] */
+static int export_each_event(lua_State *L)
+{
+    struct reader *reader = reader_of(L);
+    struct ipw_saved_line line;
+    int64_t offset = 0;
+    struct ipw_err err;
+    int rc = ipw_saved_run_each_event(&line, &offset, reader->run, &err);
+
+    if (rc <= 0) return rc < 0 ? raise_err(L, &err) : 0;
+    push_known(L, line.doc);
+    lua_pushinteger(L, offset);
+    return 2;
+}
+
+/* event_at(reader, place): that event again. [-2, +1, e] */
+static int export_event_at(lua_State *L)
+{
+    struct reader *reader = reader_of(L);
+    struct ipw_saved_line line;
+    struct ipw_err err;
+
+    if (ipw_saved_run_event_at(&line, reader->run, luaL_checkinteger(L, 2), &err) < 0)
+        return raise_err(L, &err);
+    push_known(L, line.doc);
+    return 1;
+}
+
+/* say_message(number, saved, now): how the message of a request, from 0, differs from the saved
+ * one: both JSON texts, or nil where there is none. [-3, +1, m] */
+static int export_say_message(lua_State *L)
+{
+    lua_Integer i = luaL_checkinteger(L, 1);
+    const char *was = luaL_optstring(L, 2, NULL), *now = luaL_optstring(L, 3, NULL);
+    struct ipw_buf *out = ipw_value_push_box(L, sizeof *out, "ipw.export.text", text_drop);
+
+    *out = IPW_BUF(IPW_MIB);
+    ipw_playback_say_message(out, (size_t)i, was, now);
+    lua_pushlstring(L, ipw_buf_str(out), out->len);
+    return 1;
 }
 
 /* power(reader): the next header (a table); or the time, the source and the values of the next row;
@@ -466,6 +516,9 @@ int ipw_lib_export(lua_State *L)
                                          {"goes_on", export_goes_on},
                                          {"document", export_document},
                                          {"events", export_events},
+                                         {"each_event", export_each_event},
+                                         {"event_at", export_event_at},
+                                         {"say_message", export_say_message},
                                          {"power", export_power},
                                          {"output", export_output},
                                          {"begin", export_begin},

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/html.h"
 #include "data/inflate.h"
+#include "data/sha256.h"
 #include "script/lib.h"
 #include "script/value.h"
 
@@ -132,13 +133,23 @@ static int text_inflate(lua_State *L)
     return 1;
 }
 
+/* digest(text): its SHA-256 in hexadecimal digits. [-1, +1, m] */
+static int text_digest(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+    char hex[65];
+
+    ipw_sha256_hex(hex, text, n);
+    lua_pushstring(L, hex);
+    return 1;
+}
+
 int ipw_lib_text(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"from_html", text_from_html},
-                                         {"find", text_find},
-                                         {"printable", text_printable},
-                                         {"inflate", text_inflate},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"from_html", text_from_html}, {"find", text_find},
+                                         {"printable", text_printable}, {"inflate", text_inflate},
+                                         {"digest", text_digest},       {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

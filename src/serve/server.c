@@ -17,8 +17,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "json/write.h"
-#include "script/scripted_model.h"
-#include "serve/completion.h"
 #include "serve/connections.h"
 
 enum { CONNECTIONS_MAX = 16384, CLOSING_MAX = 64, IDLE_S = 75 };
@@ -29,12 +27,9 @@ struct exchange { /* one request and its answer */
     struct ipw_serve *serve;
     struct MHD_Connection *connection;
     struct ipw_buf body;
-    bool streams, answered;
-    bool breaks; /* the connection is closed after the last part */
-    int status;  /* 0: there is no answer, the connection is closed */
+    bool answered;
     const char *type, *allow;
-    char note[96]; /* names the saved reply, or "" */
-    struct ipw_serve_answer answer;
+    struct ipw_served_answer answer;
     size_t part, sent; /* of a stream: the current part; bytes sent in all */
     int64_t start_ns;
     int64_t due_ns; /* while its connection is suspended */
@@ -42,11 +37,9 @@ struct exchange { /* one request and its answer */
 
 struct ipw_serve {
     struct MHD_Daemon *daemon;
-    struct ipw_scripted_model *model; /* or NULL */
-    struct ipw_serve_saved *saved;    /* borrowed; one of the two is set */
+    struct ipw_served_model *model;
     struct ipw_visitor_rules visitors;
     struct ipw_connections connections;
-    int64_t ttft_ns, itl_ns;
     char url[96];
     struct exchange **heap; /* suspended exchanges, the first due at [0] */
     size_t n_heap, cap_heap;
@@ -93,41 +86,24 @@ static void wait_until(struct exchange *x, int64_t due_ns)
 
 static int64_t due_of(const struct exchange *x, size_t part)
 {
-    const struct ipw_serve *s = x->serve;
-    const struct ipw_serve_part *p = &x->answer.parts[part];
     int64_t due_ns;
 
-    if (p->token >= 0) return x->start_ns + s->ttft_ns + p->token * s->itl_ns;
-    return __builtin_add_overflow(x->start_ns, p->after_ns, &due_ns) ? INT64_MAX : due_ns;
+    return __builtin_add_overflow(x->start_ns, x->answer.parts[part].after_ns, &due_ns) ? INT64_MAX
+                                                                                        : due_ns;
 }
 
 /* ---- answers ---- */
 
 static void set_error(struct exchange *x, int status, const char *message)
 {
-    x->status = status;
-    ipw_serve_answer_error(&x->answer, status, message);
-}
-
-static void one_part(struct exchange *x)
-{
-    x->answer.parts = ipw_calloc(1, sizeof *x->answer.parts);
-    x->answer.parts[0] = (struct ipw_serve_part){x->answer.bytes.len, -1, 0};
-    x->answer.n_parts = x->answer.cap_parts = 1;
-}
-
-/* The models that clients can name, the first at 0; NULL after the last. */
-static const char *model_at(const struct ipw_serve *s, size_t i)
-{
-    if (s->saved) return ipw_serve_saved_model(s->saved, i);
-    return i == 0 ? ipw_scripted_model_name(s->model) : NULL;
+    ipw_served_answer_error(&x->answer, status, message);
 }
 
 static bool has_model(const struct ipw_serve *s, const char *name)
 {
     const char *known;
 
-    for (size_t i = 0; (known = model_at(s, i)); i++)
+    for (size_t i = 0; (known = ipw_served_model_name(s->model, i)); i++)
         if (strcmp(known, name) == 0) return true;
     return false;
 }
@@ -144,142 +120,47 @@ static void write_model(struct ipw_jw *w, const char *name)
 
 static void answer_models(struct exchange *x)
 {
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    const char *name;
     struct ipw_jw w;
 
-    x->answer.bytes = IPW_BUF(IPW_MIB);
-    ipw_jw_init(&w, &x->answer.bytes);
+    ipw_jw_init(&w, &text);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "data");
     ipw_jw_arr(&w);
-    for (size_t i = 0; model_at(x->serve, i); i++) write_model(&w, model_at(x->serve, i));
+    for (size_t i = 0; (name = ipw_served_model_name(x->serve->model, i)); i++)
+        write_model(&w, name);
     ipw_jw_arr_end(&w);
     ipw_jw_kstr(&w, "object", "list");
     ipw_jw_obj_end(&w);
-    one_part(x);
-}
-
-static void fail_model(struct exchange *x, const char *asked)
-{
-    char message[256];
-
-    snprintf(message, sizeof message, "the model '%.80s' does not exist; this server has '%s'",
-             asked, ipw_serve_model(x->serve));
-    set_error(x, 404, message);
-}
-
-/* A client that requests JSON parses the reply, so an error is better than prose. */
-static void fail_format(struct exchange *x, const char *asked)
-{
-    char message[256];
-
-    snprintf(message, sizeof message,
-             "response_format: the model '%.60s' does not honour '%.40s'; leave it out, or use "
-             "{\"type\": \"text\"}",
-             ipw_serve_model(x->serve), asked);
-    set_error(x, 400, message);
+    ipw_served_answer_text(&x->answer, 200, ipw_buf_str(&text));
+    ipw_buf_release(&text);
 }
 
 static void answer_model(struct exchange *x, const char *asked)
 {
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    char message[256];
     struct ipw_jw w;
 
-    if (!has_model(x->serve, asked)) {
-        fail_model(x, asked);
-        return;
-    }
-    x->answer.bytes = IPW_BUF(IPW_MIB);
-    ipw_jw_init(&w, &x->answer.bytes);
+    ipw_jw_init(&w, &text);
     write_model(&w, asked);
-    one_part(x);
-}
-
-static void answer_health(struct exchange *x)
-{
-    x->answer.bytes = IPW_BUF(IPW_KIB);
-    ipw_buf_adds(&x->answer.bytes, "{\"status\":\"ok\"}");
-    one_part(x);
-}
-
-/* Runs the model and writes its answer, or an error. */
-static int complete(struct exchange *x, const struct ipw_json *request,
-                    const struct ipw_serve_ask *ask, struct ipw_err *err)
-{
-    struct ipw_chat_reply reply;
-    struct ipw_buf text = IPW_BUF(16 * IPW_MIB);
-    int rc = ipw_scripted_model_reply(x->serve->model, request, &text, err);
-
-    if (!rc) rc = ipw_serve_reply_read(&reply, ipw_buf_str(&text), text.len, ask, err);
-    ipw_buf_release(&text);
-    if (rc) return rc;
-    if (ask->stream)
-        ipw_serve_answer_stream(&x->answer, ask, &reply, (int64_t)time(NULL));
+    snprintf(message, sizeof message, "the model '%.80s' does not exist; this server has '%s'",
+             asked, ipw_serve_model(x->serve));
+    if (has_model(x->serve, asked))
+        ipw_served_answer_text(&x->answer, 200, ipw_buf_str(&text));
     else
-        ipw_serve_answer_whole(&x->answer, ask, &reply, (int64_t)time(NULL));
-    ipw_chat_reply_release(&reply);
-    if (x->answer.bytes.failed) {
-        ipw_serve_answer_release(&x->answer);
-        return ipw_fail(err, IPW_ELIMIT, "the model's reply is too long");
-    }
-    x->streams = ask->stream;
-    return 0;
-}
-
-/* Answers from the saved run; the client's name of the model does not matter. */
-static void answer_saved(struct exchange *x, const struct ipw_json *request,
-                         const struct ipw_serve_ask *ask)
-{
-    struct ipw_serve_saved_outcome outcome;
-
-    ipw_serve_saved_answer(x->serve->saved, &x->answer, &outcome, ask, request,
-                           (int64_t)time(NULL));
-    x->status = outcome.status;
-    x->streams = outcome.streams;
-    x->breaks = outcome.breaks;
-    memcpy(x->note, outcome.note, sizeof x->note);
-    if (x->status == 0) ipw_serve_part_end(&x->answer, outcome.due_ns);
-    if (!x->answer.bytes.failed) return;
-    ipw_serve_answer_release(&x->answer);
-    x->streams = x->breaks = false;
-    set_error(x, 500, "the saved reply is too long");
+        set_error(x, 404, message);
+    ipw_buf_release(&text);
 }
 
 static void answer_chat(struct exchange *x)
 {
-    struct ipw_json *request = NULL;
-    struct ipw_serve_ask ask;
-    struct ipw_err err = {0};
-    const char *text = ipw_buf_str(&x->body);
-    int rc;
-
-    if (x->body.failed) {
+    if (x->body.failed)
         set_error(x, 413, "the request is longer than 64 MiB");
-        return;
-    }
-    rc = ipw_json_parse(&request, text, x->body.len, NULL, &err);
-    if (rc) {
-        set_error(x, 400, err.text);
-        return;
-    }
-    rc = ipw_serve_ask_read(&ask, request, text, x->body.len, &err);
-    if (rc) {
-        set_error(x, 400, err.text);
-    } else if (x->serve->saved) {
-        answer_saved(x, request, &ask);
-    } else if (strcmp(ask.model, ipw_scripted_model_name(x->serve->model)) != 0) {
-        fail_model(x, ask.model);
-    } else if (ask.format && !ipw_scripted_model_formats(x->serve->model)) {
-        fail_format(x, ask.format);
-    } else if (ask.pictures && !ipw_scripted_model_pictures(x->serve->model)) {
-        set_error(
-            x, 400,
-            "image_url: the model does not read pictures; leave them out, or give the model's "
-            "file the field pictures = true");
-    } else if (ask.logprobs) {
-        set_error(x, 400, "logprobs: this server has none; leave it out");
-    } else if (complete(x, request, &ask, &err)) {
-        set_error(x, err.detail == IPW_SCRIPTED_MODEL_TOO_LARGE ? 413 : 500, err.text);
-    }
-    ipw_json_free(request);
+    else
+        ipw_served_model_answer(x->serve->model, &x->answer, ipw_buf_str(&x->body), x->body.len,
+                                (int64_t)time(NULL));
 }
 
 /* ---- routes ---- */
@@ -338,7 +219,7 @@ static void permit_page(const struct exchange *x, struct MHD_Response *response)
     if (!ipw_visitor_page(&x->serve->visitors, origin)) return;
     MHD_add_response_header(response, "Access-Control-Allow-Origin", origin);
     MHD_add_response_header(response, "Vary", "Origin");
-    if (x->status != 204) return;
+    if (x->answer.status != 204) return;
     MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
     if (asked) MHD_add_response_header(response, "Access-Control-Allow-Headers", asked);
 }
@@ -347,12 +228,10 @@ static void route(struct exchange *x, const char *method, const char *path)
 {
     static const char models[] = "/v1/models/";
 
-    x->status = 200;
     x->type = "application/json";
     if (!is_welcome(x, method)) return;
     if (is_preflight(x, method)) {
-        x->status = 204;
-        one_part(x);
+        ipw_served_answer_text(&x->answer, 204, "");
     } else if (strcmp(path, "/v1/chat/completions") == 0) {
         if (may(x, method, "POST")) answer_chat(x);
     } else if (strcmp(path, "/v1/models") == 0) {
@@ -360,11 +239,11 @@ static void route(struct exchange *x, const char *method, const char *path)
     } else if (strncmp(path, models, sizeof models - 1) == 0) {
         if (may(x, method, "GET")) answer_model(x, path + sizeof models - 1);
     } else if (strcmp(path, "/health") == 0) {
-        if (may(x, method, "GET")) answer_health(x);
+        if (may(x, method, "GET")) ipw_served_answer_text(&x->answer, 200, "{\"status\":\"ok\"}");
     } else {
         set_error(x, 404, "unknown path; try /v1/models or /v1/chat/completions");
     }
-    if (x->streams) x->type = "text/event-stream";
+    if (x->answer.streams) x->type = "text/event-stream";
 }
 
 /* ---- libmicrohttpd ---- */
@@ -374,7 +253,7 @@ static void route(struct exchange *x, const char *method, const char *path)
 static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 {
     struct exchange *x = cls;
-    const struct ipw_serve_answer *a = &x->answer;
+    const struct ipw_served_answer *a = &x->answer;
     int64_t now = ipw_now_ns();
     size_t end = x->sent, n;
 
@@ -383,7 +262,7 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
     if (end == x->sent && x->part > 0) end = a->parts[x->part - 1].end;
     if (end == x->sent) {
         if (x->part == a->n_parts)
-            return x->breaks ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+            return a->breaks ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
         wait_until(x, due_of(x, x->part));
         return 0;
     }
@@ -398,8 +277,8 @@ static enum MHD_Result respond(struct exchange *x)
     struct MHD_Response *response;
     enum MHD_Result ok;
 
-    if (x->status == 0) return MHD_NO; /* closes the connection */
-    if (x->streams)
+    if (x->answer.status == 0) return MHD_NO; /* closes the connection */
+    if (x->answer.streams)
         response =
             MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * IPW_KIB, read_stream, x, NULL);
     else
@@ -407,11 +286,11 @@ static enum MHD_Result respond(struct exchange *x)
                                                    MHD_RESPMEM_PERSISTENT);
     if (!response) return MHD_NO;
     MHD_add_response_header(response, "Content-Type", x->type);
-    if (x->streams) MHD_add_response_header(response, "Cache-Control", "no-cache");
-    if (*x->note) MHD_add_response_header(response, "X-Ipw-Recorded", x->note);
+    if (x->answer.streams) MHD_add_response_header(response, "Cache-Control", "no-cache");
+    if (*x->answer.note) MHD_add_response_header(response, "X-Ipw-Recorded", x->answer.note);
     if (x->allow) MHD_add_response_header(response, "Allow", x->allow);
     permit_page(x, response);
-    ok = MHD_queue_response(x->connection, (unsigned)x->status, response);
+    ok = MHD_queue_response(x->connection, (unsigned)x->answer.status, response);
     MHD_destroy_response(response);
     return ok;
 }
@@ -443,7 +322,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         x->start_ns = ipw_now_ns();
         route(x, method, path);
         /* A whole answer is sent with its last token; then this function is called again. */
-        if (!x->streams && due_of(x, 0) > ipw_now_ns()) {
+        if (!x->answer.streams && due_of(x, 0) > ipw_now_ns()) {
             wait_until(x, due_of(x, 0));
             return MHD_YES;
         }
@@ -460,7 +339,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     if (!x) return;
     ipw_connections_idle(&x->serve->connections, connection);
     ipw_buf_release(&x->body);
-    ipw_serve_answer_release(&x->answer);
+    ipw_served_answer_release(&x->answer);
     free(x);
     *con_cls = NULL;
 }
@@ -536,16 +415,13 @@ static int listen_on(struct ipw_serve *s, const char *host, int port, struct ipw
 int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *options,
                    struct ipw_err *err)
 {
+    struct ipw_served_model_options model = options->model;
     struct ipw_serve *s = ipw_calloc(1, sizeof *s);
     int rc;
 
-    s->ttft_ns = options->ttft_ns;
-    s->itl_ns = options->itl_ns;
-    s->saved = options->saved;
     s->visitors.names = options->allow_hosts;
-    rc = s->saved ? 0
-                  : ipw_scripted_model_open(&s->model, options->model ? options->model : "demo",
-                                            options->paths, err);
+    if (!model.name) model.name = "demo";
+    rc = ipw_served_model_open(&s->model, &model, err);
     if (!rc) rc = listen_on(s, options->host, options->port, err);
     if (rc) {
         ipw_serve_close(s);
@@ -559,9 +435,14 @@ const char *ipw_serve_url(const struct ipw_serve *serve) { return serve->url; }
 
 const char *ipw_serve_model(const struct ipw_serve *serve)
 {
-    const char *name = model_at(serve, 0);
+    const char *name = ipw_served_model_name(serve->model, 0);
 
     return name ? name : "";
+}
+
+struct ipw_served_counts ipw_serve_counts(const struct ipw_serve *serve)
+{
+    return ipw_served_model_counts(serve->model);
 }
 
 /* The longest time that poll can sleep: until the next answer is due, or libmicrohttpd needs to
@@ -609,7 +490,7 @@ void ipw_serve_close(struct ipw_serve *serve)
     /* libmicrohttpd aborts when it is stopped with suspended connections. */
     while (serve->n_heap) MHD_resume_connection(heap_pop(serve)->connection);
     if (serve->daemon) MHD_stop_daemon(serve->daemon);
-    ipw_scripted_model_close(serve->model);
+    ipw_served_model_close(serve->model);
     free(serve->heap);
     free(serve);
 }

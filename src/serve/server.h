@@ -4,32 +4,24 @@
  * them belong to the thread that calls ipw_serve_run().  It serves GET /v1/models, GET
  * /v1/models/NAME, POST /v1/chat/completions (whole and streamed) and GET /health; errors are
  * OpenAI-shaped JSON. It refuses requests for a Host that is not loopback's, and POSTs that a
- * foreign page can send (serve/visitor.h).
- *
- * A token is up to four bytes of text that end between characters.  completion_tokens counts these
- * pieces of a reply (text, and name and arguments of calls).  prompt_tokens is the bytes of the
- * compact JSON of `messages` and `tools`, divided by four, rounded up.  The first token is sent
- * `ttft_ns` after the request was read, each further one `itl_ns` later. */
+ * foreign page can send (serve/visitor.h). */
 #ifndef IPW_SERVE_SERVER_H
 #define IPW_SERVE_SERVER_H
 
 #include <stdint.h>
 
 #include "base/err.h"
-#include "serve/saved_answer.h"
+#include "script/served_model.h"
 #include "serve/visitor.h"
 
 struct ipw_serve;
 
 struct ipw_serve_options {
-    const char *host;  /* NULL: 127.0.0.1; only loopback addresses and "localhost" are accepted */
-    int port;          /* 0: any free port */
-    const char *model; /* NULL: "demo"; a built-in model or the path of a Lua file */
-    const char *const *paths; /* --path folders, or NULL */
-    int64_t ttft_ns, itl_ns;
+    const char *host; /* NULL: 127.0.0.1; only loopback addresses and "localhost" are accepted */
+    int port;         /* 0: any free port */
+    struct ipw_served_model_options model; /* what answers; its `name` NULL: "demo" */
     const char *const
         *allow_hosts; /* names that a request's Host can have besides loopback's; or NULL */
-    struct ipw_serve_saved *saved; /* answers instead of a model, with its own times; borrowed */
 };
 
 int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *options,
@@ -37,6 +29,8 @@ int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *optio
 /* "http://127.0.0.1:8765/v1", and the model's name for clients. */
 const char *ipw_serve_url(const struct ipw_serve *serve);
 const char *ipw_serve_model(const struct ipw_serve *serve);
+/* How requests were found in a saved run. */
+struct ipw_served_counts ipw_serve_counts(const struct ipw_serve *serve);
 /* Serves until stop_fd can be read. */
 int ipw_serve_run(struct ipw_serve *serve, int stop_fd, struct ipw_err *err);
 void ipw_serve_close(struct ipw_serve *serve); /* NULL is fine; open connections are closed */

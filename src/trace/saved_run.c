@@ -234,6 +234,18 @@ int ipw_saved_run_events(struct ipw_saved_run *run, int64_t query_index, struct 
     return rc ? rc : 1;
 }
 
+/* The event of a line that was read. */
+static int give_event(struct ipw_saved_line *out, struct ipw_saved_run *run,
+                      const struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    int rc = ipw_json_parse(&run->doc, line->text, line->n, NULL, err);
+
+    if (rc) return ipw_err_prefix(err, "%s/events.jsonl:%lld", run->path, (long long)line->number);
+    *out = (struct ipw_saved_line){run->doc, line->text, line->n};
+    rc = redact(run, out, ipw_redact_event, err);
+    return rc ? rc : 1;
+}
+
 int ipw_saved_run_event(struct ipw_saved_line *out, struct ipw_saved_run *run, struct ipw_err *err)
 {
     struct ipw_jsonl_line line = {.offset = -1};
@@ -244,14 +256,38 @@ int ipw_saved_run_event(struct ipw_saved_line *out, struct ipw_saved_run *run, s
         rc = ipw_jsonl_next(run->events, &line, err);
         if (rc <= 0) return rc;
         if (line.offset > run->last_offset || query_of(&line) != run->query_index) continue;
-        rc = ipw_json_parse(&run->doc, line.text, line.n, NULL, err);
-        if (rc) return ipw_err_prefix(err, "%s/events.jsonl", run->path);
-        *out = (struct ipw_saved_line){run->doc, line.text, line.n};
         if (line.offset == run->last_offset) run->last_offset = -1;
-        rc = redact(run, out, ipw_redact_event, err);
-        return rc ? rc : 1;
+        return give_event(out, run, &line, err);
     }
     return 0;
+}
+
+int ipw_saved_run_each_event(struct ipw_saved_line *out, int64_t *offset, struct ipw_saved_run *run,
+                             struct ipw_err *err)
+{
+    struct ipw_jsonl_line line;
+    int rc = run->events ? 0 : open_beside(&run->events, run, "events.jsonl", err);
+
+    drop_line(run);
+    if (rc || !run->events) return rc;
+    rc = ipw_jsonl_next(run->events, &line, err);
+    if (rc <= 0 || line.torn) return rc < 0 ? rc : 0;
+    *offset = line.offset;
+    return give_event(out, run, &line, err);
+}
+
+int ipw_saved_run_event_at(struct ipw_saved_line *out, struct ipw_saved_run *run, int64_t offset,
+                           struct ipw_err *err)
+{
+    struct ipw_jsonl_line line;
+    int rc = run->events ? ipw_jsonl_seek(run->events, offset, err) : 0;
+
+    drop_line(run);
+    if (!rc && run->events) rc = ipw_jsonl_next(run->events, &line, err);
+    if (rc < 0) return rc;
+    if (rc == 0 || line.torn)
+        return ipw_fail(err, IPW_EIO, "%s/events.jsonl: is shorter than it was", run->path);
+    return give_event(out, run, &line, err);
 }
 
 /* ---- power ---- */

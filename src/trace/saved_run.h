@@ -39,6 +39,12 @@ bool ipw_saved_run_torn(const struct ipw_saved_run *run); /* a torn last line wa
  * ipw_saved_run_event() gives them one by one, in the same way as queries; 0: it has none. */
 int ipw_saved_run_events(struct ipw_saved_run *run, int64_t query_index, struct ipw_err *err);
 int ipw_saved_run_event(struct ipw_saved_line *out, struct ipw_saved_run *run, struct ipw_err *err);
+/* All events in file order, and an event again by its place.  1: *out is it; 0: there is no more; a
+ * torn last line ends them. */
+int ipw_saved_run_each_event(struct ipw_saved_line *out, int64_t *offset, struct ipw_saved_run *run,
+                             struct ipw_err *err);
+int ipw_saved_run_event_at(struct ipw_saved_line *out, struct ipw_saved_run *run, int64_t offset,
+                           struct ipw_err *err);
 /* The next line of power.jsonl, from the first: a header (line->doc is set) or a row (it is
  * NULL). */
 int ipw_saved_run_power(struct ipw_saved_line *line, struct ipw_sampler_row *row,

@@ -167,12 +167,13 @@ step "keys in another order, characters as escapes: the same request"
 ask order ordered
 assert_matches head "turn 2, attempt 1, by request"
 
-step "another result of a tool: the reply at the same place"
-ask result placed
-assert_matches head "turn 2, attempt 1, by place"
+step "another result of a tool: another request, whose first other message is named"
+ask result none
+assert_eq "$STATUS" 404
+assert_contains none '"turn":2},"param":"messages['
 
 step "text, reasoning, calls, ids, usage, finish reason and the events themselves are the record's"
-session same record 0 stream0 1 stream1 2 stream2 3 stream3 0 whole 1 ordered 1 placed
+session same record 0 stream0 1 stream1 2 stream2 3 stream3 0 whole 1 ordered
 assert_json models '[m["id"] for m in d["data"]] == ["fake-model"]'
 
 step "not in the record: which turn is nearest, and where it differs"
@@ -336,7 +337,7 @@ check_err "--speed goes with --replay"
 expect_exit 2 agent serve --replay record --speed fast
 check_err "expected a number"
 expect_exit 3 agent serve --replay nowhere
-check_err "nowhere/manifest.json"
+check_err "nowhere: no such run"
 expect_exit 2 agent serve --replay record --host 0.0.0.0
 check_err "only loopback addresses"
 cp -r record cut

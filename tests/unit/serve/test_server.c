@@ -182,7 +182,8 @@ static void routes(void **state)
 /* Delays are lower bounds: whatever else the machine does, nothing may come early. */
 static void delays(void **state)
 {
-    struct ipw_serve_options options = {.ttft_ns = 40 * IPW_NS_PER_MS, .itl_ns = 2 * IPW_NS_PER_MS};
+    struct ipw_serve_options options = {
+        .model = {.ttft_ns = 40 * IPW_NS_PER_MS, .itl_ns = 2 * IPW_NS_PER_MS}};
     struct server s;
     struct ipw_buf answer = IPW_BUF(IPW_MIB);
     int64_t before;
@@ -208,7 +209,8 @@ static void delays(void **state)
 static void many_at_once(void **state)
 {
     enum { N = 256 };
-    struct ipw_serve_options options = {.ttft_ns = 20 * IPW_NS_PER_MS, .itl_ns = IPW_NS_PER_MS};
+    struct ipw_serve_options options = {
+        .model = {.ttft_ns = 20 * IPW_NS_PER_MS, .itl_ns = IPW_NS_PER_MS}};
     struct server s;
     struct ipw_buf answer = IPW_BUF(IPW_MIB);
     int fds[N];
@@ -231,7 +233,7 @@ static void many_at_once(void **state)
 
 static void clients_that_leave(void **state)
 {
-    struct ipw_serve_options options = {.ttft_ns = 3600 * IPW_NS_PER_S};
+    struct ipw_serve_options options = {.model.ttft_ns = 3600 * IPW_NS_PER_S};
     struct server s;
     struct ipw_buf answer = IPW_BUF(IPW_MIB);
     int fds[8];
@@ -315,7 +317,7 @@ static void too_large(void **state)
     } cases[] = {{1 << 20, "x"}, {20 << 20, "x"}, {4 << 20, "[],"}};
     static const int status[] = {200, 413, 413};
     char path[] = "/tmp/ipw-test-model-XXXXXX.lua";
-    struct ipw_serve_options options = {.model = path};
+    struct ipw_serve_options options = {.model.name = path};
     struct ipw_buf answer = IPW_BUF(IPW_MIB);
     int fd = mkstemps(path, 4);
     struct server s;
@@ -367,7 +369,7 @@ static void models_that_err(void **state)
         {"d", 200, "\"content\":\"1 of 9\""},
     };
     char path[] = "/tmp/ipw-test-model-XXXXXX.lua", body[256];
-    struct ipw_serve_options options = {.model = path};
+    struct ipw_serve_options options = {.model.name = path};
     struct server s;
     struct ipw_buf answer = IPW_BUF(IPW_MIB);
     int fd = mkstemps(path, 4);
@@ -401,9 +403,9 @@ static void refused(void **state)
         {{.host = "192.168.1.5"}, "only loopback", IPW_EINVAL},
         {{.host = "::"}, "only loopback", IPW_EINVAL},
         {{.host = "example.org"}, "only loopback", IPW_EINVAL},
-        {{.model = "dmeo"}, "dmeo", IPW_ENOTFOUND},
-        {{.model = "/nonexistent/x.lua"}, "/nonexistent/x.lua", IPW_ENOTFOUND},
-        {{.model = IPW_SOURCE_DIR "/lua/ipw/calc.lua"}, "no function 'reply'", IPW_ELUA},
+        {{.model.name = "dmeo"}, "dmeo", IPW_ENOTFOUND},
+        {{.model.name = "/nonexistent/x.lua"}, "/nonexistent/x.lua", IPW_ENOTFOUND},
+        {{.model.name = IPW_SOURCE_DIR "/lua/ipw/calc.lua"}, "no function 'reply'", IPW_ELUA},
     };
     struct ipw_serve_options options = {0};
     struct ipw_serve *serve, *second;
