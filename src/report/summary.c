@@ -34,7 +34,6 @@ static void free_shown(struct ipw_summary_shown *shown)
 void ipw_summary_release(struct ipw_summary *s)
 {
     for (size_t i = 0; i < s->n_shown; i++) free_shown(&s->shown[i]);
-    free_shown(&s->unanswered);
     for (size_t i = 0; i < s->n_outcomes; i++) free(s->outcomes[i].name);
     free(s->outcomes);
     for (size_t i = 0; i < s->n_models; i++) free(s->models[i].name);
@@ -149,10 +148,6 @@ static void add_shown(struct ipw_summary *s, const struct ipw_query_trace *q,
     size_t columns = q->id ? ipw_format_width(q->id, strlen(q->id)) : 0;
 
     if (columns > s->id_columns) s->id_columns = columns;
-    if (!q->completed && !s->unanswered.id) {
-        s->unanswered = newest;
-        keep_texts(&s->unanswered, q, r);
-    }
     if (!place) return;
     *place = newest;
     keep_texts(place, q, r);

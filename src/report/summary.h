@@ -113,9 +113,8 @@ struct ipw_summary {
     bool part;                                         /* there are other rows */
     struct ipw_summary_shown shown[IPW_SUMMARY_SHOWN]; /* the first ones by index */
     size_t n_shown;
-    size_t n_answers;                    /* without any, no accuracy is known */
-    struct ipw_summary_shown unanswered; /* the first one that was added; id NULL: none */
-    size_t id_columns;                   /* terminal columns of the longest id */
+    size_t n_answers;  /* without any, no accuracy is known */
+    size_t id_columns; /* terminal columns of the longest id */
     struct ipw_summary_outcome *outcomes;
     size_t n_outcomes, cap_outcomes;
     struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];

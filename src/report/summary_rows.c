@@ -11,7 +11,7 @@
 #include "data/sha256.h"
 #include "trace/channel_stats.h"
 
-enum { LONGEST_ID = 63 };
+enum { LONGEST_ID = 63, LONGEST_ERROR = 400 };
 
 const char *const ipw_summary_kinds[] = {"failed", "interrupted", "model",       "judge",
                                          "part",   "tool",        "tool_outcome"};
@@ -148,6 +148,18 @@ static void add_id(struct ipw_summary_rows *s, const char *id)
     IPW_GROW(s->ids, s->id_cap, s->id_bytes + n + 1);
     memcpy(s->ids + s->id_bytes, id, n + 1);
     s->id_bytes += n + 1;
+}
+
+/* Of a text, cut between two characters. */
+static char *beginning(const char *text)
+{
+    size_t n = text ? strlen(text) : 0;
+
+    if (n > LONGEST_ERROR) {
+        n = LONGEST_ERROR;
+        while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80) n--;
+    }
+    return text ? ipw_memdup(text, n) : NULL;
 }
 
 static void add_calls(struct ipw_summary_rows *s, const struct ipw_query_trace *q)
@@ -295,6 +307,9 @@ void ipw_summary_rows_release(struct ipw_summary_rows *s)
     }
     free(s->groups);
     free(s->ids);
+    free(s->unanswered_id);
+    free(s->unanswered_outcome);
+    free(s->unanswered_error);
     ipw_columns_release(&s->queries);
     ipw_columns_release(&s->calls);
     ipw_device_sums_release(&s->devices);
@@ -312,6 +327,11 @@ void ipw_summary_rows_add(struct ipw_summary_rows *s, const struct ipw_query_tra
     add_calls(s, q);
     if (!q->completed)
         call_of(s, row.stopped ? IPW_SUMMARY_INTERRUPTED : IPW_SUMMARY_FAILED, "", outcome);
+    if (!q->completed && !s->unanswered_id) {
+        s->unanswered_id = ipw_strdup(q->id ? q->id : "");
+        s->unanswered_outcome = ipw_strdup(outcome);
+        s->unanswered_error = beginning(q->error);
+    }
     if (r->judge && r->judge->model && !isnan(row.judge_verdict))
         call_of(s, IPW_SUMMARY_JUDGE, "", r->judge->model);
     for (size_t i = 0; i < q->n_turns; i++) {

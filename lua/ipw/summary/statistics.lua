@@ -9,7 +9,6 @@ local statistics = {}
 local NAN, num = values.NAN, values.num
 local SEED = 20
 
-
 local function with_judge(j, asked, judge_j) return asked > 0 and j + judge_j or j end
 
 --- The columns of a metric, and what is made of them.
@@ -39,23 +38,24 @@ local METRICS = {
   wall_clock_s                 = { "wall_s" },
 }
 
---- The latencies of a model call: what each is, its columns, and what is made of them.
+--- The latencies of a model call: what each is in words, its columns, and what is made of them.
 local LATENCIES = {
-  chunk_gap_p50_s      = { "the median gap between two content events of a reply", "chunk_gap_p50_s" },
-  chunk_gap_p99_s      = { "99 % of the gaps between two content events of a reply are not above it",
-                           "chunk_gap_p99_s" },
-  decode_tokens_per_s  = { "1 / itl_mean_s: tokens per second as one user sees them", "itl_mean_s",
+  chunk_gap_p50_s      = { text = "the median gap between two content events of a reply", of = { "chunk_gap_p50_s" } },
+  chunk_gap_p99_s      = { text = "99 % of the gaps between two content events of a reply are not above it",
+                           of = { "chunk_gap_p99_s" } },
+  decode_tokens_per_s  = { text = "1 / itl_mean_s: tokens per second as one user sees them", of = { "itl_mean_s" },
                            make = function(s) return s > 0 and 1 / s or NAN end },
-  itl_mean_s           = { "inter-token latency: (last - first content event) / (output tokens - 1), reasoning "
-                             .. "included", "itl_mean_s" },
-  latency_close_s      = { "the request's start to the end of the reply", "latency_close_s" },
-  latency_content_s    = { "end to end: the request's start to the last content event", "latency_content_s" },
-  prefill_tokens_per_s = { "input tokens / ttft_s; the time in the server's queue is included",
-                           "ttft_s", "input_tokens",
+  itl_mean_s           = { text = "inter-token latency: (last - first content event) / (output tokens - 1), reasoning "
+                             .. "included", of = { "itl_mean_s" } },
+  latency_close_s      = { text = "the request's start to the end of the reply", of = { "latency_close_s" } },
+  latency_content_s    = { text = "end to end: the request's start to the last content event",
+                           of = { "latency_content_s" } },
+  prefill_tokens_per_s = { text = "input tokens / ttft_s; the time in the server's queue is included",
+                           of = { "ttft_s", "input_tokens" },
                            make = function(s, n) return s > 0 and n / s or NAN end },
-  ttfo_s               = { "the request's start to the first output that is not reasoning", "ttfo_s" },
-  ttft_s               = { "time to first token: the request's start to the first text, reasoning or tool call; an "
-                           .. "empty event does not count", "ttft_s" },
+  ttfo_s               = { text = "the request's start to the first output that is not reasoning", of = { "ttfo_s" } },
+  ttft_s               = { text = "time to first token: the request's start to the first text, reasoning or tool call; "
+                             .. "an empty event does not count", of = { "ttft_s" } },
 }
 
 local function result(list)
@@ -64,38 +64,43 @@ local function result(list)
            p90 = num(p90), p95 = num(p95), p99 = num(p99), std = num(std) }
 end
 
---- The values of `n` rows from `first`; none if the first column has none.
-local function read(rows, of, first, n, metric, from)
-  local columns = {}
-  for k = from, #metric do
-    local list, constant = {}, rows.constant(of, metric[k])
-    if n == 0 or constant ~= nil and constant ~= constant and k == from then return {} end
-    rows.read(of, metric[k], first, n, list)
-    columns[#columns + 1] = list
+--- The values of `n` rows from `first`; none if the first column has none. The lists of `scratch` are used again by
+--- the next metric.
+local function read(rows, of, first, n, columns, make, scratch)
+  local constant = rows.constant(of, columns[1])
+  if n == 0 or constant ~= nil and constant ~= constant then return {} end
+  for k, name in ipairs(columns) do
+    scratch[k] = scratch[k] or {}
+    rows.read(of, name, first, n, scratch[k])
   end
-  local x, y, z, make = columns[1], columns[2], columns[3], metric.make
-  if not make then return x end
-  for i = 1, n do x[i] = make(x[i], y and y[i], z and z[i]) end
+  local x, y, z = scratch[1], scratch[2], scratch[3]
+  if make then
+    for i = 1, n do x[i] = make(x[i], y and y[i], z and z[i]) end
+  end
   return x
 end
 
 --- The statistics of each metric over a view of the queries.
 function statistics.queries(rows, view)
-  local out = {}
-  for name, metric in pairs(METRICS) do out[name] = result(read(rows, "queries", view.first, view.n, metric, 1)) end
+  local out, scratch = {}, {}
+  for name, metric in pairs(METRICS) do
+    out[name] = result(read(rows, "queries", view.first, view.n, metric, metric.make, scratch))
+  end
   return out
 end
 
 --- The statistics of the model calls' latencies.
 function statistics.latency(rows)
-  local out = {}
-  for name, latency in pairs(LATENCIES) do out[name] = result(read(rows, "calls", 0, rows.calls, latency, 2)) end
+  local out, scratch = {}, {}
+  for name, latency in pairs(LATENCIES) do
+    out[name] = result(read(rows, "calls", 0, rows.calls, latency.of, latency.make, scratch))
+  end
   return out
 end
 
 function statistics.latency_definitions()
   local out = {}
-  for name, latency in pairs(LATENCIES) do out[name] = latency[1] end
+  for name, latency in pairs(LATENCIES) do out[name] = latency.text end
   return out
 end
 

@@ -201,6 +201,9 @@ static void models_and_parts(void **state)
     for (int i = 0; i < 5; i++) turns[i].energy = ipw_turn_figures();
     ipw_summary_rows_init(&s);
     for (int i = 0; i < 2; i++) ipw_summary_rows_add(&s, &q, &plain);
+    assert_string_equal(s.unanswered_id, "q");
+    assert_string_equal(s.unanswered_outcome, "error");
+    assert_null(s.unanswered_error);
     assert_int_equal(find(&s, IPW_SUMMARY_MODEL, "", "small")->queries, 2);
     assert_int_equal(find(&s, IPW_SUMMARY_MODEL, "", "small")->calls, 4);
     assert_int_equal(find(&s, IPW_SUMMARY_MODEL, "", "big")->calls, 2);
