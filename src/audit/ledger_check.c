@@ -196,102 +196,22 @@ static void say_values(struct ipw_buf *what, const char *where, const struct ipw
     ipw_buf_release(&y);
 }
 
-/* Has the member more digits than a number of so many parts to the unit? */
-static bool is_finer(const struct ipw_json *figure, const char *key, double parts_of_1)
-{
-    double x = ipw_json_get_num(figure, key) * parts_of_1;
-
-    return fabs(x - round(x)) > 1e-3; /* false where there is none */
-}
-
-/* Was the line written by a build before this form of it?  Those wrote members of spans that are
- * null, and bounds and shares with all their digits. */
-static bool is_older(const struct ipw_json *node)
-{
-    if (ipw_json_kind(node) == IPW_JSON_OBJ &&
-        (is_finer(node, "lo", 1e6) || is_finer(node, "hi", 1e6) ||
-         is_finer(node, "split_fraction", 1e4) ||
-         ipw_json_kind(ipw_json_get(node, "result_bytes")) == IPW_JSON_NULL))
-        return true;
-    for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
-        if (is_older(m)) return true;
-    }
-    return false;
-}
-
-/* Older builds rounded the joules of every step, found wider bounds, wrote all digits, and took a
- * reply that came in one event for a prefill. */
-static const char *const otherwise[] = {"lo", "hi", "parts", "spans", "split_fraction", "u", NULL};
-static const struct ipw_json_near older = {.most = 1e-4, .but = otherwise};
-/* Builds that knew no parts wrote all else as it is written now. */
-static const char *const parts[] = {"parts", NULL};
-static const struct ipw_json_near before_parts = {.most = 0, .but = parts};
-
-static bool restates(const struct ipw_json *energy, const struct ipw_json *whole)
-{
-    for (const struct ipw_json *f = ipw_json_first(energy); f; f = ipw_json_next(f)) {
-        const char *own = ipw_json_get_str(f, "provenance");
-        const char *of = ipw_json_get_str(ipw_json_get(whole, ipw_json_key(f)), "provenance");
-
-        if (own && of && strcmp(own, of) == 0) return true;
-    }
-    return false;
-}
-
-/* The first builds of version 2 wrote the provenance of every value. */
-static bool has_all_provenances(const struct ipw_json *line)
-{
-    const struct ipw_json *whole = ipw_json_get(line, "energy");
-
-    if (restates(ipw_json_get(line, "energy_before"), whole)) return true;
-    for (const struct ipw_json *t = ipw_json_first(ipw_json_get(line, "turns")); t;
-         t = ipw_json_next(t))
-        if (restates(ipw_json_get(t, "energy"), whole)) return true;
-    return false;
-}
-
-/* The line as it is written now, as a tree that the caller frees; NULL: it was. */
-static struct ipw_json *in_this_version(struct ipw_query_loaded *was,
-                                        const struct ipw_anchor *clock)
-{
-    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
-    struct ipw_json *doc = NULL;
-    bool had_more_digits = ipw_query_trace_round(&was->trace);
-
-    if (was->version == IPW_SCHEMA_VERSION && !had_more_digits && !has_all_provenances(was->doc))
-        return NULL;
-    ipw_schema_write_query(&text, &was->trace, &was->details, clock);
-    if (ipw_json_parse(&doc, text.data, text.len, NULL, NULL) < 0) doc = NULL;
-    ipw_buf_release(&text);
-    return doc;
-}
-
-/* False if the line is an older build's and holds the same figures. */
-static bool differs(struct ipw_query_loaded *loaded, const struct ipw_anchor *clock,
-                    const struct ipw_buf *now, struct ipw_buf *what)
+/* Says where the line differs. */
+static void say_difference(struct ipw_buf *what, const struct ipw_query_loaded *was,
+                           const struct ipw_buf *now)
 {
     struct ipw_buf where = IPW_BUF(4096);
     struct ipw_json_difference d = {0};
-    struct ipw_json *doc, *renewed = in_this_version(loaded, clock);
-    const struct ipw_json *was = renewed ? renewed : loaded->doc;
-    bool other = true;
+    struct ipw_json *doc;
 
     if (ipw_json_parse(&doc, now->data, now->len, NULL, NULL) == 0) {
-        if (is_older(loaded->doc))
-            other = ipw_json_differ_much(&where, &d, was, doc, &older);
-        else if (!ipw_json_get(was, "parts"))
-            other = ipw_json_differ_much(&where, &d, was, doc, &before_parts);
-        else
-            other = ipw_json_differ(&where, &d, was, doc) || !renewed;
-        if (other && what && (d.a || d.b))
+        if (ipw_json_differ(&where, &d, was->doc, doc) && (d.a || d.b))
             say_values(what, ipw_buf_str(&where), &d);
-        else if (other && what)
+        else
             ipw_buf_adds(what, "the same values, written otherwise");
         ipw_json_free(doc);
     }
-    ipw_json_free(renewed);
     ipw_buf_release(&where);
-    return other;
 }
 
 /* Most lines are equal byte for byte; only the others are read as a whole. */
@@ -309,7 +229,8 @@ static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace 
     } else if (now->len == n && memcmp(now->data, text, n) == 0) {
         *verdict = IPW_CHECK_SAME;
     } else if ((rc = ipw_schema_read_query(&was, text, n, err)) == 0) {
-        *verdict = differs(&was, clock, now, what) ? IPW_CHECK_DIFFERS : IPW_CHECK_NEAR;
+        *verdict = IPW_CHECK_DIFFERS;
+        if (what) say_difference(what, &was, now);
         ipw_query_loaded_release(&was);
     }
     return rc;
