@@ -86,36 +86,6 @@ static int stats_interval(lua_State *L)
     return 6;
 }
 
-/* describe(values): n, mean, median, min, max, std, p90, p95, p99 of those that are not nan; only n
- * if there are none. [-1, +9, e] */
-static int stats_describe(lua_State *L)
-{
-    size_t n, known = 0;
-    struct ipw_stats_result r;
-    double *all;
-
-    luaL_checktype(L, 1, LUA_TTABLE);
-    n = (size_t)lua_rawlen(L, 1);
-    all = lua_newuserdatauv(L, (n + 1) * sizeof *all, 0);
-    for (size_t i = 1; i <= n; i++) {
-        lua_rawgeti(L, 1, (lua_Integer)i);
-        all[known] = luaL_checknumber(L, -1);
-        if (!isnan(all[known])) known++;
-        lua_pop(L, 1);
-    }
-    r = ipw_stats_describe(all, known);
-    lua_pushinteger(L, (lua_Integer)known);
-    push_known(L, r.mean);
-    push_known(L, r.median);
-    push_known(L, r.min);
-    push_known(L, r.max);
-    push_known(L, r.std);
-    push_known(L, r.p90);
-    push_known(L, r.p95);
-    push_known(L, r.p99);
-    return 9;
-}
-
 /* draws(seed, n, out): fills out[1] to out[n] with numbers from 1 to n, and returns the seed for
  * the next draws. [-3, +1, e] */
 static int stats_draws(lua_State *L)
@@ -136,9 +106,11 @@ static int stats_draws(lua_State *L)
 
 int ipw_lib_stats(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"t975", stats_t975},         {"wilson", stats_wilson},
-                                         {"interval", stats_interval}, {"describe", stats_describe},
-                                         {"draws", stats_draws},       {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"t975", stats_t975},
+                                         {"wilson", stats_wilson},
+                                         {"interval", stats_interval},
+                                         {"draws", stats_draws},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -19,6 +19,8 @@ struct reading {
     const struct ipw_summary_source *rows;
     uint32_t *order;  /* row numbers of the queries, in the order in which they are read */
     const char **ids; /* of the queries, by row number; NULL: not asked for yet */
+    double *values;   /* for describe(), none of them NAN */
+    size_t n, cap;
     struct ipw_interval_sample samples[MAX_SAMPLES];
 };
 
@@ -48,6 +50,18 @@ static int constant(lua_State *L)
     return 1;
 }
 
+static void check_rows(lua_State *L, lua_Integer first, lua_Integer n, size_t rows)
+{
+    if (first < 0 || n < 0 || n > (lua_Integer)rows || first > (lua_Integer)rows - n)
+        luaL_error(L, "there are %I rows", (lua_Integer)rows);
+}
+
+/* The number of the i-th row in the order of now. */
+static size_t row_at(const struct reading *r, const struct ipw_columns *c, lua_Integer i)
+{
+    return c == r->rows->queries ? r->order[i] : (size_t)i;
+}
+
 /* read(table, column, first, count, into): writes the values of `count` rows, the first of which is
  * row `first` from 0, into a list; nan: unknown. [-5, +0, e] */
 static int read_rows(lua_State *L)
@@ -55,14 +69,11 @@ static int read_rows(lua_State *L)
     size_t k;
     const struct ipw_columns *c = column(L, &k);
     lua_Integer first = luaL_checkinteger(L, 3), n = luaL_checkinteger(L, 4);
-    const uint32_t *order = c == reading(L)->rows->queries ? reading(L)->order : NULL;
 
-    luaL_argcheck(L, first >= 0 && n >= 0 && first + n <= (lua_Integer)c->n, 4, "too many rows");
+    check_rows(L, first, n, c->n);
     luaL_checktype(L, 5, LUA_TTABLE);
     for (lua_Integer i = 0; i < n; i++) {
-        size_t row = order ? order[first + i] : (size_t)(first + i);
-
-        lua_pushnumber(L, ipw_columns_at(c, k, row));
+        lua_pushnumber(L, ipw_columns_at(c, k, row_at(reading(L), c, first + i)));
         lua_rawseti(L, 5, i + 1);
     }
     return 0;
@@ -75,8 +86,7 @@ static int same_task(lua_State *L)
     const struct reading *r = reading(L);
     lua_Integer first = luaL_checkinteger(L, 1), n = luaL_checkinteger(L, 2);
 
-    luaL_argcheck(L, first >= 0 && n >= 0 && first + n <= (lua_Integer)r->rows->queries->n, 2,
-                  "too many rows");
+    check_rows(L, first, n, r->rows->queries->n);
     luaL_checktype(L, 3, LUA_TTABLE);
     for (lua_Integer i = first; i < first + n; i++) {
         lua_pushboolean(L, i && strcmp(r->ids[r->order[i]], r->ids[r->order[i - 1]]) == 0);
@@ -145,6 +155,62 @@ static void set_known(lua_State *L, const char *key, double x)
     lua_setfield(L, -2, key);
 }
 
+static void take_value(struct reading *r, double x)
+{
+    if (isnan(x)) return;
+    IPW_GROW(r->values, r->cap, r->n + 1);
+    r->values[r->n++] = x;
+}
+
+/* take(table, column, first, count): values for describe(), as read() has them. [-4, +0, e] */
+static int take(lua_State *L)
+{
+    size_t k;
+    const struct ipw_columns *c = column(L, &k);
+    lua_Integer first = luaL_checkinteger(L, 3), n = luaL_checkinteger(L, 4);
+
+    check_rows(L, first, n, c->n);
+    for (lua_Integer i = first; i < first + n; i++)
+        take_value(reading(L), ipw_columns_at(c, k, row_at(reading(L), c, i)));
+    return 0;
+}
+
+/* put(list, n): n values for describe(). [-2, +0, e] */
+static int put(lua_State *L)
+{
+    lua_Integer n = luaL_checkinteger(L, 2);
+
+    luaL_checktype(L, 1, LUA_TTABLE);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_rawgeti(L, 1, i);
+        take_value(reading(L), luaL_checknumber(L, -1));
+        lua_pop(L, 1);
+    }
+    return 0;
+}
+
+/* describe(): a table of the statistics of the values since the last call (base/stats.h); what is
+ * unknown is left out. [-0, +1, e] */
+static int describe(lua_State *L)
+{
+    struct reading *r = reading(L);
+    struct ipw_stats_result of = ipw_stats_describe(r->values, r->n);
+
+    r->n = 0;
+    lua_createtable(L, 0, 9);
+    lua_pushinteger(L, (lua_Integer)of.n);
+    lua_setfield(L, -2, "n");
+    set_known(L, "max", of.max);
+    set_known(L, "mean", of.mean);
+    set_known(L, "median", of.median);
+    set_known(L, "min", of.min);
+    set_known(L, "p90", of.p90);
+    set_known(L, "p95", of.p95);
+    set_known(L, "p99", of.p99);
+    set_known(L, "std", of.std);
+    return 1;
+}
+
 /* intervals(kinds, seed): a table of the interval of each sample (base/interval.h); what is unknown
  * is left out. [-2, +1, e] */
 static int intervals(lua_State *L)
@@ -185,15 +251,13 @@ static int intervals(lua_State *L)
 /* The rows as a table of functions, and the numbers of rows. [0, +1, m] */
 static void push_rows(lua_State *L, struct reading *r)
 {
-    static const luaL_Reg functions[] = {{"constant", constant},
-                                         {"read", read_rows},
-                                         {"same_task", same_task},
-                                         {"sort", sort},
-                                         {"cluster", cluster},
-                                         {"intervals", intervals},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"constant", constant},   {"read", read_rows},
+                                         {"same_task", same_task}, {"sort", sort},
+                                         {"take", take},           {"put", put},
+                                         {"describe", describe},   {"cluster", cluster},
+                                         {"intervals", intervals}, {NULL, NULL}};
 
-    lua_createtable(L, 0, 8);
+    lua_createtable(L, 0, 12);
     lua_pushlightuserdata(L, r);
     luaL_setfuncs(L, functions, 1);
     lua_pushinteger(L, (lua_Integer)r->rows->queries->n);
@@ -235,6 +299,7 @@ static void begin(struct reading *r, const struct ipw_summary_source *source)
 static void end(struct reading *r)
 {
     for (int i = 0; i < MAX_SAMPLES; i++) ipw_columns_release(&r->samples[i].clusters);
+    free(r->values);
     free(r->order);
     free(r->ids);
 }

@@ -1,7 +1,8 @@
 --- ipw.summary: summary.json from rows that are made here. Figures were worked out by hand; cases 28 to 31 are
 --- upstream's.
 local core, json = require "ipw.core.stats", require "ipw.core.json"
-local statistics, summary, test = require "ipw.summary.statistics", require "ipw.summary", require "ipw.test"
+local statistics, stats = require "ipw.summary.statistics", require "ipw.stats"
+local summary, test = require "ipw.summary", require "ipw.test"
 local equal, ok = test.equal, test.ok
 
 local NAN = 0 / 0
@@ -12,7 +13,7 @@ local ZERO = { completed = 1, epoch = 0, judge_asked = 0, malformed = 0, not_lm 
                stopped = 0, timed_out = 0, tools = 0, trimmed = 0, turns = 1, unscorable = 0, wall_s = 1 }
 
 local function rows_of(queries, calls)
-  local order, samples, rows = {}, {}, { queries = #queries, calls = #(calls or {}) }
+  local order, samples, described, rows = {}, {}, {}, { queries = #queries, calls = #(calls or {}) }
   for i = 1, #queries do order[i] = i end
   local function value(of, name, i)
     if of == "queries" then return queries[order[i]][name] or ZERO[name] or NAN end
@@ -42,6 +43,21 @@ local function rows_of(queries, calls)
       if x ~= y then return x < y end
       return a < b
     end)
+  end
+  function rows.put(list, n)
+    for i = 1, n do
+      if list[i] == list[i] then described[#described + 1] = list[i] end
+    end
+  end
+  function rows.take(of, name, first, n)
+    local list = {}
+    rows.read(of, name, first, n, list)
+    rows.put(list, n)
+  end
+  function rows.describe()
+    local r = stats.summary(described)
+    r.median, r.std, described = r.p50, r.n == 1 and 0 or r.sd, {}
+    return r
   end
   function rows.cluster(m, sum, n)
     samples[m] = samples[m] or { {}, {} }

@@ -1,6 +1,5 @@
 --- ipw.summary.statistics: the statistics of each metric of a run's queries and model calls, their intervals over
 --- tasks, and pass@k.
-local core   = require "ipw.core.stats"
 local json   = require "ipw.core.json"
 local values = require "ipw.summary.values"
 
@@ -58,42 +57,40 @@ local LATENCIES = {
                              .. "an empty event does not count", of = { "ttft_s" } },
 }
 
-local function result(list)
-  local n, mean, median, min, max, std, p90, p95, p99 = core.describe(list)
-  return { avg = num(mean), max = num(max), median = num(median), min = num(min), n = n, p50 = num(median),
-           p90 = num(p90), p95 = num(p95), p99 = num(p99), std = num(std) }
-end
-
---- The values of `n` rows from `first`; none if the first column has none. The lists of `scratch` are used again by
---- the next metric.
-local function read(rows, of, first, n, columns, make, scratch)
+--- The statistics of `n` rows of a table from `first`.
+local function describe(rows, of, first, n, columns, make)
   local constant = rows.constant(of, columns[1])
-  if n == 0 or constant ~= nil and constant ~= constant then return {} end
-  for k, name in ipairs(columns) do
-    scratch[k] = scratch[k] or {}
-    rows.read(of, name, first, n, scratch[k])
+  if constant == nil or constant == constant then -- else no row has a value
+    if not make then
+      rows.take(of, columns[1], first, n)
+    else
+      values.each(rows, { of = of, first = first, n = n }, columns, function(read, count)
+        local x, y, z = read[columns[1]], read[columns[2]], read[columns[3]]
+        local made = {}
+        for i = 1, count do made[i] = make(x[i], y and y[i], z and z[i]) end
+        rows.put(made, count)
+      end)
+    end
   end
-  local x, y, z = scratch[1], scratch[2], scratch[3]
-  if make then
-    for i = 1, n do x[i] = make(x[i], y and y[i], z and z[i]) end
-  end
-  return x
+  local r = rows.describe()
+  return { avg = num(r.mean), max = num(r.max), median = num(r.median), min = num(r.min), n = r.n,
+           p50 = num(r.median), p90 = num(r.p90), p95 = num(r.p95), p99 = num(r.p99), std = num(r.std) }
 end
 
 --- The statistics of each metric over a view of the queries.
 function statistics.queries(rows, view)
-  local out, scratch = {}, {}
+  local out = {}
   for name, metric in pairs(METRICS) do
-    out[name] = result(read(rows, "queries", view.first, view.n, metric, metric.make, scratch))
+    out[name] = describe(rows, "queries", view.first, view.n, metric, metric.make)
   end
   return out
 end
 
 --- The statistics of the model calls' latencies.
 function statistics.latency(rows)
-  local out, scratch = {}, {}
+  local out = {}
   for name, latency in pairs(LATENCIES) do
-    out[name] = result(read(rows, "calls", 0, rows.calls, latency.of, latency.make, scratch))
+    out[name] = describe(rows, "calls", 0, rows.calls, latency.of, latency.make)
   end
   return out
 end

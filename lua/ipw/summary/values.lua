@@ -115,11 +115,12 @@ end
 -- Rows.
 
 --- Calls f(columns, n) for some rows at a time: columns.NAME is the list of their n values. A view is a part of the
---- rows in the order in which they are sorted: { first = , n = }. Lists are used again for the next rows.
+--- rows in the order in which they are sorted: { first = , n = }; of = "calls": of the model calls. Lists are used
+--- again for the next rows.
 function values.each(rows, view, names, f)
-  local columns, vary = {}, {}
+  local columns, vary, of = {}, {}, view.of or "queries"
   for _, name in ipairs(names) do
-    local constant = rows.constant("queries", name)
+    local constant = rows.constant(of, name)
     columns[name] = {}
     if constant then
       for i = 1, math.min(CHUNK, view.n) do columns[name][i] = constant end
@@ -129,7 +130,7 @@ function values.each(rows, view, names, f)
   end
   for at = 0, view.n - 1, CHUNK do
     local n = math.min(CHUNK, view.n - at)
-    for _, name in ipairs(vary) do rows.read("queries", name, view.first + at, n, columns[name]) end
+    for _, name in ipairs(vary) do rows.read(of, name, view.first + at, n, columns[name]) end
     f(columns, n, at)
   end
 end
