@@ -232,6 +232,7 @@ return {
       ["normalized_statistics/_outliers_removed/queries_after"] = 36,
       ["normalized_statistics/_outliers_removed/removed"] = 4, ["normalized_statistics/wall_clock_s/min"] = 1.2,
       ["normalized_statistics/wall_clock_s/max"] = 4.7, ["normalized_efficiency/total_gpu_energy_joules"] = 360,
+      ["normalized_efficiency/accuracy"] = 1, ["normalized_efficiency/joules_per_correct_answer"] = 10,
       ["efficiency/total_gpu_energy_joules"] = 400,
     })
     -- From four queries up: one at each end.
