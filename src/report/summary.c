@@ -34,10 +34,6 @@ static void free_shown(struct ipw_summary_shown *shown)
 void ipw_summary_release(struct ipw_summary *s)
 {
     for (size_t i = 0; i < s->n_shown; i++) free_shown(&s->shown[i]);
-    for (size_t i = 0; i < s->n_outcomes; i++) free(s->outcomes[i].name);
-    free(s->outcomes);
-    for (size_t i = 0; i < s->n_models; i++) free(s->models[i].name);
-    free(s->models);
     for (size_t i = 0; i < s->n_parts; i++) free(s->parts[i].name);
     free(s->parts);
     ipw_tool_sums_release(&s->tools);
@@ -153,21 +149,6 @@ static void add_shown(struct ipw_summary *s, const struct ipw_query_trace *q,
     keep_texts(place, q, r);
 }
 
-static void add_outcome(struct ipw_summary *s, const struct ipw_summary_row *row,
-                        const char *outcome)
-{
-    size_t i = 0;
-
-    if (row->completed) return;
-    while (i < s->n_outcomes && strcmp(s->outcomes[i].name, outcome)) i++;
-    if (i == s->n_outcomes) {
-        IPW_GROW(s->outcomes, s->cap_outcomes, ++s->n_outcomes);
-        s->outcomes[i] = (struct ipw_summary_outcome){.name = ipw_strdup(outcome)};
-    }
-    s->outcomes[i].stopped += row->stopped;
-    s->outcomes[i].failed += !row->stopped;
-}
-
 /* ---- sums ---- */
 
 static void sum_start(struct ipw_sum *sum) { *sum = (struct ipw_sum){.total = NAN, .known = NAN}; }
@@ -212,37 +193,6 @@ static void sums_add(struct ipw_summary_sums *sums, const struct ipw_figure *f,
     sums->hi_j += f->hi_j;
     sums->n_estimates++;
     sums->n_bounded += f->lo_j != 0 || f->hi_j != 0;
-}
-
-static void count_provenance(struct ipw_summary *s, const struct ipw_figure *energy)
-{
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (energy[d].known) s->provenance_j[d][energy[d].provenance] += energy[d].j;
-    }
-}
-
-static struct ipw_summary_model *model_named(struct ipw_summary *s, const char *name)
-{
-    for (size_t i = 0; i < s->n_models; i++)
-        if (!strcmp(s->models[i].name, name)) return &s->models[i];
-    IPW_GROW(s->models, s->cap_models, s->n_models + 1);
-    s->models[s->n_models] = (struct ipw_summary_model){.name = ipw_strdup(name)};
-    return &s->models[s->n_models++];
-}
-
-/* The models that answered.  For a turn the last reply's model counts, as in its line. */
-static void add_models(struct ipw_summary *s, const struct ipw_query_trace *q)
-{
-    for (size_t i = 0; i < q->n_turns; i++) {
-        const char *name = q->turns[i].error ? NULL : q->turns[i].model;
-        struct ipw_summary_model *model;
-
-        if (!name) continue;
-        model = model_named(s, name);
-        model->turns++;
-        model->queries += model->last_row != s->n;
-        model->last_row = s->n;
-    }
 }
 
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
@@ -336,18 +286,14 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     ipw_summary_rows_add(&s->kept, q, r);
     name_task(row.task, q->id ? q->id : "");
     add_shown(s, q, r);
-    add_outcome(s, &row, q->outcome ? q->outcome : UNKNOWN);
     s->n_answers += row.completed || row.resolved == 1;
     s->malformed += r->n_malformed;
     ipw_judge_sums_add(&s->judge, r->judge);
     for (size_t i = 0; i < q->n_turns; i++) {
         if (q->turns[i].attempts > 1) s->retries += q->turns[i].attempts - 1;
-        count_provenance(s, q->turns[i].energy);
         s->trimmed += q->turns[i].context_trimmed_bytes > 0;
         add_call(s, &q->turns[i]);
     }
-    count_provenance(s, q->energy_before);
-    add_models(s, q);
     add_parts(s, q);
     ipw_tool_sums_add(&s->tools, q);
     ipw_device_sums_add(&s->devices, q);

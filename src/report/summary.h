@@ -80,19 +80,6 @@ struct ipw_summary_sums {
     size_t n_estimates, n_bounded;
 };
 
-/* The number of queries with this outcome and without an answer. */
-struct ipw_summary_outcome {
-    char *name;
-    size_t stopped, failed; /* stopped with the run; all others */
-};
-
-/* A model that answered, as the replies name it. */
-struct ipw_summary_model {
-    char *name;
-    size_t queries, turns;
-    size_t last_row; /* number of the latest row that it answered, from 1 */
-};
-
 /* A part of the queries (trace/turn.h), over all of them. */
 struct ipw_summary_part {
     enum ipw_part_kind kind;
@@ -115,21 +102,15 @@ struct ipw_summary {
     size_t n_shown;
     size_t n_answers;  /* without any, no accuracy is known */
     size_t id_columns; /* terminal columns of the longest id */
-    struct ipw_summary_outcome *outcomes;
-    size_t n_outcomes, cap_outcomes;
     struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];
     /* Of the joules of all queries, after ipw_summary_narrow(). */
     struct ipw_bounds narrowed[IPW_DOMAIN_COUNT];
     bool is_narrowed;
     struct ipw_judge_sums judge;
-    int64_t retries, malformed, trimmed; /* trimmed: turns whose context was shortened */
-    /* Joules of turns (and of the time before them) by provenance. */
-    double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT];
+    int64_t retries, malformed, trimmed;    /* trimmed: turns whose context was shortened */
     char reason[IPW_DOMAIN_COUNT][48];      /* of the first query without an energy value, or "" */
     char estimate_by[IPW_DOMAIN_COUNT][24]; /* of the first estimate, or "" */
     struct ipw_device_sums devices;
-    struct ipw_summary_model *models; /* in the order of their first reply */
-    size_t n_models, cap_models;
     struct ipw_summary_part *parts; /* in the order in which they first happened */
     size_t n_parts, cap_parts;
     struct ipw_tool_sums tools;
