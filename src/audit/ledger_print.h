@@ -5,8 +5,8 @@
 #define IPW_AUDIT_LEDGER_PRINT_H
 
 #include "base/spill.h"
+#include "ledger/balance.h"
 #include "ledger/recompute.h"
-#include "ledger/run_balance.h"
 #include "report/summary.h"
 
 struct ipw_ledger_row { /* one query */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "report/format.h"
+#include "report/words.h"
 #include "trace/event.h"
 #include "trace/find_query.h"
 
@@ -197,11 +198,11 @@ static void put_end(struct ipw_follow *f, struct ipw_buf *out, const struct ipw_
     const char *answer = ipw_json_str(ipw_json_get(data, "answer"), e->q.error);
     struct ipw_buf text = IPW_BUF(IPW_MIB);
 
-    ipw_buf_addf(&text, "%s%s%s%s", e->q.outcome ? e->q.outcome : "?",
+    ipw_buf_addf(&text, "%s%s%s%s", e->q.outcome ? ipw_words_outcome(e->q.outcome) : "?",
                  !scored ? ""
                  : right ? ", correct"
                          : ", wrong",
-                 answer ? ": " : "", answer ? answer : "");
+                 answer ? ": " : "", answer ? ipw_words_outcome(answer) : "");
     put_head(f, out, e, q, "end", !scored ? IPW_PLAIN : right ? IPW_GREEN : IPW_RED);
     put_rest(f, out, ipw_buf_str(&text));
     for (size_t i = f->n; i-- > 0;)

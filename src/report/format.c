@@ -15,13 +15,25 @@ static void three_digits(char *out, size_t size, double x)
     snprintf(out, size, "%.*f", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x);
 }
 
-char *ipw_format_si(char *out, double x, const char *unit)
+/* The power of 1000 in which x has one to three digits before the point. */
+static int prefix_of(double x)
+{
+    double y = fabs(x);
+    int p = 0;
+
+    if (!(y >= 1e-12)) return 0;
+    for (; y >= 999.5 && p < 5; p++) y /= 1000;
+    for (; y < 0.9995 && p > -3; p--) y *= 1000;
+    return p;
+}
+
+/* In the unit of 1000^p; below 1 of it as well with three digits, but no more than five places. */
+static char *put_si(char *out, double x, const char *unit, int p)
 {
     static const char *const prefixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P"};
     const char *space = "";
+    double y = fabs(x) / pow(1000, p);
     char digits[16];
-    size_t p = 3;
-    double y = fabs(x);
 
     if (!isfinite(x)) return strcpy(out, IPW_UNKNOWN_TEXT);
     if (*unit == ' ') {
@@ -31,32 +43,22 @@ char *ipw_format_si(char *out, double x, const char *unit)
         space = "\xC2\xA0";
         unit += 2;
     }
-    if (y < 1e-12) {
-        snprintf(out, OUT, "0%s%.8s", space, unit);
+    if (fabs(x) < 1e-12) {
+        snprintf(out, OUT, "0%s%s%.8s", space, prefixes[p + 3], unit);
         return out;
     }
-    while (y >= 999.5 && p + 1 < sizeof prefixes / sizeof *prefixes) {
-        y /= 1000;
-        p++;
+    if (y < 0.9995) {
+        snprintf(digits, sizeof digits, "%.*f", y < 0.00995 ? 5 : y < 0.0995 ? 4 : 3, y);
+    } else {
+        three_digits(digits, sizeof digits, y);
     }
-    while (y < 0.9995 && p > 0) {
-        y *= 1000;
-        p--;
-    }
-    three_digits(digits, sizeof digits, y);
-    snprintf(out, OUT, "%s%s%s%s%.8s", x < 0 ? "-" : "", digits, space, prefixes[p], unit);
+    snprintf(out, OUT, "%s%s%s%s%.8s", x < 0 ? "-" : "", digits, space, prefixes[p + 3], unit);
     return out;
 }
 
-/* The prefix of `x` in ipw_format_si(): its size, and as text. */
-static double prefix_of(double x)
+char *ipw_format_si(char *out, double x, const char *unit)
 {
-    double size = 1, y = fabs(x);
-
-    if (!(y >= 1e-12)) return 1;
-    while (y / size >= 999.5 && size < 1e15) size *= 1000;
-    while (y / size < 0.9995 && size > 1e-9) size /= 1000;
-    return size;
+    return put_si(out, x, unit, prefix_of(x));
 }
 
 /* A bound beside a value: as many digits behind the point as the value has, but no more than three
@@ -66,26 +68,32 @@ static void put_bound(char *out, size_t size, double x, double value, bool up)
     double larger = fmax(fabs(x), value);
     int places = x == 0 ? 0 : larger < 9.995 ? 2 : larger < 99.95 ? 1 : 0;
     double unit = pow(10, -places), steps = x / unit;
+    double rounded = up ? ceil(steps - 1e-6) : floor(steps + 1e-6);
 
-    snprintf(out, size, "%.*f", places, unit * (up ? ceil(steps - 1e-6) : floor(steps + 1e-6)));
+    snprintf(out, size, "%.*f", places, unit * rounded + 0.0); /* no minus before a 0 */
 }
 
-char *ipw_format_range(char *out, double x, double lo, double hi, double u)
+void ipw_format_bounded(struct ipw_bounded_text *out, double x, const char *unit, double lo,
+                        double hi, double u)
 {
-    double size = prefix_of(x), value = fabs(x) / size;
+    int p = prefix_of(fmax(fabs(x), isnan(lo) ? 0 : fmax(hi, u)));
+    double size = pow(1000, p), value = fabs(x) / size;
     char least[24], most[24], deviation[24];
+    size_t n;
 
-    *out = '\0';
-    if (isnan(lo) || isnan(hi) || !isfinite(x)) return out;
+    ipw_format_si(out->value, x, unit);
+    out->bounds[0] = '\0';
+    if (isnan(lo) || isnan(hi) || !isfinite(x)) return;
     put_bound(least, sizeof least, lo / size, value, false);
     put_bound(most, sizeof most, hi / size, value, true);
-    if (!strcmp(least, most)) return out;
-    snprintf(out, IPW_FORMAT_RANGE, " (%s to %s", least, most);
+    if (!strcmp(least, most)) return;
+    put_si(out->value, x, unit, p);
+    n = (size_t)snprintf(out->bounds, sizeof out->bounds, " (%s to %s", least, most);
     if (u > 0) {
         put_bound(deviation, sizeof deviation, u / size, value, true);
-        snprintf(out + strlen(out), IPW_FORMAT_RANGE - strlen(out), ", u %s", deviation);
+        n += (size_t)snprintf(out->bounds + n, sizeof out->bounds - n, ", u %s", deviation);
     }
-    return strcat(out, ")");
+    snprintf(out->bounds + n, sizeof out->bounds - n, ")");
 }
 
 char *ipw_format_count(char *out, int64_t n)

@@ -17,10 +17,11 @@ bool ipw_table_any_known(const struct ipw_table_block *b)
 /* A headline: with its bounds and its standard uncertainty. */
 static void put_joules(struct ipw_table_block *b, double j, struct ipw_bounds bounds)
 {
-    char number[32], range[IPW_FORMAT_RANGE];
+    struct ipw_bounded_text text;
 
-    ipw_table_styled(b, IPW_BOLD, ipw_table_joules(number, j));
-    ipw_buf_adds(&b->text, ipw_format_range(range, j, bounds.lo, bounds.hi, bounds.u));
+    ipw_format_bounded(&text, j, IPW_TABLE_J, bounds.lo, bounds.hi, bounds.u);
+    ipw_table_styled(b, IPW_BOLD, text.value);
+    ipw_buf_adds(&b->text, text.bounds);
 }
 
 static void put_per_query(struct ipw_table_block *b)
@@ -59,19 +60,19 @@ static void put_estimated_total(struct ipw_table_block *b, enum ipw_domain d)
 static void put_totals(struct ipw_table_block *b)
 {
     unsigned shown = ipw_table_domains(b->s);
-    char number[32], range[IPW_FORMAT_RANGE];
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_sum *sum = &b->t.energy[d];
+        struct ipw_bounded_text text;
 
         if (isnan(sum->known)) {
             if (shown >> d & 1) put_estimated_total(b, (enum ipw_domain)d);
             continue;
         }
         ipw_table_dot(b);
-        ipw_buf_addf(&b->text, "%s %s%s", ipw_words_domain((enum ipw_domain)d),
-                     ipw_table_joules(number, sum->known),
-                     ipw_format_range(range, sum->known, sum->bounds.lo, sum->bounds.hi, NAN));
+        ipw_format_bounded(&text, sum->known, IPW_TABLE_J, sum->bounds.lo, sum->bounds.hi, NAN);
+        ipw_buf_addf(&b->text, "%s %s%s", ipw_words_domain((enum ipw_domain)d), text.value,
+                     text.bounds);
         if (!sum->unknown) continue;
         ipw_buf_addf(&b->text, " (%zu of %zu queries without", sum->unknown, b->t.queries);
         if (b->s->reason[d][0]) {

@@ -9,6 +9,7 @@
 
 #define IPW_TABLE_LABEL 13 /* where the text of a line begins */
 #define IPW_TABLE_DOT   " \xC2\xB7 "
+#define IPW_TABLE_J     "\xC2\xA0J" /* with a blank where lines are not broken */
 
 struct ipw_table_block {
     struct ipw_buf *out;

@@ -33,7 +33,7 @@ void ipw_table_dot(struct ipw_table_block *b)
     if (b->text.len) ipw_buf_adds(&b->text, IPW_TABLE_DOT);
 }
 
-const char *ipw_table_joules(char *out, double j) { return ipw_format_si(out, j, "\xC2\xA0J"); }
+const char *ipw_table_joules(char *out, double j) { return ipw_format_si(out, j, IPW_TABLE_J); }
 
 /* All digits: "35,026". */
 static const char *whole(char *out, size_t size, double n)
@@ -227,7 +227,8 @@ static void put_calls(struct ipw_table_block *b)
     }
     if (b->t.malformed) {
         ipw_table_dot(b);
-        plural(b, (double)b->t.malformed, "malformed reply", "malformed replies");
+        plural(b, (double)b->t.malformed, "reply did not follow the agent's format",
+               "replies did not follow the agent's format");
     }
     if (b->t.trimmed) {
         ipw_table_dot(b);
@@ -380,10 +381,10 @@ static void put_partial(struct ipw_table_block *b, const char *name, const struc
 static void put_account(struct ipw_table_block *b, const char *before, double j,
                         struct ipw_bounds bounds, const char *name)
 {
-    char number[32], range[IPW_FORMAT_RANGE];
+    struct ipw_bounded_text text;
 
-    ipw_buf_addf(&b->text, "%s%s%s%s", before, ipw_table_joules(number, j),
-                 ipw_format_range(range, j, bounds.lo, bounds.hi, NAN), name);
+    ipw_format_bounded(&text, j, IPW_TABLE_J, bounds.lo, bounds.hi, NAN);
+    ipw_buf_addf(&b->text, "%s%s%s%s", before, text.value, text.bounds, name);
 }
 
 static void put_balance_of(struct ipw_table_block *b, enum ipw_domain d)

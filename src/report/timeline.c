@@ -17,6 +17,8 @@
 
 #define WIDTH_MIN       80
 #define TEXT_COLUMN     25 /* column of texts */
+#define OUTCOME_WIDTH   48
+#define ID_WIDTH        20 /* of a query's id at least, before the date is left out */
 #define QUERY_BYTES_MAX (16 * IPW_MIB)
 
 struct view {
@@ -215,15 +217,19 @@ static void put_title(const struct view *v, const struct ipw_query_loaded *l)
                            : q->completed        ? IPW_PLAIN
                                                  : IPW_YELLOW;
     struct ipw_buf id = IPW_BUF(4096), outcome = IPW_BUF(4096), date = IPW_BUF(4096);
-    size_t taken, room;
+    size_t room, date_width;
 
-    ipw_format_cell(&outcome, q->outcome ? q->outcome : "unknown", 24, IPW_ALIGN_NONE);
+    ipw_format_cell(&outcome, ipw_words_outcome(q->outcome ? q->outcome : "unknown"), OUTCOME_WIDTH,
+                    IPW_ALIGN_NONE);
     if (r->is_resolved >= 0) ipw_buf_addf(&outcome, ", %s", r->is_resolved ? "correct" : "wrong");
     ipw_format_cell(&date, l->started_at ? l->started_at : "", 24, IPW_ALIGN_NONE);
     /* The blanks between them, and as much of the id as fits on the line. */
-    taken = 5 + ipw_format_width(ipw_buf_str(&outcome), outcome.len) +
-            ipw_format_width(ipw_buf_str(&date), date.len);
-    room = v->width - taken;
+    date_width = ipw_format_width(ipw_buf_str(&date), date.len);
+    room = v->width - 5 - ipw_format_width(ipw_buf_str(&outcome), outcome.len);
+    if (room >= date_width + ID_WIDTH)
+        room -= date_width;
+    else
+        ipw_buf_clear(&date);
     ipw_format_cell(&id, q->id, room < 40 ? room : 40, IPW_ALIGN_NONE);
     ipw_buf_addf(v->out, "\n %s%s%s  %s%s%s  %s%s%s\n", at(v, IPW_BOLD), ipw_buf_str(&id),
                  at(v, IPW_PLAIN), at(v, style), ipw_buf_str(&outcome), at(v, IPW_PLAIN),
@@ -239,7 +245,7 @@ static void put_answer(const struct view *v, const struct ipw_query_loaded *l)
     const char *text = l->details.answer ? l->details.answer : l->details.response_text;
 
     if (!text || !l->trace.error || strcmp(text, l->trace.error)) put_line(v, "answer", text);
-    put_line(v, "error", l->trace.error);
+    put_line(v, "error", l->trace.error ? ipw_words_outcome(l->trace.error) : NULL);
 }
 
 static void put_query(struct view *v, const struct ipw_query_loaded *l)

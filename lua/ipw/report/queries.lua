@@ -13,7 +13,7 @@ local said = { right = "right", wrong = "wrong", failed = "failed", stopped = "s
   open = "not scored" }
 
 local outcomes = { max_turns = "turn limit", turn_limit = "turn limit", token_limit = "token limit",
-  timeout = "timed out",
+                   timeout = "timed out", malformed = detail.said "malformed",
                    working_limit = "time limit", cost_limit = "cost limit", energy_limit = "energy limit",
                    server_lost = "server lost", memory = "out of memory", cpu = "out of CPU time" }
 
