@@ -53,7 +53,7 @@ local function normalized(rows)
   local each = math.max(1, math.floor(n * TRIM_SHARE))
   local view = { first = each, n = n - 2 * each }
   rows.sort "wall_s"
-  return with_trim(energy.put_efficiency(rows, view, energy.totals(rows, view)), view, n,
+  return with_trim(energy.put_efficiency(rows, view, energy.scored(rows, view)), view, n,
                    "Efficiency over the queries left by the same cut"),
     with_trim(statistics.queries(rows, view), view, n, "Statistics of the queries left after the shortest and the "
       .. "longest 5 % by wall clock (at least one each) were removed")

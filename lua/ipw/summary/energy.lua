@@ -27,7 +27,16 @@ local function finish(sum)
 end
 
 local function sum_of(list, n, sum)
-  for i = 1, n do add(sum, list[i]) end
+  local total, unknown = sum.known, sum.unknown
+  for i = 1, n do
+    local x = list[i]
+    if x ~= x then
+      unknown = unknown + 1
+    else
+      total = total == total and total + x or x
+    end
+  end
+  sum.known, sum.unknown = total, unknown
 end
 
 local function sum_joules(columns, domain, n, sum)
@@ -48,67 +57,96 @@ local function energy_columns(domain)
   return { domain .. "_j", domain .. "_lo_j", domain .. "_hi_j", domain .. "_u_j" }
 end
 
-local COUNTS = { "completed", "malformed", "retries", "stopped", "timed_out", "tools", "trimmed", "turns",
-                 "unscorable" }
-local COLUMNS = { "cost_usd", "input_tokens", "not_lm", "output_tokens", "resolved", "wall_s",
-                  table.unpack(COUNTS) }
+--- The sum of a column without unknown values.
+local function count(rows, view, name)
+  local constant, sum = rows.constant("queries", name), 0
+  if constant and math.tointeger(constant) then return constant * view.n end -- seconds are added up
+  values.each(rows, view, { name }, function(columns, n)
+    local list = columns[name]
+    for i = 1, n do sum = sum + list[i] end
+  end)
+  return sum
+end
 
---- The sums over a view of the queries. Energy: by domain, with bounds.
-function energy.totals(rows, view)
-  local t = { queries = view.n, input_tokens = new_sum(), output_tokens = new_sum(), total_tokens = new_sum(),
-              cost_usd = new_sum(), energy = {}, estimated = {}, wall_s = 0.0, resolved = 0, unresolved = 0,
-              unscored = 0, accuracy = NAN }
-  local elsewhere, answered = 0, 0
-  for _, name in ipairs(COUNTS) do t[name] = 0 end
-  values.each(rows, view, COLUMNS, function(columns, n)
-    for _, name in ipairs(COUNTS) do
-      local list, sum = columns[name], 0
-      for i = 1, n do sum = sum + list[i] end
-      t[name] = t[name] + sum
-    end
-    local input, output, wall, not_lm = columns.input_tokens, columns.output_tokens, columns.wall_s, columns.not_lm
-    local resolved, unscorable, completed = columns.resolved, columns.unscorable, columns.completed
-    sum_of(input, n, t.input_tokens)
-    sum_of(output, n, t.output_tokens)
-    sum_of(columns.cost_usd, n, t.cost_usd)
+--- The domains that are on the model's machine in all queries.
+local function on_machine(rows, view)
+  local elsewhere, out = 0, {}
+  local constant = rows.constant("queries", "not_lm")
+  if constant then
+    elsewhere = math.tointeger(constant)
+  else
+    values.each(rows, view, { "not_lm" }, function(columns, n)
+      for i = 1, n do elsewhere = elsewhere | math.tointeger(columns.not_lm[i]) end
+    end)
+  end
+  for d, domain in ipairs(DOMAINS) do out[domain] = elsewhere >> (d - 1) & 1 == 0 end
+  return out
+end
+
+local function energy_of(rows, view, domain)
+  local sum, name = new_sum(), domain .. "_j"
+  if values.none(rows, name) then
+    sum.unknown = view.n
+  else
+    values.each(rows, view, energy_columns(domain), function(columns, n) sum_joules(columns, domain, n, sum) end)
+  end
+  return finish(sum)
+end
+
+--- With estimates for unknown values.
+local function with_estimates(rows, view, domain, sum)
+  local name, with = domain .. "_estimate_j", new_sum()
+  if sum.unknown == 0 or values.none(rows, name) then return sum end
+  values.each(rows, view, { domain .. "_j", name }, function(columns, n) sum_estimated(columns, domain, n, with) end)
+  return finish(with)
+end
+
+--- What efficiency needs of a view of the queries: their scores, and their joules by domain, with bounds.
+function energy.scored(rows, view)
+  local t = { queries = view.n, energy = {}, resolved = 0, unresolved = 0, unscored = 0, accuracy = NAN,
+              on_machine = on_machine(rows, view) }
+  values.each(rows, view, { "completed", "resolved", "unscorable" }, function(columns, n)
+    local completed, resolved, unscorable = columns.completed, columns.resolved, columns.unscorable
     for i = 1, n do
-      add(t.total_tokens, input[i] + output[i])
-      t.wall_s = t.wall_s + wall[i]
-      elsewhere = elsewhere | math.tointeger(not_lm[i])
-      if resolved[i] == 1 then
+      local score = resolved[i]
+      if score == 1 then
         t.resolved = t.resolved + 1
-      elseif resolved[i] == 0 then
+      elseif score == 0 then
         t.unresolved = t.unresolved + 1
       elseif unscorable[i] == 0 then
         t.unscored = t.unscored + 1
       end
-      if completed[i] == 1 or resolved[i] == 1 then answered = answered + 1 end
+      if completed[i] == 1 or score == 1 then t.answered = true end
     end
   end)
+  for _, domain in ipairs(DOMAINS) do t.energy[domain] = energy_of(rows, view, domain) end
+  if t.answered and t.resolved + t.unresolved > 0 then t.accuracy = t.resolved / (t.resolved + t.unresolved) end
+  return t
+end
+
+local COUNTS = { "completed", "malformed", "retries", "stopped", "timed_out", "tools", "trimmed", "turns",
+                 "unscorable", "wall_s" }
+local SUMS = { "cost_usd", "input_tokens", "output_tokens" }
+
+--- All sums over a view of the queries.
+function energy.totals(rows, view)
+  local t = energy.scored(rows, view)
+  t.estimated, t.total_tokens = {}, new_sum()
+  for _, name in ipairs(COUNTS) do t[name] = count(rows, view, name) end
+  for _, name in ipairs(SUMS) do t[name] = new_sum() end
+  values.each(rows, view, SUMS, function(columns, n)
+    local input, output, both = columns.input_tokens, columns.output_tokens, {}
+    for _, name in ipairs(SUMS) do sum_of(columns[name], n, t[name]) end
+    for i = 1, n do both[i] = input[i] + output[i] end
+    sum_of(both, n, t.total_tokens)
+  end)
   t.failed = view.n - t.completed - t.stopped
-  t.answered = answered > 0
   if view.n == 0 then -- no query, so no token: the sums are known
     t.input_tokens.known, t.output_tokens.known, t.total_tokens.known = 0, 0, 0
   end
-  for _, sum in ipairs { t.input_tokens, t.output_tokens, t.total_tokens, t.cost_usd } do finish(sum) end
-  t.on_machine = {} -- the domains that are on the model's machine in all queries
-  for d, domain in ipairs(DOMAINS) do
-    local sum, estimated = new_sum(), new_sum()
-    t.on_machine[domain] = elsewhere >> (d - 1) & 1 == 0
-    if values.none(rows, domain .. "_j") then
-      sum.unknown = view.n
-    else
-      values.each(rows, view, energy_columns(domain), function(columns, n) sum_joules(columns, domain, n, sum) end)
-    end
-    if sum.unknown == 0 or values.none(rows, domain .. "_estimate_j") then
-      estimated = { known = sum.known, unknown = sum.unknown }
-    else
-      values.each(rows, view, { domain .. "_j", domain .. "_estimate_j" },
-        function(columns, n) sum_estimated(columns, domain, n, estimated) end)
-    end
-    t.energy[domain], t.estimated[domain] = finish(sum), finish(estimated)
-  end
-  if t.answered and t.resolved + t.unresolved > 0 then t.accuracy = t.resolved / (t.resolved + t.unresolved) end
+  for _, name in ipairs(SUMS) do finish(t[name]) end
+  finish(t.total_tokens)
+  for _, domain in ipairs(DOMAINS) do t.estimated[domain] = with_estimates(rows, view, domain, t.energy[domain]) end
   return t
 end
 

@@ -106,18 +106,18 @@ end
 
 local LEAST, CONFIDENCE = 3, 0.95
 
---- The metrics by name; `of` gets a row: resolved (NAN: not scored), joules over the basis, cpu and gpu joules, output
---- tokens, turns, wall seconds. A ratio is the accuracy over what `of` gives.
+--- The metrics: name, kind, value of a query. A ratio is the accuracy over the value. joules: over the basis; watts:
+--- these by wall time; resolved: unknown where it is not scored.
 local REPEATS = {
-  { "accuracy", "share", function(r) return r.resolved end },
-  { "cpu_energy_joules", "mean", function(r) return r.cpu_j end },
-  { "gpu_energy_joules", "mean", function(r) return r.gpu_j end },
-  { "intelligence_per_joule", "ratio", function(r) return r.joules end },
-  { "intelligence_per_watt", "ratio", function(r) return r.wall_s > 0 and r.joules / r.wall_s or NAN end },
-  { "joules", "mean", function(r) return r.joules end },
-  { "output_tokens", "mean", function(r) return r.output_tokens end },
-  { "turns", "mean", function(r) return r.turns end },
-  { "wall_clock_s", "mean", function(r) return r.wall_s end },
+  { "accuracy", "share", "resolved" },
+  { "cpu_energy_joules", "mean", "cpu_j" },
+  { "gpu_energy_joules", "mean", "gpu_j" },
+  { "intelligence_per_joule", "ratio", "joules" },
+  { "intelligence_per_watt", "ratio", "watts" },
+  { "joules", "mean", "joules" },
+  { "output_tokens", "mean", "output_tokens" },
+  { "turns", "mean", "turns" },
+  { "wall_clock_s", "mean", "wall_s" },
 }
 
 local function epochs_of(rows)
@@ -149,30 +149,52 @@ local function each_group(rows, by, names, row, close)
   if rows.queries > 0 then close() end
 end
 
+--- Those of which there can be values, as { number, column, is a ratio }.
+local function known_metrics(rows, basis, answered)
+  local out = {}
+  for m, metric in ipairs(REPEATS) do
+    local kind, of = metric[2], metric[3]
+    local any = #basis > 0
+    if of ~= "joules" and of ~= "watts" then any = not values.none(rows, of) end
+    if any and (answered or kind == "mean") then out[#out + 1] = { m, of, kind == "ratio" } end
+  end
+  return out
+end
+
 --- Fills the samples of rows.intervals.
 local function add_clusters(rows, by, basis, answered)
   local names = { "cpu_j", "epoch", "gpu_j", "output_tokens", "resolved", "turns", "wall_s" }
   for _, domain in ipairs(basis) do
     if domain ~= "cpu" and domain ~= "gpu" then names[#names + 1] = domain .. "_j" end
   end
+  local metrics = known_metrics(rows, basis, answered)
   local sums, scored, known = {}, {}, {}
-  local function clear() for m = 1, #REPEATS do sums[m], scored[m], known[m] = 0.0, 0.0, 0 end end
+  local function clear() for k = 1, #metrics do sums[k], scored[k], known[k] = 0.0, 0.0, 0 end end
   clear()
   each_group(rows, by, names, function(r)
-    if r.resolved < 0 then r.resolved = NAN end
-    r.joules = #basis > 0 and 0 or NAN
-    for _, domain in ipairs(basis) do r.joules = r.joules + r[domain .. "_j"] end
-    for m = 1, #REPEATS do
-      local v = REPEATS[m][3](r)
-      if v == v and (REPEATS[m][2] ~= "ratio" or r.resolved == r.resolved) then
-        sums[m], scored[m], known[m] = sums[m] + v, scored[m] + r.resolved, known[m] + 1
+    local resolved = r.resolved
+    if resolved < 0 then resolved = NAN end
+    r.resolved = resolved
+    if #basis > 0 then
+      local j = 0
+      for _, domain in ipairs(basis) do j = j + r[domain .. "_j"] end
+      r.joules, r.watts = j, r.wall_s > 0 and j / r.wall_s or NAN
+    end
+    for k = 1, #metrics do
+      local v, ratio = r[metrics[k][2]], metrics[k][3]
+      if v == v and (not ratio or resolved == resolved) then
+        sums[k], known[k] = sums[k] + v, known[k] + 1
+        if ratio then scored[k] = scored[k] + resolved end
       end
     end
   end, function()
-    for m = 1, #REPEATS do
-      local ratio = REPEATS[m][2] == "ratio"
-      if known[m] > 0 and (answered or REPEATS[m][2] == "mean") then
-        rows.cluster(m, ratio and scored[m] or sums[m], ratio and sums[m] or known[m])
+    for k, metric in ipairs(metrics) do
+      if known[k] > 0 then
+        if metric[3] then
+          rows.cluster(metric[1], scored[k], sums[k])
+        else
+          rows.cluster(metric[1], sums[k], known[k])
+        end
       end
     end
     clear()
