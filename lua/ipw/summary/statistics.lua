@@ -133,21 +133,24 @@ local function epochs_of(rows)
   return n
 end
 
---- Calls `row(r)` for each query and `close()` after the last of each group; rows are sorted by the groups.
-local function each_group(rows, by, names, row, close)
-  local same, before, r = {}, nil, {}
+--- Calls begin(columns, n) for some rows at a time, row(columns, i) for each query and close() after the last of each
+--- group; rows are sorted by the groups.
+local function each_group(rows, by, names, begin, row, close)
+  local same, before = {}, nil
   values.each(rows, { first = 0, n = rows.queries }, names, function(columns, n, at)
     if by == "task" then rows.same_task(at, n, same) end
+    begin(columns, n)
     for i = 1, n do
       local is_same = same[i]
       if by == "epoch" then is_same, before = columns.epoch[i] == before, columns.epoch[i] end
       if at + i > 1 and not is_same then close() end
-      for k = 1, #names do r[names[k]] = columns[names[k]][i] end
-      row(r)
+      row(columns, i)
     end
   end)
   if rows.queries > 0 then close() end
 end
+
+local function nothing() end
 
 --- Those of which there can be values, as { number, column, is a ratio }.
 local function known_metrics(rows, basis, answered)
@@ -171,20 +174,28 @@ local function add_clusters(rows, by, basis, answered)
   local sums, scored, known = {}, {}, {}
   local function clear() for k = 1, #metrics do sums[k], scored[k], known[k] = 0.0, 0.0, 0 end end
   clear()
-  each_group(rows, by, names, function(r)
-    local resolved = r.resolved
-    if resolved < 0 then resolved = NAN end
-    r.resolved = resolved
-    if #basis > 0 then
-      local j = 0
-      for _, domain in ipairs(basis) do j = j + r[domain .. "_j"] end
-      r.joules, r.watts = j, r.wall_s > 0 and j / r.wall_s or NAN
+  each_group(rows, by, names, function(columns, n)
+    local resolved, joules, watts = columns.resolved, {}, {}
+    for i = 1, n do
+      if resolved[i] < 0 then resolved[i] = NAN end
     end
+    columns.joules, columns.watts = joules, watts
+    for i = 1, #basis > 0 and n or 0 do
+      local j, wall = 0, columns.wall_s[i]
+      for _, domain in ipairs(basis) do j = j + columns[domain .. "_j"][i] end
+      joules[i], watts[i] = j, wall > 0 and j / wall or NAN
+    end
+  end, function(columns, i)
     for k = 1, #metrics do
-      local v, ratio = r[metrics[k][2]], metrics[k][3]
-      if v == v and (not ratio or resolved == resolved) then
+      local metric = metrics[k]
+      local v = columns[metric[2]][i]
+      if metric[3] then
+        local resolved = columns.resolved[i]
+        if v == v and resolved == resolved then
+          sums[k], scored[k], known[k] = sums[k] + v, scored[k] + resolved, known[k] + 1
+        end
+      elseif v == v then
         sums[k], known[k] = sums[k] + v, known[k] + 1
-        if ratio then scored[k] = scored[k] + resolved end
       end
     end
   end, function()
@@ -214,23 +225,22 @@ function statistics.pass_at(n, c, k)
   return 1 - none
 end
 
---- Calls f(n, c) for each task with scored answers; the rows are sorted by task.
+--- Calls f(n, c) for each task, n answers of which were scored and c are correct; the rows are sorted by task.
 local function each_task(rows, f)
   local n, c = 0, 0
-  each_group(rows, "task", { "resolved" }, function(r)
-    if r.resolved >= 0 then n = n + 1 end
-    if r.resolved == 1 then c = c + 1 end
+  each_group(rows, "task", { "resolved" }, nothing, function(columns, i)
+    local resolved = columns.resolved[i]
+    if resolved >= 0 then n = n + 1 end
+    if resolved == 1 then c = c + 1 end
   end, function()
-    if n > 0 then f(n, c) end
+    f(n, c)
     n, c = 0, 0
   end)
 end
 
-local function pass_at(rows, answered)
-  local fewest, shares, tasks = nil, {}, 0
-  if not answered then return json.list {} end
-  each_task(rows, function(n) fewest = math.min(n, fewest or n) end)
-  local ten = 1
+--- `fewest`: the scored answers of the scored task that has the fewest; nil: no task is scored.
+local function pass_at(rows, fewest)
+  local shares, tasks, ten = {}, 0, 1
   while fewest and fewest > 1 and ten <= fewest do
     for _, step in ipairs { 1, 2, 5 } do
       if step * ten <= fewest and #shares < 16 then shares[#shares + 1] = { k = step * ten, share = 0.0 } end
@@ -239,6 +249,7 @@ local function pass_at(rows, answered)
   end
   if #shares == 0 then return json.list {} end
   each_task(rows, function(n, c)
+    if n == 0 then return end
     tasks = tasks + 1
     for _, of in ipairs(shares) do of.share = of.share + statistics.pass_at(n, c, of.k) end
   end)
@@ -249,12 +260,15 @@ end
 --- "repeats": `basis` is the list of the domains of the headline; `answered`: a query was answered. Leaves the rows
 --- sorted by task.
 function statistics.repeats(rows, basis, answered)
-  local epochs, tasks, kinds, metrics = epochs_of(rows), 0, {}, {}
+  local epochs, tasks, fewest, kinds, metrics = epochs_of(rows), 0, nil, {}, {}
   if rows.queries == 0 then epochs = 0 end
   rows.sort "task"
-  each_group(rows, "task", {}, function() end, function() tasks = tasks + 1 end)
+  each_task(rows, function(n)
+    tasks = tasks + 1
+    if n > 0 then fewest = math.min(n, fewest or n) end
+  end)
   local by = tasks < LEAST and epochs >= LEAST and "epoch" or "task"
-  local passed = pass_at(rows, answered)
+  local passed = pass_at(rows, answered and fewest or nil)
   if by == "epoch" then rows.sort "epoch" end
   add_clusters(rows, by, basis, answered)
   for m, metric in ipairs(REPEATS) do kinds[m] = metric[2] end
