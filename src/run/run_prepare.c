@@ -8,6 +8,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "run/grade_book.h"
 #include "run/limit_check.h"
 #include "run/run_priv.h"
 #include "script/file_hashes.h"
@@ -108,7 +109,8 @@ static bool is_settled(const struct run *run)
            o->data.dataset && ipw_file_hashes_now(now, o->data.dataset) && !strcmp(now, sha256) &&
            ipw_history_complete(h, run->differences.path, run->retry,
                                 (size_t)tasks * (size_t)o->data.epochs) &&
-           ipw_history_untouched(h, run->differences.path);
+           ipw_history_untouched(h, run->differences.path) &&
+           !ipw_grade_book_left(run->differences.path);
 }
 
 /* Takes what the manifest says of the tasks for them: reading them is most of the work. */
@@ -126,16 +128,10 @@ static void take_saved_tasks(struct run *run)
 
 static int open_tasks(struct run *run, struct ipw_err *err)
 {
-    int rc = 0;
+    int rc = run->origin->open(run->origin, &run->cases, run->o, err);
 
-    run->settled = is_settled(run);
-    if (run->settled) {
-        take_saved_tasks(run);
-    } else {
-        rc = run->origin->open(run->origin, &run->cases, run->o, err);
-        if (!rc && ipw_dataset_count(run->cases))
-            run->origin->selection(run->origin, run->selection_sha256, run->cases);
-    }
+    if (!rc && ipw_dataset_count(run->cases))
+        run->origin->selection(run->origin, run->selection_sha256, run->cases);
     return rc;
 }
 
@@ -143,8 +139,12 @@ static int open_data(struct run *run, struct ipw_err *err)
 {
     const struct ipw_run_options *o = run->o;
     int rc = ipw_pricing_open(&run->pricing, o->limits.prices, o->limits.free, err);
+    bool settled = !rc && is_settled(run);
 
-    if (!rc) rc = open_tasks(run, err);
+    if (settled)
+        take_saved_tasks(run);
+    else if (!rc)
+        rc = open_tasks(run, err);
     if (rc) return rc;
     if (!ipw_dataset_count(run->cases)) {
         run->nothing_left = true; /* a small dataset can leave a shard without a task */
@@ -161,9 +161,11 @@ static int open_data(struct run *run, struct ipw_err *err)
                                         .no_content = o->output.no_content,
                                         .quiet = o->output.quiet};
     rc = check_same(run, false, err);
-    return rc ? rc
-              : ipw_scripts_check(&run->scripts, &run->history, run->differences.path,
-                                  run->agent.path, &run->differences, err);
+    if (!rc)
+        rc = ipw_scripts_check(&run->scripts, &run->history, run->differences.path, run->agent.path,
+                               &run->differences, err);
+    run->nothing_left = !rc && settled;
+    return rc;
 }
 
 static bool is_complete(const struct run *run)
@@ -187,9 +189,9 @@ static int decide(struct run *run, bool complete, struct ipw_err *err)
 
 static int look_for_work(struct run *run, struct ipw_err *err)
 {
-    bool complete = run->settled || is_complete(run);
+    bool complete = is_complete(run);
 
-    if (!run->settled && complete && !ipw_history_untouched(&run->history, run->differences.path)) {
+    if (complete && !ipw_history_untouched(&run->history, run->differences.path)) {
         int rc = ipw_history_mend(&run->history, run->dir, err);
 
         if (rc) return rc;

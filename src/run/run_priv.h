@@ -49,7 +49,6 @@ struct run {
     struct ipw_differences differences;
     struct ipw_scripts scripts;
     enum ipw_retry retry;
-    bool settled;      /* finished and unchanged, so that its tasks were not read */
     bool nothing_left; /* every query was done before */
 
     struct ipw_plan plan;
