@@ -18,8 +18,8 @@
 #include "ledger/balance.h"
 #include "ledger/recompute.h"
 #include "replay/replay_job.h"
+#include "report/summary_facts.h"
 #include "report/table.h"
-#include "report/write_summary.h"
 #include "run/query_events.h"
 
 /* ---- files ---- */

@@ -240,15 +240,21 @@ static void put_calls(struct ipw_table_block *b)
 /* Several models answered; the heading has the name of one. */
 static void put_models(struct ipw_table_block *b)
 {
-    const struct ipw_summary *s = b->s;
+    const struct ipw_summary_rows *rows = &b->s->kept;
+    size_t models = 0;
 
-    if (s->n_models < 2) return;
-    for (size_t i = 0; i < s->n_models; i++) {
+    for (size_t i = 0; i < rows->n_groups; i++)
+        models += rows->groups[i]->kind == IPW_SUMMARY_MODEL;
+    for (size_t i = 0; models > 1 && i < rows->n_groups; i++) {
+        const struct ipw_summary_group *g = rows->groups[i];
+
+        if (g->kind != IPW_SUMMARY_MODEL) continue;
         ipw_table_dot(b);
-        ipw_text_printable(&b->text, s->models[i].name, strlen(s->models[i].name), 0);
+        ipw_text_printable(&b->text, g->name, strlen(g->name), 0);
         ipw_buf_addc(&b->text, ' ');
-        plural(b, (double)s->models[i].turns, "turn", "turns");
+        plural(b, (double)g->calls, "turn", "turns");
     }
+    if (models < 2) return;
     ipw_table_line(b, "models");
 }
 

@@ -11,8 +11,8 @@
 #include "base/terminal.h"
 #include "energy/hardware.h"
 #include "json/write.h"
+#include "report/summary_facts.h"
 #include "report/table.h"
-#include "report/write_summary.h"
 
 enum { MAX_BYTES = 64 * 1024 * 1024 };
 

@@ -334,7 +334,7 @@ static void the_marks_count_what_the_shares_count(void **state)
             row_of(&s, i)->energy[d].provenance = IPW_PROV_MEASURED;
     }
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) /* turns shorter than the sensor resolves */
-        s.provenance_j[d][IPW_PROV_DISTRIBUTED] = 1000;
+        s.kept.provenance_j[d][IPW_PROV_DISTRIBUTED] = 1000;
     table = table_of(&s, &run, 80);
     never_says(table, "~");
     never_says(table, "distributed");
