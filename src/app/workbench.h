@@ -54,8 +54,8 @@ struct ipw_workbench {
 };
 int ipw_workbench_open(struct ipw_workbench *bench, struct ipw_workbench_options *o,
                        enum ipw_workbench_model model, struct ipw_err *err);
-/* Runs a function of a command's file (app/cmd_lua.h).  `script` is the file that it works on, whose
- * folder is searched first (or NULL).  Handles left on the loop are an error. */
+/* Runs a function of a command's file (app/cmd_lua.h).  `script` is the file that it works on,
+ * whose folder is searched first (or NULL).  Handles left on the loop are an error. */
 int ipw_workbench_command(struct ipw_workbench *bench, int64_t *status,
                           struct ipw_lua_command *entry, const char *script, struct ipw_err *err);
 /* As --web-allow HOST, while the command runs. */
