@@ -222,7 +222,7 @@ int ipw_cmd_replay(int argc, char **argv)
             struct ipw_run_end end = {0};
 
             code = ipw_workload_run(args[0], &o, ipw_cmd_run_json(&command, argc, argv), &end);
-            ipw_cmd_run_tell_end(&end, code);
+            code = ipw_cmd_run_tell_end(&end, code, o.run.output.verbose);
         } else {
             code = run_again(args[0], &o);
         }

@@ -18,7 +18,6 @@
 #include "ledger/recompute.h"
 #include "ledger/run_balance.h"
 #include "replay/replay_job.h"
-#include "report/table.h"
 #include "report/write_summary.h"
 #include "run/query_events.h"
 

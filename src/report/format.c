@@ -48,46 +48,6 @@ char *ipw_format_si(char *out, double x, const char *unit)
     return out;
 }
 
-/* The prefix of `x` in ipw_format_si(): its size, and as text. */
-static double prefix_of(double x)
-{
-    double size = 1, y = fabs(x);
-
-    if (!(y >= 1e-12)) return 1;
-    while (y / size >= 999.5 && size < 1e15) size *= 1000;
-    while (y / size < 0.9995 && size > 1e-9) size /= 1000;
-    return size;
-}
-
-/* A bound beside a value: as many digits behind the point as the value has, but no more than three
- * in all; rounded outward. */
-static void put_bound(char *out, size_t size, double x, double value, bool up)
-{
-    double larger = fmax(fabs(x), value);
-    int places = x == 0 ? 0 : larger < 9.995 ? 2 : larger < 99.95 ? 1 : 0;
-    double unit = pow(10, -places), steps = x / unit;
-
-    snprintf(out, size, "%.*f", places, unit * (up ? ceil(steps - 1e-6) : floor(steps + 1e-6)));
-}
-
-char *ipw_format_range(char *out, double x, double lo, double hi, double u)
-{
-    double size = prefix_of(x), value = fabs(x) / size;
-    char least[24], most[24], deviation[24];
-
-    *out = '\0';
-    if (isnan(lo) || isnan(hi) || !isfinite(x)) return out;
-    put_bound(least, sizeof least, lo / size, value, false);
-    put_bound(most, sizeof most, hi / size, value, true);
-    if (!strcmp(least, most)) return out;
-    snprintf(out, IPW_FORMAT_RANGE, " (%s to %s", least, most);
-    if (u > 0) {
-        put_bound(deviation, sizeof deviation, u / size, value, true);
-        snprintf(out + strlen(out), IPW_FORMAT_RANGE - strlen(out), ", u %s", deviation);
-    }
-    return strcat(out, ")");
-}
-
 char *ipw_format_count(char *out, int64_t n)
 {
     if (n < 0) return strcpy(out, IPW_UNKNOWN_TEXT);
@@ -119,28 +79,6 @@ char *ipw_format_seconds(char *out, double s)
     return out;
 }
 
-char *ipw_format_spaced_seconds(char *out, double s)
-{
-    double whole = floor(s + 0.5);
-
-    if (!isfinite(s) || s < 0) return strcpy(out, IPW_UNKNOWN_TEXT);
-    if (s < 99.95) {
-        char digits[16];
-
-        if (s < 0.9995) return ipw_format_si(out, s, "\xC2\xA0s");
-        three_digits(digits, sizeof digits, s);
-        snprintf(out, OUT, "%s\xC2\xA0s", digits);
-    } else if (whole < 3600) {
-        snprintf(out, OUT, "%d\xC2\xA0min\xC2\xA0%d\xC2\xA0s", (int)(whole / 60),
-                 (int)fmod(whole, 60));
-    } else {
-        whole = floor(s / 60 + 0.5);
-        snprintf(out, OUT, "%.0f\xC2\xA0h\xC2\xA0%d\xC2\xA0min", floor(whole / 60),
-                 (int)fmod(whole, 60));
-    }
-    return out;
-}
-
 char *ipw_format_percent(char *out, double share)
 {
     double percent = share * 100;
@@ -150,25 +88,6 @@ char *ipw_format_percent(char *out, double share)
         snprintf(out, OUT, "%.2g %%", percent);
     } else {
         snprintf(out, OUT, "%.1f %%", percent);
-    }
-    return out;
-}
-
-char *ipw_format_two_digits(char *out, double x)
-{
-    double step;
-
-    if (!isfinite(x)) return strcpy(out, IPW_UNKNOWN_TEXT);
-    if (fabs(x) < 5e-3) return strcpy(out, "0");
-    step = pow(10, floor(log10(fabs(x))) - 1);
-    x = round(x / step) * step;
-    snprintf(out, OUT, "%.*f", step < 0.05 ? 2 : step < 0.5 ? 1 : 0, x);
-    if (strchr(out, '.')) { /* "4", not "4.0" */
-        size_t n = strlen(out);
-
-        while (out[n - 1] == '0') n--;
-        if (out[n - 1] == '.') n--;
-        out[n] = '\0';
     }
     return out;
 }

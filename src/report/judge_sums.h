@@ -22,7 +22,7 @@ bool ipw_judge_sums_any(const struct ipw_judge_sums *s);
 double ipw_judge_sums_accuracy(const struct ipw_judge_sums *s);
 /* Writes an object; null if there was no judge. */
 void ipw_judge_sums_write(struct ipw_jw *w, const struct ipw_judge_sums *s);
-/* Appends the line of the table, without its label. */
+/* Appends the sums as one line for people. */
 void ipw_judge_sums_say(struct ipw_buf *out, const struct ipw_judge_sums *s);
 
 #endif

@@ -12,12 +12,12 @@ IPW_AGENT=${IPW_CONFINED:-$IPW_AGENT} # its own words: no option that is not in 
 step "one message that names it"
 cat >cases <<'EOF'
 2|check|check: an argument is missing
-2|check --kind agnt x.lua|--kind: tool, agent, dataset, model, export, analysis, plot or section, not 'agnt' (did you mean 'agent'?)
-2|check --kind zzz x.lua|--kind: tool, agent, dataset, model, export, analysis, plot or section, not 'zzz'
+2|check --kind agnt x.lua|--kind: tool, agent, dataset, model, export, analysis, plot, section or command, not 'agnt' (did you mean 'agent'?)
+2|check --kind zzz x.lua|--kind: tool, agent, dataset, model, export, analysis, plot, section or command, not 'zzz'
 3|check --kind agent x.lua|x.lua: No such file
 2|new|new: an argument is missing
 2|new tool|new: an argument is missing
-2|new agnt x|new: tool, agent, dataset, export, analysis, plot or section, not 'agnt' (did you mean 'agent'?)
+2|new agnt x|new: tool, agent, dataset, export, analysis, plot, section or command, not 'agnt' (did you mean 'agent'?)
 2|new zzz q|new: tool, agent, dataset, export, analysis, plot or section, not 'zzz'
 2|new tool a/b|new: invalid name 'a/b'
 2|new tool -- -x|new: invalid name '-x'

@@ -97,34 +97,10 @@ static void wrapping(void **state)
     ipw_buf_release(&out);
 }
 
-/* The unit is that of the value; bounds are rounded outward; what is not apart is left out. */
-static void ranges_of_bounds(void **state)
-{
-    static const struct {
-        double x, lo, hi, u;
-        const char *text;
-    } cases[] = {{3800, 0, 370000, NAN, " (0 to 370)"},
-                 {3800, 3712, 3921, 110, " (3.71 to 3.93, u 0.11)"},
-                 {15.7, 15.02, 16.41, 0.46, " (15.0 to 16.5, u 0.5)"},
-                 {785, 784.1, 785.2, NAN, " (784 to 786)"},
-                 {0.104, 0, 6.5874, NAN, " (0 to 6588)"},
-                 {5, 5, 5, 0.1, ""},
-                 {5, NAN, 7, 0.1, ""}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char out[IPW_FORMAT_RANGE];
-
-        ipw_format_range(out, cases[i].x, cases[i].lo, cases[i].hi, cases[i].u);
-        assert_string_equal(out, cases[i].text);
-    }
-}
-
 UNIT(format)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),
-        cmocka_unit_test(ranges_of_bounds),
         cmocka_unit_test(widths_and_cells),
         cmocka_unit_test(wrapping),
     };
