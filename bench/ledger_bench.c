@@ -151,7 +151,8 @@ static void bench_sampler(const char *root, int64_t interval_ns)
     struct timespec nap = {0, 100000000};
     int64_t rows = 0, begin;
 
-    if (ipw_rapl_open(&set.sources[0], root, &err)) {
+    if (ipw_rapl_open(&set.sources[0], &(struct ipw_source_place){.powercap = root}, "rapl",
+                      &err)) {
         fprintf(stderr, "%s\n", err.text);
         exit(1);
     }

@@ -348,7 +348,7 @@ int main(int argc, char **argv)
     char command[64];
 
     make_tree();
-    if (ipw_rapl_open(&source, root, &err)) {
+    if (ipw_rapl_open(&source, &(struct ipw_source_place){.powercap = root}, "rapl", &err)) {
         fprintf(stderr, "sampler_bench: %s\n", err.text);
         return 1;
     }

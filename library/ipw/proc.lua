@@ -5,16 +5,16 @@
 ---
 --- A child runs in a sandbox that bubblewrap makes: no network, only its own processes, a read-only
 --- system, an empty /tmp. It may write the workspace. It sees no other file of the user except those
---- below --read. It reads no keys of the user's session and makes no user namespace. Where bubblewrap
---- is not installed, proc.run is not allowed.
+--- below --read. It reads no keys of the user's session, no log and no counters of the kernel, and makes
+--- no user namespace. Where bubblewrap is not installed, proc.run is not allowed.
 ---
 --- Under --unsafe-tools there is no sandbox: a child can read and write the files of its user,
 --- including keys in files, and use the network.
 ---
 --- In both cases a child has four environment variables and no keys. It has no capabilities, even as
 --- root. It cannot look into other processes, such as the program or its shell (Landlock, Linux 5.13
---- and later). `memory` limits each process, and all processes of a child together: if they need
---- more, they are ended with signal 9.
+--- and later). `memory` limits each process, and all processes of a child together, with the files in
+--- memory that they hold: if they need more, they are ended with signal 9.
 ---@class ipw.proc
 local proc = {}
 

@@ -58,16 +58,31 @@ local function case_of(script, record, number)
   }
 end
 
+--- The opts of load(), and a function that tells whether load() has looked at the encoding.
+local function loading(opts)
+  local used = false
+  local function index(_, key)
+    if key ~= "encoding" then return nil end
+    used = true
+    return opts.encoding
+  end
+  return setmetatable({
+    data_dir = opts.data_dir, first = choose.first(opts), keep_rows = opts.where ~= nil,
+  }, { __index = index }), function() return used end
+end
+
 --- Loads a dataset: { name, note, sha256, source, records, chosen, case }.  Raises what is wrong.
---- `opts`: dataset (what the user named), data_dir, split, and those of ipw.choose.
+--- `opts`: dataset (what the user named), data_dir, encoding, and those of ipw.choose.
 function cases.load(script, opts)
   if type(script.load) ~= "function" then
     error(opts.dataset .. ": the dataset has no function 'load'", 0)
   end
-  local records, info = script.load {
-    data_dir = opts.data_dir, split = opts.split, first = choose.first(opts), keep_rows = opts.where ~= nil,
-  }
+  local asked, encoding_used = loading(opts)
+  local records, info = script.load(asked)
   if records == nil and type(info) == "string" then error(info, 0) end
+  if opts.encoding and not encoding_used() then
+    error(("%s: --encoding has no effect on this dataset; leave it out"):format(opts.dataset), 0)
+  end
   if type(records) ~= "table" then error(opts.dataset .. ": load gave no list of records", 0) end
   for number = 1, #records do
     local record = records[number]

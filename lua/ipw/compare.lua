@@ -3,9 +3,10 @@
 --- Queries are paired by id (repeats of one id in the order in which they began), turns by their place. Each metric
 --- is compared over the pairs whose values both sides know: the two means, and the mean of the differences with its
 --- 95 % interval. All means are over tasks: repeats of an id and the turns of a query are averaged first, so that
---- the difference is that of the two means. A difference is significant if its interval does not contain 0, and
---- cannot be told where a mean is not known to half of it. The bounds of joules come from the sensors' readings;
---- the interval shows what another sample of tasks could give.
+--- the difference is that of the two means. A difference is significant if its interval does not contain 0 and, of
+--- joules, if it is no smaller than the standard uncertainty of the two means; it cannot be told where a mean is not
+--- known to half of it. The bounds of joules come from the sensors' readings; the interval shows what another sample of
+--- tasks could give.
 local json  = require "ipw.json"
 local runs  = require "ipw.runs"
 local stats = require "ipw.stats"
@@ -150,7 +151,9 @@ local function verdict(row)
   local d = row.difference
   if row.least == 0 and row.most == 0 and (not d.lo or d.lo == d.hi) then return "same" end
   if not d.lo then return "unknown" end
-  return d.lo > 0 and "higher" or d.hi < 0 and "lower" or "not_shown"
+  if d.lo <= 0 and d.hi >= 0 then return "not_shown" end
+  if row.u and math.abs(d.mean) < row.u then return "below_u" end
+  return d.mean > 0 and "higher" or "lower"
 end
 
 --- The bounds of the two means: those of the queries together, where each task counts as often as the others.
@@ -171,6 +174,25 @@ local function narrow(row, two, tasks, basis)
   end
 end
 
+--- The standard uncertainty of the difference of two means of joules, whose errors are taken as independent. Joules of
+--- turns and of tokens have that of the queries, for their size; nil: not known.
+local function uncertainty(row, two)
+  local domain, square = row.metric[1]:match "^(%a+)_joules$", 0.0
+  local basis = domain and domain ~= "turn" and { domain } or two.basis
+  if row.metric[3] ~= "J" then return nil end
+  for k, side in ipairs { "a", "b" } do
+    local some, joules = {}, 0.0
+    for i, both in ipairs(two.pairs) do
+      some[i] = both[k]
+      joules = joules + (runs.joules(both[k].energy, basis) or 0)
+    end
+    local u = runs.uncertainty(two[side], some, basis)
+    if not u or not row[side] or joules <= 0 then return nil end
+    square = square + (row[side] * u / joules) ^ 2
+  end
+  return math.sqrt(square)
+end
+
 --- Whether the sensors leave open what the row compares. Joules of turns and of tokens are known no worse than those
 --- of the queries that they are part of.
 local function is_coarse(row, two)
@@ -180,7 +202,7 @@ local function is_coarse(row, two)
   return runs.coarse(of.a, of.a_lo, of.a_hi) or runs.coarse(of.b, of.b_lo, of.b_hi) or false
 end
 
---- One metric of two runs: tasks, pairs, a, b and their bounds, difference (mean, lo, hi, method) and verdict.
+--- One metric of two runs: tasks, pairs, a, b and their bounds, difference (mean, lo, hi, method), u and verdict.
 local function compare_metric(two, metric)
   local pairs_of, basis = two.pairs, two.basis
   local tasks = compare.tasks(pairs_of, metric, basis)
@@ -193,7 +215,7 @@ local function compare_metric(two, metric)
   end
   for _, key in ipairs { "a", "b", "a_lo", "a_hi", "b_lo", "b_hi" } do row[key] = mean_of(tasks, key) end
   narrow(row, two, tasks, basis)
-  row.coarse = is_coarse(row, two)
+  row.coarse, row.u = is_coarse(row, two), uncertainty(row, two)
   row.readings_lo = row.b_lo and row.a_hi and row.b_lo - row.a_hi
   row.readings_hi = row.b_hi and row.a_lo and row.b_hi - row.a_lo
   row.difference = stats.interval(stats.clusters(differences))
@@ -226,8 +248,8 @@ compare.settings = { { "agent", "agent_sha256" }, { "concurrency" }, { "dataset"
 
 --- Members of a manifest's config with other names for people; false: it is no setting, or follows from others.
 local setting_names = {
-  agent_file = false, agent_sha256 = false, dataset_sha256 = false, dataset_source = false, max_queries = false,
-  no_content = false, selection_sha256 = false, client_base_url = "server", price = "prices", share = "sharing rule",
+  agent_file = false, agent_sha256 = false, dataset_files = false, dataset_sha256 = false, dataset_source = false,
+  max_queries = false, no_content = false, selection_sha256 = false, client_base_url = "server", price = "prices", share = "sharing rule",
   telemetry = "sensors", telemetry_interval = "sampling interval",
 }
 

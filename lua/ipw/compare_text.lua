@@ -10,7 +10,8 @@ local show = {}
 
 local words = { higher = "significant", lower = "significant", same = "the same",
                 not_shown = "no clear difference", too_few = "too few tasks", unknown = "",
-                too_coarse = "cannot tell: the sensor is too coarse" }
+                too_coarse = "cannot tell: the sensor is too coarse",
+                below_u = "below the uncertainty of the sensors" }
 
 local function plural(n, one, many) return ("%d %s"):format(n, n == 1 and one or many) end
 
@@ -46,6 +47,18 @@ end
 --- A difference of shares is in points: "+5 %" would be read as a part of the first run's value.
 local function change_unit(metric) return metric[3] == "%" and "pt" or metric[3] end
 
+--- What the sensors leave open of a row, below it: the bounds of the two means, the standard uncertainty of their
+--- difference where that decides.
+local function sensors(row)
+  local unit, parts = row.metric[3], {}
+  if row.coarse or row.a_lo and row.b_lo and (row.a_lo ~= row.a_hi or row.b_lo ~= row.b_hi) then
+    parts[1] = ("%s: A %s, %s %s"):format(row.coarse and "the sensor is too coarse" or "sensor bounds",
+      quantity.range(row.a_lo, row.a_hi, unit), row.letter or "B", quantity.range(row.b_lo, row.b_hi, unit))
+  end
+  if row.verdict == "below_u" then parts[#parts + 1] = "u of the difference " .. quantity.of(row.u, unit) end
+  return #parts > 0 and table.concat(parts, "; ") or nil
+end
+
 local function line(out, row, style)
   local metric = row.metric
   local d, unit = row.difference, metric[3]
@@ -55,13 +68,9 @@ local function line(out, row, style)
   out[#out + 1] = ("  %s%s%s%s %-14s %s%s%s\n"):format(cell(metric[2], 10), cell(quantity.of(row.a, unit), 9, true),
     cell(quantity.of(row.b, unit), 9, true), cell(quantity.signed(d.mean, scale, true), 9, true),
     quantity.interval(d.lo, d.hi, scale), significant and style.bold or style.dim,
-    row.coarse and "cannot tell" or words[row.verdict], style.plain)
-  if row.coarse or row.a_lo and row.b_lo and (row.a_lo ~= row.a_hi or row.b_lo ~= row.b_hi) then
-    out[#out + 1] = ("%s    %s: A %s to %s, %s %s to %s%s\n"):format(style.dim,
-      row.coarse and "the sensor is too coarse" or "sensor bounds", quantity.of(row.a_lo, unit),
-      quantity.of(row.a_hi, unit), row.letter or "B", quantity.of(row.b_lo, unit), quantity.of(row.b_hi, unit),
-      style.plain)
-  end
+    row.coarse and "cannot tell" or row.verdict == "below_u" and "below u" or words[row.verdict], style.plain)
+  local below = sensors(row)
+  if below then out[#out + 1] = ("%s    %s%s\n"):format(style.dim, below, style.plain) end
 end
 
 local function turns(out, two, b)
@@ -114,10 +123,9 @@ local function with_interval(one, unit)
   local shown = quantity.of(one.mean, unit)
   if not one.lo then return shown end
   local scale = quantity.scale(unit, one.mean, one.lo, one.hi)
-  local lo, hi = one.lo / scale.size, one.hi / scale.size
   local form = "%." .. scale.places .. "f"
-  return ("%s (%s\u{2013}%s)"):format((form .. "%s"):format(one.mean / scale.size, scale.unit), form:format(lo),
-    form:format(hi))
+  return ("%s%s (%s\u{2013}%s)"):format(form:format(one.mean / scale.size), scale.unit,
+    form:format(one.lo / scale.size), form:format(one.hi / scale.size))
 end
 
 local function overview(out, list, basis)
@@ -231,7 +239,8 @@ local function row_json(row)
   return { a = known(row.a), a_hi = known(row.a_hi), a_lo = known(row.a_lo), b = known(row.b), b_hi = known(row.b_hi),
            b_lo = known(row.b_lo), pairs = row.pairs, tasks = row.tasks, verdict = row.verdict,
            difference = { hi = known(d.hi), lo = known(d.lo), mean = known(d.mean), method = d.method,
-                          readings_hi = known(row.readings_hi), readings_lo = known(row.readings_lo) } }
+                          readings_hi = known(row.readings_hi), readings_lo = known(row.readings_lo),
+                          u = known(row.u) } }
 end
 
 local function turn_json(turn, basis)

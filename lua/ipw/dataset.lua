@@ -1,8 +1,9 @@
 --- ipw.dataset: turns the rows of a file into tasks; `--dataset FILE` uses it.
 --
 -- A dataset is a table { name, about, load, prompt, extract, score }:
---   load(opts)            list of tasks, info | nil, message.  opts: data_dir, split, first (so many
---                         tasks are enough; nil: all), keep_rows (false: nothing looks at record.row).
+--   load(opts)            list of tasks, info | nil, message.  opts: data_dir, split, encoding (of files of
+--                         text, nil: UTF-8), first (so many tasks are enough; nil: all), keep_rows (false:
+--                         nothing looks at record.row).
 --                         info: name (if it differs from the dataset's), note (text to show, or nil),
 --                         source (the file), sha256, sample (true for built-in rows), skipped (number
 --                         of rows left out)
@@ -432,7 +433,8 @@ local function no_reference(rows, tasks, path)
 end
 
 --- The dataset that a file is: JSONL, JSON, CSV, TSV, Parquet or Arrow, or a folder of the last two.
---- opts.map as in dataset.tasks; opts.columns: a list of the columns that it needs, nil for all.
+--- opts.map as in dataset.tasks; opts.columns: a list of the columns that it needs, nil for all;
+--- opts.encoding: of a file of text, "latin1" for one; nil: that of --encoding, or else UTF-8.
 --- Without a mapping, which may leave rows out, load() reads no more rows than it has to.
 function dataset.open(path, opts)
   opts = opts or {}
@@ -442,7 +444,7 @@ function dataset.open(path, opts)
   }
   function self.load(wanted)
     local most = not opts.map and wanted and wanted.first or nil
-    local rows, sha = core.rows(path, opts.columns, most)
+    local rows, sha = core.rows(path, opts.columns, most, opts.encoding or wanted and wanted.encoding)
     if not rows then return nil, sha end
     local tasks, skipped = dataset.tasks(rows, path,
       { folder = dataset.folder_of(path), map = opts.map })

@@ -28,6 +28,27 @@ function export.joules(part, domain)
   return part[("query_%s_energy_joules"):format(domain)] or part[domain .. "_energy_joules"]
 end
 
+--- A figure of a query, turn, span or device as its columns: joules, lo, hi, u, provenance, estimate. Where no sensor
+--- gave joules, lo and hi are those of a model's estimate, if there is one: then the provenance is "estimated" and
+--- `estimate` is its joules. What is not known is nil.
+---@param figure table?
+---@return table
+function export.figure(figure)
+  figure = figure or {}
+  local estimate = not figure.joules and type(figure.estimate) == "table" and figure.estimate.joules or nil
+  return { joules = figure.joules, lo = figure.lo, hi = figure.hi, u = figure.u, estimate = estimate,
+           provenance = figure.joules and figure.provenance or estimate and "estimated" or nil }
+end
+
+--- Bounds of a member of the summary's objects: lo, hi, u; nil where they are not known.
+---@param object table? such as run.summary.totals
+---@param key string
+---@return number? lo, number? hi, number? u
+function export.bounds(object, key)
+  local of = object and object.bounds and object.bounds[key] or {}
+  return of.lo, of.hi, of.u
+end
+
 --- Adds joules as whole microjoules, so that sums have no digits of doubles.
 ---@param a number? nil: 0
 ---@param b number

@@ -1,8 +1,9 @@
---- ipw.export_rows: a query, its turns and its spans as flat rows, for formats that are tables.
+--- ipw.export_rows: a run, a query, its turns and its spans as flat rows, for formats that are tables.
 ---
---- Every energy has four columns for each domain: D_joules, D_lo, D_hi (bounds) and D_provenance. `query`
---- numbers the queries of an export from 1 and joins the tables. For each domain
---- D_before_joules of a query + D_joules of its turns = D_joules of the query.
+--- Every energy has six columns for each domain: D_joules, D_lo, D_hi (bounds), D_u (standard uncertainty),
+--- D_provenance and D_estimate_joules. Where D_provenance is `estimated`, no sensor gave joules, and the bounds are
+--- those of the model's D_estimate_joules. `query` numbers the queries of an export from 1 and joins the tables. For
+--- each domain D_before_joules of a query + D_joules of its turns = D_joules of the query.
 local export = require "ipw.export"
 
 local rows = {}
@@ -12,15 +13,35 @@ local function with_energy(columns, more)
     columns[#columns + 1] = domain .. "_joules REAL"
     columns[#columns + 1] = domain .. "_lo REAL"
     columns[#columns + 1] = domain .. "_hi REAL"
+    columns[#columns + 1] = domain .. "_u REAL"
     columns[#columns + 1] = domain .. "_provenance TEXT"
+    columns[#columns + 1] = domain .. "_estimate_joules REAL"
     if more then columns[#columns + 1] = domain .. "_before_joules REAL" end
   end
+  return columns
+end
+
+--- Headlines of a run: the column, and the member of the summary's `efficiency` that has it.
+local headlines = { { "joules_per_query", "mean_joules_per_query" },
+                    { "joules_per_correct", "joules_per_correct_answer" },
+                    { "accuracy_per_joule", "intelligence_per_joule" } }
+
+--- With lo, hi and u of each.
+local function with_bounds(columns)
+  local function add(name)
+    for _, more in ipairs { "", "_lo", "_hi", "_u" } do columns[#columns + 1] = name .. more .. " REAL" end
+  end
+  for _, headline in ipairs(headlines) do add(headline[1]) end
+  for _, domain in ipairs(export.domains) do add(("total_%s_joules"):format(domain)) end
   return columns
 end
 
 --- "name TYPE" of each column, by table.
 ---@type table<string, string[]>
 rows.columns = {
+  runs = with_bounds {
+    "run TEXT", "path TEXT", "agent TEXT", "model TEXT", "dataset TEXT", "status TEXT", "queries INTEGER",
+    "accuracy REAL", "basis TEXT" },
   queries = with_energy({
     "query INTEGER", "run TEXT", "query_id TEXT", "epoch INTEGER", "query_index INTEGER", "segment INTEGER",
     "started_at TEXT", "model TEXT", "outcome TEXT", "completed INTEGER", "is_resolved INTEGER", "answer TEXT",
@@ -40,10 +61,10 @@ rows.columns = {
 
 local function put_energy(row, part)
   for _, domain in ipairs(export.domains) do
-    local figure = part.energy and part.energy[domain] or {}
+    local figure = export.figure(part.energy and part.energy[domain])
     row[domain .. "_joules"] = export.joules(part, domain)
-    row[domain .. "_lo"], row[domain .. "_hi"] = figure.lo, figure.hi
-    row[domain .. "_provenance"] = figure.provenance
+    row[domain .. "_lo"], row[domain .. "_hi"], row[domain .. "_u"] = figure.lo, figure.hi, figure.u
+    row[domain .. "_provenance"], row[domain .. "_estimate_joules"] = figure.provenance, figure.estimate
   end
   return row
 end
@@ -56,6 +77,26 @@ local function copy(part, more)
   end
   for key, value in pairs(more) do row[key] = value end
   return put_energy(row, part)
+end
+
+--- A run: what summary.json says of all its queries; a run that goes on has only its names.
+---@param run table
+---@return table row
+function rows.run(run)
+  local config, summary = run.manifest and run.manifest.config or {}, run.summary or {}
+  local totals, efficiency = summary.totals or {}, summary.efficiency or {}
+  local row = { run = run.name, path = run.path, agent = config.agent, model = config.model, dataset = config.dataset,
+                status = summary.status, queries = totals.queries, accuracy = totals.accuracy,
+                basis = efficiency.basis }
+  local function put(name, object, key)
+    row[name] = object[key]
+    if object[key] then row[name .. "_lo"], row[name .. "_hi"], row[name .. "_u"] = export.bounds(object, key) end
+  end
+  for _, headline in ipairs(headlines) do put(headline[1], efficiency, headline[2]) end
+  for _, domain in ipairs(export.domains) do
+    put(("total_%s_joules"):format(domain), totals, domain .. "_energy_joules")
+  end
+  return row
 end
 
 ---@param query table

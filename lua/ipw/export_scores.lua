@@ -28,6 +28,16 @@ function scores.add(tally, query)
   end
 end
 
+--- Bounds and standard uncertainty of the joules of all queries of the run; nil: not known, or not of the same queries.
+---@param tally table
+---@param domain string
+---@return number? lo, number? hi, number? u
+function scores.bounds(tally, domain)
+  local totals = tally.run.summary and tally.run.summary.totals or {}
+  if totals.queries ~= tally.queries or tally.known[domain] ~= tally.queries then return nil end
+  return export.bounds(totals, domain .. "_energy_joules")
+end
+
 --- Share of the scored queries that are resolved; nil: none was scored.
 ---@param tally table
 ---@return number?

@@ -5,6 +5,9 @@
 --- adds commands and data and sets figure.caption. Colours are those of the report; they can be told apart with
 --- every kind of colour vision and have one meaning each.
 local core = require "ipw.core.text"
+local quantity = require "ipw.quantity"
+local runs = require "ipw.runs"
+local stats = require "ipw.stats"
 
 local figure = {}
 
@@ -133,6 +136,26 @@ function figure.new(kind, width, height, font)
     ('set tics out nomirror scale 0.5 tc rgb "%s"'):format(figure.colours.ink),
     ('set grid ytics lw 0.6 lt 1 lc rgb "%s"'):format(figure.colours.grid))
   return f
+end
+
+--- What the sensors leave open, as the end of each caption: for each run whose joules are known the bounds and the
+--- standard uncertainty of all queries together, and how wide the queries' own bounds are.
+function figure.sensor_bounds(list)
+  local out = ""
+  for _, run in ipairs(list) do
+    local lo, hi = runs.together(run, run.rows, run.basis)
+    local u, wide = runs.uncertainty(run, run.rows, run.basis), {}
+    for _, row in ipairs(run.rows) do
+      local j, least, most = runs.joules(row.energy, run.basis)
+      if j and j > 0 and least and most then wide[#wide + 1] = math.max(most - j, j - least) / j end
+    end
+    if #run.basis > 0 and lo and #wide > 0 then
+      out = ("%s Sensor bounds%s: %s for all queries%s; a query's own within \u{B1}%s (median)."):format(out,
+        #list > 1 and " of " .. run.name or "", quantity.range(lo, hi, "J"),
+        u and " (u " .. quantity.si(u, "J") .. ")" or "", quantity.percent(stats.quantile(wide, 0.5)))
+    end
+  end
+  return out
 end
 
 --- The tools of a run by name: how much each took, in joules (without a sensor: in seconds).

@@ -162,8 +162,8 @@ local function read_task(source, folder, item, names)
   }
 end
 
-local function read(source, path)
-  local rows, sha = source.rows(path)
+local function read(source, path, encoding)
+  local rows, sha = source.rows(path, nil, nil, encoding)
   if not rows then return nil, source == binary and sha or unreadable(sha) end
   local folder, tasks, skipped = dataset.folder_of(path), {}, 0
   local names = source.list(folder)
@@ -211,7 +211,7 @@ function gaia.load(opts)
     if fatal then return nil, why end
     notes[1] = why
   end
-  local tasks, info = read(path and disk or binary, path or SAMPLE .. "/metadata.jsonl")
+  local tasks, info = read(path and disk or binary, path or SAMPLE .. "/metadata.jsonl", path and opts.encoding)
   if not tasks then return nil, info end
   if not path then info.name = SAMPLE_NAME end
   if notes[1] then

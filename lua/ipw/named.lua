@@ -78,8 +78,8 @@ local function into_of(opts)
 end
 
 --- Adds the records of a file, row by row; its hash, or nil and what is wrong.
-local function add_file(self, into, path)
-  local reader <close>, why = core.open_rows(path, self.columns)
+local function add_file(self, into, path, encoding)
+  local reader <close>, why = core.open_rows(path, self.columns, encoding)
   if not reader then return nil, why end
   while #into.list < into.first do
     local row, line = reader:next()
@@ -101,7 +101,7 @@ end
 local function read(self, opts, found, paths)
   local into, hashes = into_of(opts), {}
   for i, path in ipairs(paths) do
-    local sha, why = add_file(self, into, found.folder .. "/" .. path)
+    local sha, why = add_file(self, into, found.folder .. "/" .. path, opts.encoding)
     if not sha then return nil, why end
     hashes[i] = sha
   end
@@ -190,12 +190,13 @@ local function of_hub(text)
     config = spec.config, split = spec.split, revision = spec.revision, map = function() end,
   }
   function self.load(opts)
-    local found, paths = locate(self, opts or {})
+    opts = opts or {}
+    local found, paths = locate(self, opts)
     if not found then return nil, paths end
     local records, hashes = {}, {}
     for _, path in ipairs(paths) do
       local full = found.folder .. "/" .. path
-      local rows, sha = core.rows(full)
+      local rows, sha = core.rows(full, nil, nil, opts.encoding)
       if not rows then return nil, sha end
       hashes[#hashes + 1] = sha
       local part, wrong = dataset.tasks(rows, full, { folder = dataset.folder_of(full), first = #records })

@@ -74,6 +74,17 @@ function quantity.scale(unit, ...)
     1 or 2 }
 end
 
+--- "4.90 to 15.1 J": two bounds in one unit, that of the larger.
+function quantity.range(lo, hi, unit)
+  if not lo or not hi then return quantity.unknown end
+  local scale = quantity.scale(unit, hi)
+  local function digits(x)
+    local y = x / scale.size
+    return ("%." .. (y == 0 and 0 or y < 9.995 and 2 or y < 99.95 and 1 or 0) .. "f"):format(y)
+  end
+  return ("%s to %s%s"):format(digits(lo), digits(hi), scale.unit)
+end
+
 --- "+112" in that scale; "+112 J" with its unit.
 function quantity.signed(x, scale, with_unit)
   return ("%+." .. scale.places .. "f%s"):format(x / scale.size, with_unit and scale.unit or "")

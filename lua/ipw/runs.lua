@@ -29,7 +29,7 @@ local function doubted(manifest)
   return out
 end
 
---- Energy by domain of a query, turn or span: j, lo, hi (nil: without bounds), or nil.
+--- Energy by domain of a query, turn or span: j, lo, hi (nil: without bounds), u (nil: not known), or nil.
 local function energy_of(part, doubts)
   local out, given = {}, object(part.energy)
   for _, domain in ipairs(runs.domains) do
@@ -39,7 +39,7 @@ local function energy_of(part, doubts)
     if j and not (doubts[domain] and j <= 0) then
       local lo, hi = number(figure.lo), number(figure.hi)
       if lo == 0 and hi == 0 then lo, hi = nil, nil end
-      out[domain] = { j = j, lo = lo, hi = hi }
+      out[domain] = { j = j, lo = lo, hi = hi, u = number(figure.u) or j == 0 and lo and 0.0 or nil }
     end
   end
   return out
@@ -131,16 +131,19 @@ function runs.read(i, warn, each)
   return run
 end
 
---- Joules over a basis (a list of domains) with their bounds; nil where one is not known.
+--- Joules over a basis (a list of domains), their bounds and their standard uncertainty; nil where one is not known.
+--- The sensors of several domains may err together: their uncertainties add up.
+---@return number? joules, number? lo, number? hi, number? u
 function runs.joules(energy, basis)
-  local j, lo, hi = #basis > 0 and 0.0 or nil, 0.0, 0.0
+  local j, lo, hi, u = #basis > 0 and 0.0 or nil, 0.0, 0.0, 0.0
   for _, domain in ipairs(basis) do
     local figure = energy[domain]
     j = j and figure and j + figure.j
     lo, hi = lo and figure and figure.lo and lo + figure.lo, hi and figure and figure.hi and hi + figure.hi
+    u = u and figure and figure.u and u + figure.u
   end
   if #basis == 0 then return nil end
-  return j or nil, lo or nil, hi or nil
+  return j or nil, lo or nil, hi or nil, u or nil
 end
 
 --- Bounds of the joules of some of a run's queries together, over a basis: their own added up, or what the summary's
@@ -164,6 +167,24 @@ function runs.together(run, some, basis)
   end
   if totals.queries ~= #run.rows or not least or not most or not others.lo then return own.lo, own.hi end
   return math.max(own.lo, least - others.hi), math.min(own.hi, most - others.lo)
+end
+
+--- The standard uncertainty of the joules of some of a run's queries together, over a basis: the summary's, of all of
+--- them; of some, or where it is less, the queries' own added up, as if they all erred together. nil: not known.
+---@return number?
+function runs.uncertainty(run, some, basis)
+  local totals, own, all = object(object(run.summary).totals), 0.0, 0.0
+  for _, row in ipairs(some) do
+    local _, _, _, u = runs.joules(row.energy, basis)
+    own = u and own and own + u
+  end
+  for _, domain in ipairs(basis) do
+    local u = number(object(object(totals.bounds)[domain .. "_energy_joules"]).u)
+    all = u and all and all + u
+  end
+  if #basis == 0 then return nil end
+  if not all or totals.queries ~= #some or #some ~= #run.rows then return own or nil end
+  return own and math.min(own, all) or all
 end
 
 --- Half the distance of the bounds is over half of the joules: nothing can be concluded from them.

@@ -49,7 +49,6 @@ static int take_query(void *ud, const struct ipw_recompute_query *query, struct 
         if (j->share) verdict = IPW_CHECK_SAME;  /* other values were requested */
         ipw_ledger_report_add(&j->report, &q, known ? &was.details : &unknown, known ? &was : NULL,
                               verdict == IPW_CHECK_DIFFERS || verdict == IPW_CHECK_MISSING);
-        j->report.n_near += verdict == IPW_CHECK_NEAR;
         j->report.n_differs += verdict == IPW_CHECK_DIFFERS;
         j->report.n_missing += verdict == IPW_CHECK_MISSING;
         if (verdict == IPW_CHECK_DIFFERS)

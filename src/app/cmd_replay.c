@@ -28,6 +28,7 @@ static const struct ipw_opt options[] = {
     {"tools", 0, IPW_OPT_STR, AT(run.agent.tools), "A,B,...", "tools to use instead of the saved ones"},
     {"dataset", 'd', IPW_OPT_STR, AT(run.data.dataset), "NAME|FILE", "dataset with attachments and reference answers"},
     {"data-dir", 0, IPW_OPT_STR, AT(run.data.data_dir), "DIR", "folder of the dataset's own files"},
+    {"encoding", 0, IPW_OPT_STR, AT(run.data.encoding), "NAME", "encoding of the dataset's text, such as latin1"},
     {"from-divergence", 0, IPW_OPT_STR, AT(from_divergence), "fail|live", "hermetic: fail (default), or ask --base-url"},
     {"Send the requests again (workload)", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"schedule", 0, IPW_OPT_STR, AT(schedule), "closed|open", "keep gaps (default of a run) or times (of a file)"},

@@ -24,6 +24,7 @@ static const struct ipw_opt options[] = {
     {"Input", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"dataset", 'd', IPW_OPT_STR, AT(data.dataset), "NAME|FILE", "name (gaia), hf:OWNER/NAME, or a file of rows"},
     {"data-dir", 0, IPW_OPT_STR, AT(data.data_dir), "DIR", "folder of the dataset's own files"},
+    {"encoding", 0, IPW_OPT_STR, AT(data.encoding), "NAME", "encoding of the dataset's text, such as latin1"},
     {"limit", 'n', IPW_OPT_STR, AT(data.limit), "N|A-B", "run the first N tasks, or tasks A to B"},
     {"where", 0, IPW_OPT_STR, AT(data.where), "EXPR", "run tasks that match, such as 'level == 2'"},
     {"ids", 0, IPW_OPT_STR, AT(data.ids), "FILE", "run the tasks whose ids the file lists, one per line"},

@@ -26,7 +26,7 @@
 enum { MAX_BYTES = 1024 * 1024 * 1024, SHOWN = 40, GRADED_AT_A_TIME = 8 };
 
 struct score_options {
-    const char *dataset, *data_dir, *scorer, *output;
+    const char *dataset, *data_dir, *encoding, *scorer, *output;
     struct ipw_script_options script;
     struct ipw_judge_options judge;
     bool json, dry_run;
@@ -51,14 +51,6 @@ static const char *word(int resolved)
     return resolved == 1 ? "correct" : resolved == 0 ? "wrong" : "not scored";
 }
 static size_t slot(int resolved) { return resolved < 0 ? 2 : (size_t)resolved; }
-
-static size_t find(const struct ipw_dataset *cases, const char *id)
-{
-    size_t i = 0;
-
-    while (i < ipw_dataset_count(cases) && strcmp(ipw_dataset_get(cases, i)->id, id)) i++;
-    return i;
-}
 
 static void put_resolved(struct ipw_jw *w, const char *key, int resolved)
 {
@@ -177,6 +169,7 @@ static int open_scorer(struct job *j, const struct ipw_query_loaded *first, stru
     char *file = NULL, *named = named_dataset(j->run, &file, &filler);
     struct ipw_dataset_options options = {.dataset = j->o->dataset ? j->o->dataset : named,
                                           .data_dir = j->o->data_dir,
+                                          .encoding = j->o->encoding,
                                           .scorer = j->o->scorer,
                                           .paths = ipw_script_paths(&j->o->script)};
     int rc;
@@ -212,11 +205,11 @@ static bool score_query(struct job *j, const struct ipw_query_loaded *q, struct 
                                          r->score_metadata};
     const char *response = q->trace.completed ? r->response_text : NULL;
     const char *source = r->answer_source;
-    size_t i = j->saved ? 0 : find(j->cases, q->trace.id);
+    size_t i = j->saved ? 0 : ipw_dataset_find(j->cases, q->trace.id);
 
     /* What the agent itself said of its answer; how ours was found is found out again. */
     if (source && strcmp(source, "marker") && strcmp(source, "tool")) source = NULL;
-    if (!j->saved && i == ipw_dataset_count(j->cases)) return false;
+    if (i == SIZE_MAX) return false;
     if (j->saved)
         ipw_dataset_score_saved(j->cases, &saved, response, source, out);
     else
@@ -423,6 +416,7 @@ int ipw_cmd_score(int argc, char **argv)
     static const struct ipw_opt options[] = {
         {"dataset", 'd', IPW_OPT_STR, offsetof(struct score_options, dataset), "NAME|FILE", "dataset to score by (default: what the run saved)"},
         {"data-dir", 0, IPW_OPT_STR, offsetof(struct score_options, data_dir), "DIR", "folder of the dataset's own files"},
+        {"encoding", 0, IPW_OPT_STR, offsetof(struct score_options, encoding), "NAME", "encoding of the dataset's text, such as latin1"},
         {"scorer", 's', IPW_OPT_STR, offsetof(struct score_options, scorer), "NAME|FILE", "scorer or FILE.lua (default: the dataset's)"},
         {"Judge", 0, IPW_OPT_SECTION, 0, NULL, NULL},
         {"", 0, IPW_OPT_BLOCK, offsetof(struct score_options, judge), NULL, NULL, .rows = ipw_judge_option_rows},

@@ -9,24 +9,21 @@
 
 #include "base/mem.h"
 #include "base/open.h"
+#include "base/table.h"
 #include "json/diff.h"
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "trace/saved_clock.h"
 
-struct kept { /* the place of a line that was passed over */
-    int64_t index;
+struct kept { /* the place of a line that was passed over, or was asked for */
     int segment;
-    bool superseded;
+    int32_t index;
     int64_t offset, number;
     size_t n;
+    uint64_t hash; /* of a line that was asked for: see is_twin() */
+    uint32_t next; /* the next line with this segment and index, or the next free place */
     int file;
-};
-
-struct done { /* a line that was asked for */
-    int64_t index;
-    int segment;
-    uint64_t hash;
+    bool superseded, over; /* over: it was asked for, or the place is free */
 };
 
 struct source {
@@ -45,8 +42,9 @@ struct ipw_check {
     struct ipw_anchor anchor;
     struct kept *kept;
     size_t n, cap;
-    struct done *done;
-    size_t n_done, cap_done;
+    uint32_t free; /* the first place of `kept` that can be used again */
+    /* The first line with a segment and index; mostly there is no other. */
+    struct ipw_table by_query;
 };
 
 /* The clocks of the manifest date the lines. */
@@ -84,6 +82,26 @@ static int read_head(struct ipw_check *c, int which, const struct ipw_jsonl_line
     return rc;
 }
 
+static uint64_t key_of(int segment, int32_t index)
+{
+    return (uint64_t)(uint32_t)segment << 32 | (uint32_t)index;
+}
+
+static void keep(struct ipw_check *c, const struct kept *line)
+{
+    uint32_t *link = ipw_table_at(&c->by_query, key_of(line->segment, line->index), NULL);
+    uint32_t at = c->free;
+
+    if (at == IPW_TABLE_NONE)
+        at = (uint32_t)c->n++;
+    else
+        c->free = c->kept[at].next;
+    IPW_GROW(c->kept, c->cap, c->n);
+    c->kept[at] = *line;
+    while (*link != IPW_TABLE_NONE) link = &c->kept[*link].next;
+    *link = at;
+}
+
 /* Notes the next line of one file; 0 at its end. */
 static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
 {
@@ -105,14 +123,14 @@ static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
     if (rc) return ipw_err_prefix(err, "%s:%lld", file->path, (long long)line.number);
     file->text = line.text;
     file->offset = line.offset;
-    IPW_GROW(c->kept, c->cap, c->n + 1);
-    c->kept[c->n++] = (struct kept){.index = loaded->trace.index,
-                                    .segment = loaded->details.segment,
-                                    .superseded = loaded->details.superseded != NULL,
-                                    .offset = line.offset,
-                                    .number = line.number,
-                                    .n = line.n,
-                                    .file = which};
+    keep(c, &(struct kept){.index = loaded->trace.index,
+                           .segment = loaded->details.segment,
+                           .superseded = loaded->details.superseded != NULL,
+                           .offset = line.offset,
+                           .number = line.number,
+                           .n = line.n,
+                           .next = IPW_TABLE_NONE,
+                           .file = which});
     return 1;
 }
 
@@ -161,6 +179,7 @@ int ipw_check_open(struct ipw_check **out, const char *run, const struct ipw_che
 
     *out = NULL;
     c->watch = watch;
+    c->free = IPW_TABLE_NONE;
     for (int i = 0; i < IPW_CHECK_FILES; i++) {
         c->files[i].path = ipw_asprintf("%s/%s", run, names[i]);
         c->files[i].fd = -1;
@@ -196,102 +215,22 @@ static void say_values(struct ipw_buf *what, const char *where, const struct ipw
     ipw_buf_release(&y);
 }
 
-/* Has the member more digits than a number of so many parts to the unit? */
-static bool is_finer(const struct ipw_json *figure, const char *key, double parts_of_1)
-{
-    double x = ipw_json_get_num(figure, key) * parts_of_1;
-
-    return fabs(x - round(x)) > 1e-3; /* false where there is none */
-}
-
-/* Was the line written by a build before this form of it?  Those wrote members of spans that are
- * null, and bounds and shares with all their digits. */
-static bool is_older(const struct ipw_json *node)
-{
-    if (ipw_json_kind(node) == IPW_JSON_OBJ &&
-        (is_finer(node, "lo", 1e6) || is_finer(node, "hi", 1e6) ||
-         is_finer(node, "split_fraction", 1e4) ||
-         ipw_json_kind(ipw_json_get(node, "result_bytes")) == IPW_JSON_NULL))
-        return true;
-    for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
-        if (is_older(m)) return true;
-    }
-    return false;
-}
-
-/* Older builds rounded the joules of every step, found wider bounds, wrote all digits, and took a
- * reply that came in one event for a prefill. */
-static const char *const otherwise[] = {"lo", "hi", "parts", "spans", "split_fraction", "u", NULL};
-static const struct ipw_json_near older = {.most = 1e-4, .but = otherwise};
-/* Builds that knew no parts wrote all else as it is written now. */
-static const char *const parts[] = {"parts", NULL};
-static const struct ipw_json_near before_parts = {.most = 0, .but = parts};
-
-static bool restates(const struct ipw_json *energy, const struct ipw_json *whole)
-{
-    for (const struct ipw_json *f = ipw_json_first(energy); f; f = ipw_json_next(f)) {
-        const char *own = ipw_json_get_str(f, "provenance");
-        const char *of = ipw_json_get_str(ipw_json_get(whole, ipw_json_key(f)), "provenance");
-
-        if (own && of && strcmp(own, of) == 0) return true;
-    }
-    return false;
-}
-
-/* The first builds of version 2 wrote the provenance of every value. */
-static bool has_all_provenances(const struct ipw_json *line)
-{
-    const struct ipw_json *whole = ipw_json_get(line, "energy");
-
-    if (restates(ipw_json_get(line, "energy_before"), whole)) return true;
-    for (const struct ipw_json *t = ipw_json_first(ipw_json_get(line, "turns")); t;
-         t = ipw_json_next(t))
-        if (restates(ipw_json_get(t, "energy"), whole)) return true;
-    return false;
-}
-
-/* The line as it is written now, as a tree that the caller frees; NULL: it was. */
-static struct ipw_json *in_this_version(struct ipw_query_loaded *was,
-                                        const struct ipw_anchor *clock)
-{
-    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
-    struct ipw_json *doc = NULL;
-    bool had_more_digits = ipw_query_trace_round(&was->trace);
-
-    if (was->version == IPW_SCHEMA_VERSION && !had_more_digits && !has_all_provenances(was->doc))
-        return NULL;
-    ipw_schema_write_query(&text, &was->trace, &was->details, clock);
-    if (ipw_json_parse(&doc, text.data, text.len, NULL, NULL) < 0) doc = NULL;
-    ipw_buf_release(&text);
-    return doc;
-}
-
-/* False if the line is an older build's and holds the same figures. */
-static bool differs(struct ipw_query_loaded *loaded, const struct ipw_anchor *clock,
-                    const struct ipw_buf *now, struct ipw_buf *what)
+/* Says where the line differs. */
+static void say_difference(struct ipw_buf *what, const struct ipw_query_loaded *was,
+                           const struct ipw_buf *now)
 {
     struct ipw_buf where = IPW_BUF(4096);
     struct ipw_json_difference d = {0};
-    struct ipw_json *doc, *renewed = in_this_version(loaded, clock);
-    const struct ipw_json *was = renewed ? renewed : loaded->doc;
-    bool other = true;
+    struct ipw_json *doc;
 
     if (ipw_json_parse(&doc, now->data, now->len, NULL, NULL) == 0) {
-        if (is_older(loaded->doc))
-            other = ipw_json_differ_much(&where, &d, was, doc, &older);
-        else if (!ipw_json_get(was, "parts"))
-            other = ipw_json_differ_much(&where, &d, was, doc, &before_parts);
-        else
-            other = ipw_json_differ(&where, &d, was, doc) || !renewed;
-        if (other && what && (d.a || d.b))
+        if (ipw_json_differ(&where, &d, was->doc, doc) && (d.a || d.b))
             say_values(what, ipw_buf_str(&where), &d);
-        else if (other && what)
+        else
             ipw_buf_adds(what, "the same values, written otherwise");
         ipw_json_free(doc);
     }
-    ipw_json_free(renewed);
     ipw_buf_release(&where);
-    return other;
 }
 
 /* Most lines are equal byte for byte; only the others are read as a whole. */
@@ -309,22 +248,43 @@ static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace 
     } else if (now->len == n && memcmp(now->data, text, n) == 0) {
         *verdict = IPW_CHECK_SAME;
     } else if ((rc = ipw_schema_read_query(&was, text, n, err)) == 0) {
-        *verdict = differs(&was, clock, now, what) ? IPW_CHECK_DIFFERS : IPW_CHECK_NEAR;
+        *verdict = IPW_CHECK_DIFFERS;
+        if (what) say_difference(what, &was, now);
         ipw_query_loaded_release(&was);
     }
     return rc;
 }
 
-static struct kept *find_kept(struct ipw_check *c, int segment, int64_t index)
+/* The place of the line, the superseded one of several; IPW_TABLE_NONE: it was not read yet. */
+static uint32_t find_kept(const struct ipw_check *c, int segment, int32_t index)
 {
-    struct kept *found = NULL;
+    uint32_t found = IPW_TABLE_NONE;
+    uint32_t at = ipw_table_get(&c->by_query, key_of(segment, index), NULL);
 
-    for (size_t i = 0; i < c->n && !(found && found->superseded); i++) {
-        if (c->kept[i].index == index && c->kept[i].segment == segment &&
-            (!found || c->kept[i].superseded))
-            found = &c->kept[i];
+    for (; at != IPW_TABLE_NONE; at = c->kept[at].next) {
+        if (c->kept[at].over) continue;
+        if (c->kept[at].superseded) return at;
+        if (found == IPW_TABLE_NONE) found = at;
     }
     return found;
+}
+
+/* Frees the place of a line. */
+static void let_go(struct ipw_check *c, uint32_t at)
+{
+    struct kept *line = &c->kept[at];
+    uint64_t key = key_of(line->segment, line->index);
+    uint32_t *link = ipw_table_at(&c->by_query, key, NULL);
+
+    if (*link == at && line->next == IPW_TABLE_NONE) {
+        ipw_table_remove(&c->by_query, key, NULL);
+    } else {
+        while (*link != at) link = &c->kept[*link].next;
+        *link = line->next;
+    }
+    line->over = true;
+    line->next = c->free;
+    c->free = at;
 }
 
 /* FNV-1a (64 bits) of a line without its member "superseded", which an attempt's line has in
@@ -351,29 +311,27 @@ static uint64_t hash_line(const char *text, size_t n)
 static int is_twin(bool *twin, const struct ipw_check *c, const struct kept *line,
                    struct ipw_err *err)
 {
-    *twin = false;
-    for (size_t i = 0; i < c->n_done; i++) {
-        const struct done *d = &c->done[i];
-        char *text;
-        int rc;
+    uint32_t at = ipw_table_get(&c->by_query, key_of(line->segment, line->index), NULL);
+    char *text;
+    int rc;
 
-        if (d->index != line->index || d->segment != line->segment) continue;
-        rc = read_kept(&text, c, line, err);
-        if (rc) return rc;
-        *twin = d->hash == hash_line(text, line->n);
-        free(text);
-        return 0;
-    }
+    *twin = false;
+    while (at != IPW_TABLE_NONE && !c->kept[at].over) at = c->kept[at].next;
+    if (at == IPW_TABLE_NONE) return 0;
+    rc = read_kept(&text, c, line, err);
+    if (rc) return rc;
+    *twin = c->kept[at].hash == hash_line(text, line->n);
+    free(text);
     return 0;
 }
 
 /* Reads a line of each file in turn until it is found; mostly it is among the next. */
-static int find_line(struct kept **out, struct ipw_check *c, int segment, int64_t index,
+static int find_line(uint32_t *out, struct ipw_check *c, int segment, int32_t index,
                      struct ipw_err *err)
 {
     bool more = true;
 
-    while (!(*out = find_kept(c, segment, index)) && more) {
+    while ((*out = find_kept(c, segment, index)) == IPW_TABLE_NONE && more) {
         more = false;
         for (int i = 0; i < IPW_CHECK_FILES; i++) {
             int rc = keep_next(c, i, err);
@@ -407,11 +365,14 @@ static int load_line(struct ipw_query_loaded *loaded, const char **text, char **
 }
 
 /* A line that was asked for may have a twin among the earlier attempts: see is_twin(). */
-static void note_done(struct ipw_check *c, const struct kept *line, const char *text)
+static void note_over(struct ipw_check *c, uint32_t at, const char *text)
 {
-    if (c->files[IPW_CHECK_ATTEMPTS].fd < 0) return;
-    IPW_GROW(c->done, c->cap_done, c->n_done + 1);
-    c->done[c->n_done++] = (struct done){line->index, line->segment, hash_line(text, line->n)};
+    if (c->files[IPW_CHECK_ATTEMPTS].fd < 0) {
+        let_go(c, at);
+        return;
+    }
+    c->kept[at].over = true;
+    c->kept[at].hash = hash_line(text, c->kept[at].n);
 }
 
 int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *segment,
@@ -422,23 +383,23 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
     const struct ipw_query_trace *trace = query->trace;
     const struct ipw_anchor *clock = &segment->rules.clock; /* all 0: the manifest's */
     struct ipw_buf own_now = IPW_BUF(IPW_LINE_MAX);
-    struct kept *kept, line;
+    struct kept line;
     const char *text;
+    uint32_t at;
     char *own;
     int rc;
 
     *loaded = (struct ipw_query_loaded){0};
-    rc = find_line(&kept, c, query->segment, trace->index, err);
+    rc = find_line(&at, c, query->segment, trace->index, err);
     if (rc) return rc;
-    if (!kept) {
+    if (at == IPW_TABLE_NONE) {
         *verdict = segment->cut ? IPW_CHECK_UNWRITTEN : IPW_CHECK_MISSING;
         return 0;
     }
-    line = *kept;
-    *kept = c->kept[--c->n];
+    line = c->kept[at];
     rc = load_line(loaded, &text, &own, c, &line, err);
     if (!rc) {
-        note_done(c, &line, text);
+        note_over(c, at, text);
         rc = compare(clock->wall_ns ? clock : &c->anchor, trace, &loaded->details, text, line.n,
                      verdict, what, now ? now : &own_now, err);
         if (rc) ipw_err_prefix(err, "%s:%lld", c->files[line.file].path, (long long)line.number);
@@ -459,8 +420,8 @@ int ipw_check_left(struct ipw_check *c, size_t *left, struct ipw_err *err)
     }
     *left = 0;
     for (size_t i = 0; i < c->n; i++) {
-        bool twin;
-        int rc = is_twin(&twin, c, &c->kept[i], err);
+        bool twin = true;
+        int rc = c->kept[i].over ? 0 : is_twin(&twin, c, &c->kept[i], err);
 
         if (rc) return rc;
         *left += !twin;
@@ -472,7 +433,7 @@ void ipw_check_close(struct ipw_check *c)
 {
     if (!c) return;
     free(c->kept);
-    free(c->done);
+    ipw_table_release(&c->by_query);
     for (int i = 0; i < IPW_CHECK_FILES; i++) {
         let_line_go(&c->files[i]);
         if (c->files[i].reader) ipw_jsonl_close(c->files[i].reader);

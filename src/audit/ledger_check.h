@@ -12,7 +12,6 @@
 
 enum ipw_check_verdict {
     IPW_CHECK_SAME,
-    IPW_CHECK_NEAR, /* an older build wrote it: its joules are the same to 0.1 mJ */
     IPW_CHECK_DIFFERS,
     IPW_CHECK_MISSING,   /* the run wrote no such line */
     IPW_CHECK_UNWRITTEN, /* no line, because the run was killed before; resume runs it again */

@@ -251,7 +251,7 @@ static void put_known(struct ipw_buf *out, double j, const char *reason)
     ipw_buf_addc(out, ')');
 }
 
-/* For a run of an older version, or a changed file: saved and recomputed totals. */
+/* For a changed file: saved and recomputed totals. */
 static void put_saved(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
     struct ipw_totals totals;
@@ -277,12 +277,6 @@ static void put_verdict(struct ipw_buf *out, const struct ipw_ledger_report *r)
         ipw_buf_adds(out, "\nThe run has no traces.jsonl to compare with.\n");
     } else if (r->share) {
         put_moves(out, r);
-    } else if (!bad && r->n_near) {
-        ipw_buf_addf(
-            out,
-            "\n%zu of %zu queries have the joules of the run, to 0.1 mJ: an older build wrote "
-            "it.\nIts bounds were not compared.\n",
-            r->rows.n - r->n_earlier, r->rows.n - r->n_earlier);
     } else if (!bad) {
         ipw_buf_addf(out, "\n%zu of %zu queries are identical to the run, byte for byte.\n",
                      r->rows.n - r->n_earlier, r->rows.n - r->n_earlier);
@@ -380,7 +374,7 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
     ipw_jw_obj_end(&w);
     ipw_jw_kbool(&w, "cut", r->n_cut > 0);
     if (r->compared && !r->share) {
-        ipw_jw_kbool(&w, "identical", !r->n_near && !r->n_differs && !r->n_missing && !r->n_left);
+        ipw_jw_kbool(&w, "identical", !r->n_differs && !r->n_missing && !r->n_left);
     } else {
         ipw_jw_knull(&w, "identical");
     }

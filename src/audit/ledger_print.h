@@ -5,8 +5,8 @@
 #define IPW_AUDIT_LEDGER_PRINT_H
 
 #include "base/spill.h"
+#include "ledger/balance.h"
 #include "ledger/recompute.h"
-#include "ledger/run_balance.h"
 #include "report/summary.h"
 
 struct ipw_ledger_row { /* one query */
@@ -23,7 +23,7 @@ struct ipw_ledger_report {
     struct ipw_summary summary; /* of the recomputed queries */
     struct ipw_spill rows;      /* struct ipw_ledger_row; at the summary's place */
     bool compared;              /* the run has traces to compare with */
-    size_t n_near, n_differs, n_missing, n_left, n_earlier; /* near: of an older build */
+    size_t n_differs, n_missing, n_left, n_earlier;
     struct ipw_run_balance balances;
     int64_t wall_ns;
     size_t n_segments, n_cut;       /* sessions, and how many of them were killed */

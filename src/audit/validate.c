@@ -55,8 +55,7 @@ static int read_document(struct ipw_json **out, const struct job *j, const char 
     if (rc) return rc;
     rc = ipw_spec_check(*out, table, err);
     if (!rc && !ipw_spec_knows(ipw_json_int(ipw_json_get(*out, "schema_version"), 0)))
-        rc = ipw_fail(err, IPW_EPARSE, "schema_version: this program knows 1 to %d",
-                      IPW_SCHEMA_VERSION);
+        rc = ipw_fail(err, IPW_EPARSE, "schema_version: this program knows %d", IPW_SCHEMA_VERSION);
     return rc ? ipw_err_prefix(err, "%s/%s", j->run, file) : 0;
 }
 

@@ -28,6 +28,7 @@ static int begin_session(struct ipw_event_check *c, const struct ipw_json *event
     c->over = false;
     c->rows = 0;
     c->n_open = 0;
+    ipw_table_release(&c->by_span);
     if (c->n_queries) memset(c->queries, NOT_BEGUN, c->n_queries);
     return 0;
 }
@@ -49,43 +50,45 @@ static int query_at(unsigned char **state, struct ipw_event_check *c, int64_t qu
     return 0;
 }
 
+static uint64_t key_of(int64_t query, int64_t span)
+{
+    return (uint64_t)query << 32 | (uint32_t)span;
+}
+
 static int span_starts(struct ipw_event_check *c, int64_t query, int64_t span, int64_t t_ns,
                        struct ipw_err *err)
 {
+    uint32_t *at;
+
     if (span < 1) return ipw_fail(err, IPW_EPARSE, "span: a start needs a number from 1");
-    for (size_t i = 0; i < c->n_open; i++) {
-        if (c->open[i].query == query && c->open[i].span == span)
-            return ipw_fail(err, IPW_EPARSE, "span: %lld of query %lld has started already",
-                            (long long)span, (long long)query);
-    }
+    at = ipw_table_at(&c->by_span, key_of(query, span), NULL);
+    if (*at != IPW_TABLE_NONE)
+        return ipw_fail(err, IPW_EPARSE, "span: %lld of query %lld has started already",
+                        (long long)span, (long long)query);
+    *at = (uint32_t)c->n_open;
     IPW_GROW(c->open, c->cap_open, c->n_open + 1);
     c->open[c->n_open++] = (struct ipw_open_span){query, span, t_ns};
     return 0;
 }
 
+/* The last of the open spans takes the place of this one. */
 static int span_ends(struct ipw_event_check *c, int64_t query, int64_t span, int64_t t_ns,
                      struct ipw_err *err)
 {
-    for (size_t i = 0; i < c->n_open; i++) {
-        if (c->open[i].query != query || c->open[i].span != span) continue;
-        if (t_ns < c->open[i].t_ns)
-            return ipw_fail(err, IPW_EPARSE, "t_ns: span %lld of query %lld ends before it starts",
-                            (long long)span, (long long)query);
-        c->open[i] = c->open[--c->n_open];
-        return 0;
-    }
-    return ipw_fail(err, IPW_EPARSE, "span: %lld of query %lld ends without a start",
-                    (long long)span, (long long)query);
-}
+    uint32_t at = ipw_table_get(&c->by_span, key_of(query, span), NULL);
+    struct ipw_open_span last;
 
-static void query_ends(struct ipw_event_check *c, int64_t query)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < c->n_open; i++) {
-        if (c->open[i].query != query) c->open[n++] = c->open[i];
-    }
-    c->n_open = n;
+    if (at == IPW_TABLE_NONE)
+        return ipw_fail(err, IPW_EPARSE, "span: %lld of query %lld ends without a start",
+                        (long long)span, (long long)query);
+    if (t_ns < c->open[at].t_ns)
+        return ipw_fail(err, IPW_EPARSE, "t_ns: span %lld of query %lld ends before it starts",
+                        (long long)span, (long long)query);
+    last = c->open[--c->n_open];
+    c->open[at] = last;
+    *ipw_table_at(&c->by_span, key_of(last.query, last.span), NULL) = at;
+    ipw_table_remove(&c->by_span, key_of(query, span), NULL);
+    return 0;
 }
 
 static int check_query_event(struct ipw_event_check *c, const struct ipw_json *event,
@@ -97,6 +100,8 @@ static int check_query_event(struct ipw_event_check *c, const struct ipw_json *e
     unsigned char *state = NULL;
 
     if (query_at(&state, c, query, err) < 0) return err->code;
+    if (span != (int32_t)span)
+        return ipw_fail(err, IPW_EPARSE, "span: %lld is not the number of a span", (long long)span);
     if (start && *state != NOT_BEGUN)
         return ipw_fail(err, IPW_EPARSE, "query: %lld starts a second time", (long long)query);
     if (!start && *state == NOT_BEGUN)
@@ -106,8 +111,7 @@ static int check_query_event(struct ipw_event_check *c, const struct ipw_json *e
     if (start) {
         *state = GOES_ON;
     } else if (end) {
-        *state = ENDED;
-        query_ends(c, query);
+        *state = ENDED; /* no event of the spans that are open still may follow */
     } else if (strcmp(name, "note") != 0) {
         if (*state == ENDED)
             return ipw_fail(err, IPW_EPARSE, "query: %lld has ended", (long long)query);
@@ -166,5 +170,6 @@ void ipw_event_check_release(struct ipw_event_check *c)
 {
     free(c->queries);
     free(c->open);
+    ipw_table_release(&c->by_span);
     *c = IPW_EVENT_CHECK;
 }

@@ -1,11 +1,12 @@
 /* audit/validate_events.h: events.jsonl for ipw-agent validate: each line against the table of its
  * event, and their order: sessions count up, a query begins before anything happens in it and ends
  * once, a span's end follows its start, time does not go back within a session.  Holds a byte a
- * query and the spans that are open. */
+ * query and the spans without an end. */
 #ifndef IPW_AUDIT_VALIDATE_EVENTS_H
 #define IPW_AUDIT_VALIDATE_EVENTS_H
 
 #include "base/buf.h"
+#include "base/table.h"
 #include "json/json.h"
 
 struct ipw_event_check {
@@ -19,6 +20,7 @@ struct ipw_event_check {
         int64_t query, span, t_ns;
     } * open;
     size_t n_open, cap_open;
+    struct ipw_table by_span; /* indices of `open` */
 };
 
 #define IPW_EVENT_CHECK ((struct ipw_event_check){.segment = -1})

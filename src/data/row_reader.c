@@ -101,19 +101,24 @@ static int open_next(struct ipw_row_reader *reader, struct ipw_err *err)
     return rc ? rc : open_columnar(reader, &file, err);
 }
 
-int ipw_row_reader_open(struct ipw_row_reader **out, const char *path, const char *const *columns,
-                        struct ipw_err *err)
+int ipw_row_reader_open(struct ipw_row_reader **out, const char *path,
+                        const struct ipw_rows_wanted *wanted, struct ipw_err *err)
 {
+    const char *encoding = wanted ? wanted->encoding : NULL;
     struct ipw_row_reader *reader = ipw_calloc(1, sizeof *reader);
     int rc;
 
     reader->json = IPW_BUF(IPW_ROW_MAX);
-    reader->columns = copy_columns(columns);
-    if (ipw_rows_is_columnar(path)) {
+    reader->columns = copy_columns(wanted ? wanted->columns : NULL);
+    if (encoding && ipw_rows_is_columnar(path)) {
+        rc = ipw_fail(err, IPW_EINVAL,
+                      "%s: --encoding is for files of text; Parquet and Arrow have UTF-8", path);
+    } else if (ipw_rows_is_columnar(path)) {
         rc = ipw_saved_set_find(&reader->files, path, err);
         if (!rc) rc = open_next(reader, err);
     } else {
-        rc = ipw_rows_read(&reader->text, path, err);
+        rc = ipw_rows_read(&reader->text, path, &(struct ipw_rows_wanted){.encoding = encoding},
+                           err);
     }
     if (rc) {
         ipw_row_reader_free(reader);

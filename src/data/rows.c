@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "data/encoding.h"
 #include "data/rows_priv.h"
 #include "data/sha256.h"
 #include "json/json.h"
@@ -143,8 +144,8 @@ static int check_utf8(const char *name, const char *bytes, size_t n, struct ipw_
         if (!ipw_utf8_valid(p, length)) {
             while ((k = ipw_utf8_len(p + at, length - at))) at += k;
             return ipw_fail(err, IPW_EPARSE,
-                            "%s:%lld: byte %zu of the line (0x%02X) is not UTF-8; save the file as "
-                            "UTF-8 (iconv -f latin1 -t utf-8)",
+                            "%s:%lld: byte %zu of the line (0x%02X) is not UTF-8. Save the file as "
+                            "UTF-8, or name its encoding: run --encoding latin1",
                             name, (long long)line, at + 1, (unsigned)(unsigned char)p[at]);
         }
         p += length + 1;
@@ -152,16 +153,16 @@ static int check_utf8(const char *name, const char *bytes, size_t n, struct ipw_
     return 0;
 }
 
-static int parse_text(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
-                      struct ipw_err *err)
+/* The bytes are UTF-8 of some kind. */
+static int parse_utf8(struct ipw_rows *out, const struct kind *kind, const char *name,
+                      const char *bytes, size_t n, struct ipw_err *err)
 {
-    const struct kind *kind = NULL;
-    int rc = find_kind(&kind, name, err);
+    int rc;
 
-    if (rc) return rc;
-    ipw_sha256_hex(out->sha256, bytes, n);
     if (n >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
-        return ipw_fail(err, IPW_EPARSE, "%s: the file is UTF-16; save it as UTF-8", name);
+        return ipw_fail(err, IPW_EPARSE,
+                        "%s: the file is UTF-16. Use run --encoding utf-16, or save it as UTF-8",
+                        name);
     if (kind->parse == ipw_rows_parse_csv || kind->parse == ipw_rows_parse_tsv) {
         rc = check_utf8(name, bytes, n, err);
         if (rc) return rc;
@@ -173,7 +174,27 @@ static int parse_text(struct ipw_rows *out, const char *name, const char *bytes,
     return kind->parse(out, name, bytes, n, err);
 }
 
-static int read_text(struct ipw_rows *out, const char *path, struct ipw_err *err)
+static int parse_text(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
+                      const char *encoding, struct ipw_err *err)
+{
+    struct ipw_buf text = IPW_BUF(FILE_MAX);
+    const struct kind *kind = NULL;
+    int rc = find_kind(&kind, name, err);
+
+    if (rc) return rc;
+    ipw_sha256_hex(out->sha256, bytes, n);
+    if (encoding) {
+        rc = ipw_encoding_to_utf8(&text, encoding, name, bytes, n, err);
+        bytes = ipw_buf_str(&text);
+        n = text.len;
+    }
+    if (!rc) rc = parse_utf8(out, kind, name, bytes, n, err);
+    ipw_buf_release(&text);
+    return rc;
+}
+
+static int read_text(struct ipw_rows *out, const char *path, const char *encoding,
+                     struct ipw_err *err)
 {
     struct ipw_buf bytes = IPW_BUF(FILE_MAX);
     const struct kind *kind;
@@ -185,7 +206,7 @@ static int read_text(struct ipw_rows *out, const char *path, struct ipw_err *err
     if (stat(path, &st) != 0) return ipw_fail_errno(err, errno, "%s", path);
     if (!S_ISREG(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a regular file", path);
     rc = ipw_file_read(&bytes, path, err);
-    if (rc == 0) rc = parse_text(out, path, ipw_buf_str(&bytes), bytes.len, err);
+    if (rc == 0) rc = parse_text(out, path, ipw_buf_str(&bytes), bytes.len, encoding, err);
     ipw_buf_release(&bytes);
     return rc;
 }
@@ -222,31 +243,26 @@ int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, si
         if (!rc) rc = read_all(out, name, reader, err);
         ipw_row_reader_free(reader);
     } else {
-        rc = parse_text(out, name, bytes, n, err);
+        rc = parse_text(out, name, bytes, n, NULL, err);
     }
     if (rc) ipw_rows_release(out);
     return rc;
 }
 
-int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *const *columns,
-                          size_t most, struct ipw_err *err)
+int ipw_rows_read(struct ipw_rows *out, const char *path, const struct ipw_rows_wanted *wanted,
+                  struct ipw_err *err)
 {
     struct ipw_row_reader *reader = NULL;
     int rc;
 
-    *out = (struct ipw_rows){.most = most};
+    *out = (struct ipw_rows){.most = wanted ? wanted->most : 0};
     if (ipw_rows_is_columnar(path)) {
-        rc = ipw_row_reader_open(&reader, path, columns, err);
+        rc = ipw_row_reader_open(&reader, path, wanted, err);
         if (!rc) rc = read_all(out, path, reader, err);
         ipw_row_reader_free(reader);
     } else {
-        rc = read_text(out, path, err);
+        rc = read_text(out, path, wanted ? wanted->encoding : NULL, err);
     }
     if (rc) ipw_rows_release(out);
     return rc;
-}
-
-int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err)
-{
-    return ipw_rows_read_columns(out, path, NULL, 0, err);
 }

@@ -33,15 +33,22 @@ struct ipw_rows {
 
 /* Whether the name's ending is one of those below. */
 bool ipw_rows_knows_name(const char *name);
+
+struct ipw_rows_wanted {
+    /* Names in any case, NULL after the last; NULL: all.  Of Parquet and Arrow the other columns
+     * are not decoded, and may be of a type that is not read.  A file of text gives all of its
+     * columns, wanted or not. */
+    const char *const *columns;
+    /* How many rows, 0: all.  Rows of JSONL behind them are hashed, but not read: a fault in one of
+     * them is no error.  A reader of single rows ignores it. */
+    size_t most;
+    const char *encoding; /* of a file of text (data/encoding.h); NULL: UTF-8 */
+};
+
 /* The kind is taken from the name's ending (.jsonl, .ndjson, .json, .csv, .tsv, .parquet, .arrow,
- * .feather).  A bad line is an error that names file and line. */
-int ipw_rows_read(struct ipw_rows *out, const char *path, struct ipw_err *err);
-/* `columns`: the names of the columns that are wanted, in any case, NULL after the last; NULL: all.
- * Of Parquet and Arrow the others are not decoded, and may be of a type that is not read.  A file
- * of text gives all of its columns, wanted or not.  `most`: how many rows are wanted, 0: all.  Rows
- * of JSONL behind them are hashed, but not read: a fault in one of them is no error. */
-int ipw_rows_read_columns(struct ipw_rows *out, const char *path, const char *const *columns,
-                          size_t most, struct ipw_err *err);
+ * .feather).  A bad line is an error that names file and line.  `wanted` NULL: all, of UTF-8. */
+int ipw_rows_read(struct ipw_rows *out, const char *path, const struct ipw_rows_wanted *wanted,
+                  struct ipw_err *err);
 /* The same from memory (embedded data); `name` stands in messages and decides the kind. */
 int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
                    struct ipw_err *err);
@@ -49,9 +56,9 @@ void ipw_rows_release(struct ipw_rows *rows);
 
 struct ipw_row_reader;
 
-/* `columns` as above; they may go when this returns. */
-int ipw_row_reader_open(struct ipw_row_reader **out, const char *path, const char *const *columns,
-                        struct ipw_err *err);
+/* `wanted` as above; it may go when this returns. */
+int ipw_row_reader_open(struct ipw_row_reader **out, const char *path,
+                        const struct ipw_rows_wanted *wanted, struct ipw_err *err);
 /* 1: a row, whose text is the reader's until the next call; 0: the end; negative: an error. */
 int ipw_row_reader_next(struct ipw_row_reader *reader, struct ipw_row *row, struct ipw_err *err);
 int64_t ipw_row_reader_count(const struct ipw_row_reader *reader); /* rows in all; -1: not known */

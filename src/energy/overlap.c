@@ -184,40 +184,31 @@ static size_t pick_source(const struct chooser *c, size_t machine, enum ipw_scop
     return best;
 }
 
+/* Takes the channels of one source: those that it proposes (all if it proposes none), counters
+ * before gauges, and registers before their memory-mapped copies. */
 static bool choose_scope(struct chooser *c, size_t machine, enum ipw_scope scope)
 {
     size_t source = pick_source(c, machine, scope), n = 0;
-    bool any_flag = false, any_counter = false, msr = false;
     const char *name = "";
+    int best = -1;
 
     if (source == SIZE_MAX) return false;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct ipw_channel *ch = c->items[i].channel;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < c->n; i++) {
+            const struct ipw_channel *ch = c->items[i].channel;
+            int worth = 4 * ch->in_sum + 2 * (ch->kind == IPW_CHANNEL_COUNTER) +
+                        (strncmp(ch->name, "mmio/", 5) != 0);
 
-        if (c->items[i].index != source || !in_group(c, i, machine, scope)) continue;
-        any_flag |= ch->in_sum;
-        msr |= strncmp(ch->name, "mmio/", 5) != 0;
-        name = c->items[i].source;
+            if (c->items[i].index != source || !in_group(c, i, machine, scope)) continue;
+            if (pass == 0 && worth > best) best = worth;
+            if (pass == 0 || worth < best) continue;
+            name = c->items[i].source;
+            c->chosen[i] = true;
+            n++;
+        }
     }
-    for (size_t i = 0; i < c->n; i++) {
-        const struct ipw_channel *ch = c->items[i].channel;
-
-        if (c->items[i].index == source && in_group(c, i, machine, scope))
-            any_counter |= ch->kind == IPW_CHANNEL_COUNTER && (ch->in_sum || !any_flag);
-    }
-    for (size_t i = 0; i < c->n; i++) {
-        const struct ipw_channel *ch = c->items[i].channel;
-
-        if (c->items[i].index != source || !in_group(c, i, machine, scope)) continue;
-        if (any_flag && !ch->in_sum) continue;
-        if (any_counter && ch->kind != IPW_CHANNEL_COUNTER) continue;
-        if (msr && !strncmp(ch->name, "mmio/", 5)) continue;
-        c->chosen[i] = true;
-        n++;
-    }
-    if (n == 0) return false;
-    say_what(c, scope, n, name, !any_counter, machine);
-    return true;
+    if (n) say_what(c, scope, n, name, !(best & 2), machine);
+    return n > 0;
 }
 
 /* A GPU with its own meter may lie outside psys.  Then psys may not cover the machine, so the parts

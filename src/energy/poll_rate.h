@@ -1,21 +1,19 @@
 /* energy/poll_rate.h: decides when to read a sensor.
  *
  * A counter that publishes every 100 ms has a new value once in 100 ms.  Readings close to that
- * instant tell when the value came; readings in between tell nothing.  This unit learns the
- * publication period of a source from its readings.  During the first second it polls every 5 ms.
- * Afterwards it uses the distance of changes, as long as it runs, so that it notices a driver that
- * changes its period.  From then on it predicts each publication from earlier ones.  It reads every
- * 2 ms from about 4 ms before that instant until the new value has come, and then not until the
- * next publication.  Jitter, and readings that come late on a busy machine, open these windows
- * earlier.
+ * instant tell when the value came; readings in between tell nothing.  This unit learns how often
+ * the channels of a source publish, from its readings.  During the first second it polls every
+ * 5 ms.  From then on it predicts each publication from the one before.  It reads every 2 ms from
+ * about 4 ms before that instant until the new value has come, and then not until the next
+ * publication.  Jitter, and readings that come late on a busy machine, open these windows earlier.
  *
- * The total of readings never exceeds even polls of a fifth of the period.  Every reading is paid
- * for from that allowance; if it is small, windows use wider steps.  If several channels publish at
- * so many different times that windows would fill the period, the source is polled evenly.  The
- * distance of even polls is not a divisor of the period, so that polls do not meet each publication
- * at the same phase.  Missed publications, a wrong period, and a counter that stands still end the
- * prediction.  Then even polls, with closer ones while some allowance is left, find the period
- * again.  With slow drivers, at most half of the time is spent reading.
+ * Every reading is paid for from an allowance, which grows by a reading in a fifth of the period.
+ * The less is left of it, the wider are the steps in a window, up to even polls.  So the total
+ * never exceeds even polls of a fifth of the period, and channels that publish at many different
+ * times are polled evenly.  A publication that was missed ends a channel's prediction; even polls
+ * find it again.  The distance of even polls is not a divisor of the period, so that polls do not
+ * meet each publication at the same phase.  With slow drivers, at most half of the time is spent
+ * reading.
  *
  * Some sources are read by the given schedule alone: those with channels that move within 5 ms,
  * those that take over 200 ms to read, and those of another machine.  So is everything if `adapt`
@@ -28,33 +26,28 @@
  *         ipw_poll_rate_push(&p, t, values);
  *         wait until ipw_poll_rate_next(&p, now);     now: after the reading
  *     }
- * Readings at other times (a query has just ended) are pushed in the same way. */
+ * Readings at other times (a query has just ended) are pushed, and paid for, in the same way. */
 #ifndef IPW_ENERGY_POLL_RATE_H
 #define IPW_ENERGY_POLL_RATE_H
 
 #include "energy/source.h"
 
-enum { IPW_POLL_RATE_CHANNELS = 8, IPW_POLL_RATE_STEPS = 9, IPW_POLL_RATE_ERRORS = 16 };
+enum { IPW_POLL_RATE_CHANNELS = 8, IPW_POLL_RATE_STEPS = 9 };
 
 struct ipw_poll_rate_channel {
-    size_t at;            /* its index in a row */
-    int64_t most_step_ns; /* for a gauge with a known period: a longer step is not a publication */
-    bool seen;
-    int64_t value, read_ns;             /* newest value, and when it was last read */
+    size_t at;                          /* its index in a row */
+    int64_t most_step_ns;               /* a gauge: a longer step is not a publication; 0: any */
+    int64_t value, read_ns;             /* newest value, and when it was last read; 0: never */
     int64_t change_ns;                  /* about when it came; 0: unknown */
-    int64_t moved_ns;                   /* the reading that first showed it */
     int64_t steps[IPW_POLL_RATE_STEPS]; /* distances of its last changes */
     unsigned n_steps;
-    unsigned moved; /* consecutive readings that all moved */
-    unsigned still; /* consecutive readings that did not */
-
-    int64_t period_ns; /* 0: unknown */
-    int64_t due_ns;    /* predicted next publication; 0: not predicted */
-    int64_t blur_ns;   /* length of the interval that the last publication lay in */
-    /* How much earlier than predicted the last publications came. */
-    int64_t early_ns[IPW_POLL_RATE_ERRORS];
-    unsigned n_early;
-    unsigned misses; /* publications before their window, minus those within it */
+    unsigned moved, still; /* consecutive readings that all moved; that did not */
+    int64_t period_ns;     /* 0: unknown */
+    int64_t due_ns;        /* predicted next publication; 0: not predicted */
+    int64_t moved_ns;      /* when it was last seen to move; 0: never */
+    unsigned misses;       /* predictions that failed, minus those that held */
+    int64_t blur_ns;       /* how far the last publication may lie from where it was placed */
+    int64_t early_ns;      /* how much earlier than predicted publications come, recent maximum */
 };
 
 struct ipw_poll_rate {
@@ -62,7 +55,7 @@ struct ipw_poll_rate {
     int64_t period_ns; /* learned publication period of the fastest channel; 0: unknown */
     bool fast;         /* it changes with every reading at the highest useful rate */
 
-    int64_t base_ns, least_ns, learn_ns, learn_until_ns;
+    int64_t base_ns, least_ns, learn_until_ns;
     int64_t start_ns;     /* start of the schedule */
     int64_t read_ns;      /* last reading; INT64_MIN: none */
     int64_t took_ns;      /* approximate duration of a reading */

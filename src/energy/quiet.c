@@ -69,24 +69,34 @@ static bool read_process(struct ipw_quiet_process *p, const char *proc, const ch
     return true;
 }
 
+static DIR *open_proc(const char *proc) { return opendir(proc ? proc : "/proc"); }
+
+/* The next process's folder, by the name of its number; NULL: there is none left. */
+static const char *next_process(DIR *d)
+{
+    struct dirent *e;
+
+    while (d && (e = readdir(d)))
+        if (strspn(e->d_name, "0123456789") == strlen(e->d_name)) return e->d_name;
+    if (d) closedir(d);
+    return NULL;
+}
+
 bool ipw_quiet_look(struct ipw_quiet_look *look, const char *proc)
 {
+    const char *pid;
     DIR *d;
-    struct dirent *e;
 
     *look = (struct ipw_quiet_look){0};
     if (!read_stat(look, proc)) return false;
-    d = opendir(proc ? proc : "/proc");
-    if (!d) return true;
-    while ((e = readdir(d))) {
+    d = open_proc(proc);
+    while ((pid = next_process(d))) {
         struct ipw_quiet_process p;
 
-        if (strspn(e->d_name, "0123456789") != strlen(e->d_name)) continue;
-        if (!read_process(&p, proc, e->d_name)) continue; /* it ended, or is not visible to us */
+        if (!read_process(&p, proc, pid)) continue; /* it ended, or is not visible to us */
         IPW_GROW(look->processes, look->cap, look->n + 1);
         look->processes[look->n++] = p;
     }
-    closedir(d);
     return true;
 }
 
@@ -145,18 +155,15 @@ static bool holds_socket(const char *proc, const char *pid, long inode)
 pid_t ipw_quiet_listener(const char *proc, int port)
 {
     long inode = find_inode(proc, "net/tcp", port);
-    struct dirent *e;
+    const char *pid;
     pid_t found = 0;
     DIR *d;
 
     if (!inode) inode = find_inode(proc, "net/tcp6", port);
     if (!inode) return 0;
-    d = opendir(proc ? proc : "/proc");
-    while (d && !found && (e = readdir(d))) {
-        if (strspn(e->d_name, "0123456789") != strlen(e->d_name)) continue;
-        if (holds_socket(proc, e->d_name, inode)) found = (pid_t)atol(e->d_name);
-    }
-    if (d) closedir(d);
+    d = open_proc(proc);
+    while ((pid = next_process(d)))
+        if (!found && holds_socket(proc, pid, inode)) found = (pid_t)atol(pid);
     return found;
 }
 

@@ -20,126 +20,15 @@
 #include "energy/sources/sysfs.h"
 
 enum { MAX_WORDS = 32 };
-enum gpu_kind { NVML, AMDGPU, INTEL_GPU, N_GPU_KINDS };
-static const char *const gpu_kinds[N_GPU_KINDS] = {"nvml", "amdgpu", "intel_gpu"};
+enum gpu_kind { NO_GPU = -1, NVML, AMDGPU, INTEL_GPU, N_GPU_KINDS };
 
-/* The options with every default filled in, for the openers. */
-struct place {
-    char sysfs[512], powercap[600], proc[512];
-    const char *nvml;
-    /* --gpu, divided by kinds.  NULL: all GPUs of that kind; "": none. */
-    const char *gpus[N_GPU_KINDS];
-    char words[N_GPU_KINDS][512];
-    int64_t (*now)(void);
-    const struct ipw_perf_options *perf;
-    const struct ipw_page_fetch *fetch;
-    const struct ipw_stream_link *link;
+/* A place with every default filled in, and its texts. */
+struct found {
+    struct ipw_source_place place;
+    char sysfs[512], powercap[600], hwmon[600], batteries[600], events[600], cpus[600], pci[600];
+    bool gpus_named;
+    char gpus[N_GPU_KINDS][512]; /* --gpu, divided by kinds; "": none of that kind */
 };
-
-static int open_perf(struct ipw_source **out, const struct place *p, const char *arg,
-                     struct ipw_err *err)
-{
-    char root[600], cpus[600];
-    struct ipw_perf_options o = p->perf ? *p->perf : (struct ipw_perf_options){0};
-
-    (void)arg;
-    o.root = root;
-    o.cpu_root = cpus;
-    o.powercap = p->powercap;
-    snprintf(root, sizeof root, "%s/bus/event_source/devices", p->sysfs);
-    snprintf(cpus, sizeof cpus, "%s/devices/system/cpu", p->sysfs);
-    return ipw_perf_open(out, &o, err);
-}
-
-static int open_rapl(struct ipw_source **out, const struct place *p, const char *arg,
-                     struct ipw_err *err)
-{
-    (void)arg;
-    return ipw_rapl_open(out, p->powercap, err);
-}
-
-static int not_meant(struct ipw_err *err)
-{
-    return ipw_fail(err, IPW_EEXISTS, "--gpu names none of its devices");
-}
-
-static int open_nvml(struct ipw_source **out, const struct place *p, const char *arg,
-                     struct ipw_err *err)
-{
-    char pci[600];
-    struct ipw_nvml_options o = {
-        .library = p->nvml, .gpus = p->gpus[NVML], .pci_root = pci, .metrics = true, .now = p->now};
-
-    (void)arg;
-    if (o.gpus && !o.gpus[0]) return not_meant(err);
-    snprintf(pci, sizeof pci, "%s/bus/pci/devices", p->sysfs);
-    return ipw_nvml_open(out, &o, err);
-}
-
-/* The sources over /sys/class/hwmon differ only in their opener. */
-#define HWMON(name, gpus)                                                                          \
-    static int open_##name(struct ipw_source **out, const struct place *p, const char *arg,        \
-                           struct ipw_err *err)                                                    \
-    {                                                                                              \
-        (void)arg;                                                                                 \
-        return open_hwmon_by(ipw_##name##_open, out, p, gpus, err);                                \
-    }
-
-static int open_hwmon_by(int (*open)(struct ipw_source **out, const struct ipw_hwmon_options *o,
-                                     struct ipw_err *err),
-                         struct ipw_source **out, const struct place *p, const char *gpus,
-                         struct ipw_err *err)
-{
-    char root[600];
-    struct ipw_hwmon_options o = {.root = root, .gpus = gpus};
-
-    if (gpus && !gpus[0]) return not_meant(err);
-    snprintf(root, sizeof root, "%s/class/hwmon", p->sysfs);
-    return open(out, &o, err);
-}
-
-HWMON(amdgpu, p->gpus[AMDGPU])
-HWMON(intel_gpu, p->gpus[INTEL_GPU])
-HWMON(power_meter, NULL)
-HWMON(ina3221, NULL)
-HWMON(hwmon, NULL)
-
-static int open_battery(struct ipw_source **out, const struct place *p, const char *arg,
-                        struct ipw_err *err)
-{
-    char root[600];
-    struct ipw_battery_options o = {.root = root};
-
-    (void)arg;
-    snprintf(root, sizeof root, "%s/class/power_supply", p->sysfs);
-    return ipw_battery_open(out, &o, err);
-}
-
-static int open_log(struct ipw_source **out, const struct place *p, const char *arg,
-                    struct ipw_err *err)
-{
-    (void)p;
-    return ipw_powerlog_open(out, arg, err);
-}
-
-static int open_exec(struct ipw_source **out, const struct place *p, const char *arg,
-                     struct ipw_err *err)
-{
-    (void)p;
-    return ipw_exec_open(out, arg, err);
-}
-
-static int open_prometheus(struct ipw_source **out, const struct place *p, const char *arg,
-                           struct ipw_err *err)
-{
-    return ipw_prometheus_open(out, arg, p->fetch, err);
-}
-
-static int open_stream(struct ipw_source **out, const struct place *p, const char *arg,
-                       struct ipw_err *err)
-{
-    return ipw_stream_open(out, arg, p->link, p->fetch, p->now, err);
-}
 
 #define OF_CPU     (1u << IPW_DOMAIN_CPU | 1u << IPW_DOMAIN_DRAM)
 #define OF_GPU     (1u << IPW_DOMAIN_GPU)
@@ -148,23 +37,23 @@ static int open_stream(struct ipw_source **out, const struct place *p, const cha
 /* In the order in which "auto" looks. */
 static const struct kind {
     const char *name; /* "=" at its end: it takes an argument */
-    int (*open)(struct ipw_source **out, const struct place *p, const char *arg,
-                struct ipw_err *err);
+    ipw_source_open *open;
     unsigned domains; /* domains that such a source fills, as bits 1 << domain */
+    enum gpu_kind gpu;
 } kinds[] = {
-    {"perf", open_perf, OF_CPU},
-    {"rapl", open_rapl, OF_CPU},
-    {"nvml", open_nvml, OF_GPU},
-    {"amdgpu", open_amdgpu, OF_GPU},
-    {"intel_gpu", open_intel_gpu, OF_GPU},
-    {"power_meter", open_power_meter, OF_MACHINE},
-    {"ina3221", open_ina3221, OF_MACHINE},
-    {"hwmon", open_hwmon, OF_MACHINE},
-    {"battery", open_battery, OF_MACHINE},
-    {"stream=", open_stream, OF_MACHINE},
-    {"prometheus=", open_prometheus, OF_MACHINE},
-    {"log=", open_log, OF_MACHINE},
-    {"exec=", open_exec, OF_MACHINE},
+    {"perf", ipw_perf_open, OF_CPU, NO_GPU},
+    {"rapl", ipw_rapl_open, OF_CPU, NO_GPU},
+    {"nvml", ipw_nvml_open, OF_GPU, NVML},
+    {"amdgpu", ipw_hwmon_open, OF_GPU, AMDGPU},
+    {"intel_gpu", ipw_hwmon_open, OF_GPU, INTEL_GPU},
+    {"power_meter", ipw_hwmon_open, OF_MACHINE, NO_GPU},
+    {"ina3221", ipw_hwmon_open, OF_MACHINE, NO_GPU},
+    {"hwmon", ipw_hwmon_open, OF_MACHINE, NO_GPU},
+    {"battery", ipw_battery_open, OF_MACHINE, NO_GPU},
+    {"stream=", ipw_stream_open, OF_MACHINE, NO_GPU},
+    {"prometheus=", ipw_prometheus_open, OF_MACHINE, NO_GPU},
+    {"log=", ipw_powerlog_open, OF_MACHINE, NO_GPU},
+    {"exec=", ipw_exec_open, OF_MACHINE, NO_GPU},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 _Static_assert(MAX_WORDS + N_KINDS <=
@@ -190,44 +79,53 @@ static const char *setting(const char *given, const char *variable, const char *
 
 /* Each word of --gpu goes to the kind that shows such a GPU.  A word that matches no hwmon device
  * goes to NVIDIA's library. */
-static int split_gpus(struct place *p, const char *gpu, struct ipw_err *err)
+static int split_gpus(struct found *f, const char *gpu, struct ipw_err *err)
 {
-    char word[100], root[600];
+    char word[100];
 
-    if (!gpu || !gpu[0]) return 0;
-    snprintf(root, sizeof root, "%s/class/hwmon", p->sysfs);
-    for (int k = 0; k < N_GPU_KINDS; k++) p->gpus[k] = p->words[k];
+    f->gpus_named = gpu && gpu[0];
     while (ipw_sysfs_word(word, sizeof word, &gpu)) {
-        const char *kind = ipw_hwmon_gpu_kind(word, root);
-        int k = !kind ? NVML : !strcmp(kind, "amdgpu") ? AMDGPU : INTEL_GPU;
-        size_t used = strlen(p->words[k]);
+        const char *kind = ipw_hwmon_gpu_kind(word, f->hwmon);
+        char *to = f->gpus[!kind ? NVML : !strcmp(kind, "amdgpu") ? AMDGPU : INTEL_GPU];
+        size_t used = strlen(to);
 
-        if (used + strlen(word) + 2 > sizeof p->words[k])
-            return ipw_fail(err, IPW_ELIMIT, "--gpu: more than %zu characters", sizeof *p->words);
-        snprintf(p->words[k] + used, sizeof p->words[k] - used, "%s%s", used ? "," : "", word);
+        if (used + strlen(word) + 2 > sizeof *f->gpus)
+            return ipw_fail(err, IPW_ELIMIT, "--gpu: more than %zu characters", sizeof *f->gpus);
+        snprintf(to + used, sizeof *f->gpus - used, "%s%s", used ? "," : "", word);
     }
     return 0;
 }
 
-static void find_place(struct place *p, const struct ipw_source_options *o)
+static void find_place(struct found *f, const struct ipw_source_options *o)
 {
-    const char *powercap = setting(o->powercap_root, "IPW_POWERCAP_ROOT", NULL);
+    const char *powercap = setting(o->powercap_root, "IPW_POWERCAP_ROOT", NULL), *sys = f->sysfs;
 
-    snprintf(p->sysfs, sizeof p->sysfs, "%s", setting(o->sysfs_root, "IPW_SYSFS_ROOT", "/sys"));
-    if (powercap)
-        snprintf(p->powercap, sizeof p->powercap, "%s", powercap);
-    else
-        snprintf(p->powercap, sizeof p->powercap, "%s/class/powercap", p->sysfs);
-    snprintf(p->proc, sizeof p->proc, "%s", setting(o->proc_root, "IPW_PROC_ROOT", "/proc"));
-    p->nvml = setting(o->nvml_library, "IPW_NVML_LIBRARY", "libnvidia-ml.so.1");
-    p->now = o->now;
-    p->perf = o->perf;
-    p->fetch = &o->fetch;
-    p->link = &o->link;
+    *f = (struct found){0};
+    snprintf(f->sysfs, sizeof f->sysfs, "%s", setting(o->sysfs_root, "IPW_SYSFS_ROOT", "/sys"));
+    snprintf(f->powercap, sizeof f->powercap, "%s%s", powercap ? powercap : sys,
+             powercap ? "" : "/class/powercap");
+    snprintf(f->hwmon, sizeof f->hwmon, "%s/class/hwmon", sys);
+    snprintf(f->batteries, sizeof f->batteries, "%s/class/power_supply", sys);
+    snprintf(f->events, sizeof f->events, "%s/bus/event_source/devices", sys);
+    snprintf(f->cpus, sizeof f->cpus, "%s/devices/system/cpu", sys);
+    snprintf(f->pci, sizeof f->pci, "%s/bus/pci/devices", sys);
+    f->place = (struct ipw_source_place){
+        .powercap = f->powercap,
+        .hwmon = f->hwmon,
+        .batteries = f->batteries,
+        .events = f->events,
+        .cpus = f->cpus,
+        .pci = f->pci,
+        .proc = setting(o->proc_root, "IPW_PROC_ROOT", "/proc"),
+        .nvml = setting(o->nvml_library, "IPW_NVML_LIBRARY", "libnvidia-ml.so.1"),
+        .now = o->now,
+        .open_event = o->open_event,
+        .fetch = &o->fetch,
+        .link = &o->link};
 }
 
 /* Adds the source and those that were opened with it; *n is the number of their channels. */
-static int add_source(struct ipw_source_set *set, struct ipw_source *source, const struct place *p,
+static int add_source(struct ipw_source_set *set, struct ipw_source *source, int64_t (*now)(void),
                       size_t *n, struct ipw_err *err)
 {
     size_t left_out = 0;
@@ -239,7 +137,7 @@ static int add_source(struct ipw_source_set *set, struct ipw_source *source, con
             left_out++;
             source->close(source);
         } else {
-            if (p->now) source->now = p->now;
+            if (now) source->now = now;
             *n += source->n_channels;
             set->sources[set->n++] = source;
         }
@@ -268,17 +166,22 @@ static void set_host(struct ipw_source *source, const char *host)
     }
 }
 
-static int open_kind(struct ipw_source_set *set, const struct kind *k, const struct place *p,
+static int open_kind(struct ipw_source_set *set, const struct kind *k, const struct found *f,
                      const char *arg, const char *host, bool named, struct ipw_err *why)
 {
     struct ipw_source_verdict *v = &set->verdicts[set->n_verdicts];
+    struct ipw_source_place place = f->place;
     struct ipw_source *source = NULL;
     struct ipw_err err = {0};
     char note[IPW_NOTE_BYTES];
     size_t n;
     int rc;
 
-    rc = k->open(&source, p, arg, &err);
+    if (k->gpu >= 0 && f->gpus_named) place.gpus = f->gpus[k->gpu];
+    if (place.gpus && !place.gpus[0])
+        rc = ipw_fail(&err, IPW_EEXISTS, "--gpu names none of its devices");
+    else
+        rc = k->open(&source, &place, arg ? arg : k->name, &err);
     *v = (struct ipw_source_verdict){
         .name = k->name, .domains = k->domains, .code = (enum ipw_code)rc, .named = named};
     set->n_verdicts++;
@@ -288,7 +191,7 @@ static int open_kind(struct ipw_source_set *set, const struct kind *k, const str
     }
     ipw_source_note(source, note);
     set_host(source, host);
-    rc = add_source(set, source, p, &n, why);
+    rc = add_source(set, source, place.now, &n, why);
     snprintf(v->text, sizeof v->text, "%zu channel%s%s%.150s", n, n == 1 ? "" : "s",
              note[0] ? "; " : "", note);
     return rc;
@@ -336,16 +239,17 @@ static void drop_shadowed(struct ipw_source_set *set)
 }
 
 /* The user named GPUs: fail if one of them cannot be read, instead of running without it. */
-static int check_gpus(struct ipw_source_set *set, const struct place *p, struct ipw_err *err)
+static int check_gpus(struct ipw_source_set *set, const struct found *f, struct ipw_err *err)
 {
-    for (int k = 0; k < N_GPU_KINDS; k++) {
-        const struct ipw_source_verdict *v = verdict_of(set, gpu_kinds[k]);
+    for (size_t i = 0; i < N_KINDS; i++) {
+        const struct kind *k = &kinds[i];
+        const struct ipw_source_verdict *v = verdict_of(set, k->name);
 
-        if (!p->gpus[k] || !p->gpus[k][0] || (v && v->code == IPW_OK)) continue;
-        if (v) return ipw_fail(err, IPW_EINVAL, "--gpu %.100s: %s", p->gpus[k], v->text);
+        if (k->gpu < 0 || !f->gpus[k->gpu][0] || (v && v->code == IPW_OK)) continue;
+        if (v) return ipw_fail(err, IPW_EINVAL, "--gpu %.100s: %s", f->gpus[k->gpu], v->text);
         return ipw_fail(err, IPW_EINVAL, "--gpu %.100s: %s%s is not selected (--telemetry)",
-                        p->gpus[k], gpu_kinds[k],
-                        k == NVML ? ", which would have to know it," : "");
+                        f->gpus[k->gpu], k->name,
+                        k->gpu == NVML ? ", which would have to know it," : "");
     }
     return 0;
 }
@@ -455,7 +359,7 @@ static int split(struct word *words, size_t *n, char *text, struct ipw_err *err)
 
 /* "auto": opens every kind that is not named explicitly. */
 static int open_others(struct ipw_source_set *set, const struct word *words, size_t n,
-                       const struct place *place, struct ipw_err *err)
+                       const struct found *f, struct ipw_err *err)
 {
     int rc = 0;
 
@@ -463,7 +367,7 @@ static int open_others(struct ipw_source_set *set, const struct word *words, siz
         bool named = takes_argument(&kinds[k]); /* needs an argument */
 
         for (size_t i = 0; i < n; i++) named |= words[i].kind == &kinds[k];
-        if (!named) rc = open_kind(set, &kinds[k], place, NULL, NULL, false, err);
+        if (!named) rc = open_kind(set, &kinds[k], f, NULL, NULL, false, err);
     }
     return rc;
 }
@@ -471,8 +375,7 @@ static int open_others(struct ipw_source_set *set, const struct word *words, siz
 bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source_options *options,
                              const char *const doubted[IPW_DOMAIN_COUNT])
 {
-    struct place place = {0};
-    struct ipw_cpu_model_options o = {.proc = place.proc};
+    struct found f;
     struct ipw_source *source;
 
     for (size_t i = 0; i < set->n_channels; i++) {
@@ -482,10 +385,9 @@ bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source
             (c->domain == IPW_DOMAIN_CPU || c->domain == IPW_DOMAIN_MACHINE))
             return false;
     }
-    find_place(&place, options);
-    o.powercap = place.powercap;
+    find_place(&f, options);
     if (set->n == sizeof set->sources / sizeof *set->sources ||
-        ipw_cpu_model_open(&source, &o, NULL))
+        ipw_cpu_model_open(&source, &f.place, "model", NULL))
         return false;
     ipw_source_set_add(set, source);
     ipw_source_set_cover(set);
@@ -501,13 +403,13 @@ int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source
     struct word words[MAX_WORDS];
     char *copies[MAX_WORDS];
     size_t n = 0, n_copies = 0;
-    struct place place = {0};
-    int rc = 0;
+    struct found f;
+    int rc;
 
     *set = (struct ipw_source_set){0};
     if (ipw_source_select_none(options->telemetry)) return 0;
-    find_place(&place, options);
-    rc = split_gpus(&place, options->gpu, err);
+    find_place(&f, options);
+    rc = split_gpus(&f, options->gpu, err);
     for (; rc == 0 && values[n_copies]; n_copies++) {
         if (n_copies == MAX_WORDS) {
             rc = ipw_fail(err, IPW_ELIMIT, "--telemetry: more than %d", MAX_WORDS);
@@ -518,13 +420,13 @@ int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source
     }
     for (size_t i = 0; rc == 0 && i < n; i++) {
         if (words[i].kind)
-            rc = open_kind(set, words[i].kind, &place, words[i].arg, words[i].host, true, err);
+            rc = open_kind(set, words[i].kind, &f, words[i].arg, words[i].host, true, err);
         else
-            rc = open_others(set, words, n, &place, err);
+            rc = open_others(set, words, n, &f, err);
     }
     while (n_copies > 0) free(copies[--n_copies]);
     drop_shadowed(set);
-    if (rc == 0) rc = check_gpus(set, &place, err);
+    if (rc == 0) rc = check_gpus(set, &f, err);
     if (rc == 0)
         ipw_source_set_cover(set);
     else

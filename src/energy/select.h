@@ -12,8 +12,6 @@
 #include "energy/sources/prometheus.h"
 #include "energy/sources/stream.h"
 
-struct ipw_perf_options; /* energy/sources/perf.h */
-
 struct ipw_source_options {
     const char *const *telemetry; /* values, NULL-terminated; NULL: "auto" */
     /* UUIDs, NVIDIA's indices, bus ids or channel names ("amdgpu0"), separated by commas; NULL:
@@ -25,8 +23,7 @@ struct ipw_source_options {
     const char *sysfs_root, *powercap_root, *nvml_library;
     const char *proc_root; /* NULL: $IPW_PROC_ROOT, else /proc */
     int64_t (*now)(void);  /* the sources' clock; NULL: ipw_now_ns */
-    /* How to open perf's events (the roots are those above); NULL: as sources/perf.h says. */
-    const struct ipw_perf_options *perf;
+    int (*open_event)(void *ud, uint32_t type, uint64_t config, int cpu); /* for tests */
     /* Needed if `telemetry` may name "prometheus=URL", and for "stream=URL" both. */
     struct ipw_page_fetch fetch;
     struct ipw_stream_link link;

@@ -33,6 +33,8 @@ enum ipw_channel_kind {
     IPW_CHANNEL_ESTIMATE,
 };
 
+const char *ipw_channel_kind_name(enum ipw_channel_kind kind); /* "counter", "gauge", ... */
+
 /* The part of the machine that a channel covers.  Parts that include each other must not be
  * added. */
 enum ipw_scope {
@@ -65,8 +67,16 @@ struct ipw_channel {
     /* Gauge: its value is the mean power over this time; 0: unknown (the mean since its last value,
      * as with meters). */
     int64_t window_ns;
+    bool fresh;    /* gauge: each reading was delivered anew, so an equal value is not a held one */
     bool own_zero; /* counter: begins when this process opens it, so that two processes differ */
 };
+
+/* Reads the description of a channel, as power.jsonl and the stream of another machine have it
+ * (docs/trace-format.md); trace/power.h writes it.  `where` names the place in a message.
+ * IPW_EPARSE for an unknown domain or kind, or a negative quantity. */
+struct ipw_json;
+int ipw_channel_read(struct ipw_channel *out, const struct ipw_json *node, const char *where,
+                     struct ipw_err *err);
 
 enum { IPW_NOTE_BYTES = 160 };
 
@@ -113,6 +123,33 @@ void ipw_source_add_note(struct ipw_source *source, const char *fmt, ...)
     IPW_PRINTF(2, 3); /* separated by "; " */
 /* Copies the note to out[IPW_NOTE_BYTES] and returns out. */
 const char *ipw_source_note(const struct ipw_source *source, char *out);
+
+/* Where the sensors of this machine are: what each opener gets.  energy/select.h fills it in. */
+struct ipw_page_fetch;  /* energy/sources/prometheus.h */
+struct ipw_stream_link; /* energy/sources/stream.h */
+struct ipw_source_place {
+    const char *powercap;  /* "/sys/class/powercap" */
+    const char *hwmon;     /* "/sys/class/hwmon" */
+    const char *batteries; /* "/sys/class/power_supply" */
+    const char *events;    /* "/sys/bus/event_source/devices", for perf */
+    const char *cpus;      /* "/sys/devices/system/cpu" */
+    const char *pci;       /* "/sys/bus/pci/devices" */
+    const char *proc;      /* "/proc" */
+    const char *nvml;      /* "libnvidia-ml.so.1" */
+    bool no_metrics;       /* of NVIDIA GPUs: energy and power alone */
+    /* The chosen GPUs of the kind that is opened, separated by commas; NULL or "": all. */
+    const char *gpus;
+    int64_t (*now)(void); /* the sources' clock; NULL: ipw_now_ns */
+    /* Opens an event of perf that counts all processes on one processor: a descriptor whose reads
+     * give 8 bytes, or -1 with errno.  NULL: perf_event_open(2). */
+    int (*open_event)(void *ud, uint32_t type, uint64_t config, int cpu);
+    void *ud;
+    const struct ipw_page_fetch *fetch;
+    const struct ipw_stream_link *link;
+};
+/* arg: of a kind with an argument what follows its "=", otherwise the kind's name. */
+typedef int ipw_source_open(struct ipw_source **out, const struct ipw_source_place *place,
+                            const char *arg, struct ipw_err *err);
 
 /* One verdict for each kind of source that was looked for, found or not. */
 struct ipw_source_verdict {

@@ -5,48 +5,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/table.h"
 #include "json/json.h"
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "trace/workload.h"
 
 #define NS_PER_MS 1e6
-
-struct seen { /* beginnings of prompts, by hash; the number of each */
-    uint64_t *hashes;
-    int64_t *ids;
-    size_t n, cap; /* cap: a power of two */
-};
-
-static void put(struct seen *s, uint64_t hash, int64_t id)
-{
-    size_t at = (size_t)hash & (s->cap - 1);
-
-    while (s->ids[at]) at = (at + 1) & (s->cap - 1);
-    s->hashes[at] = hash;
-    s->ids[at] = id;
-}
-
-static int64_t id_of(struct seen *s, uint64_t hash)
-{
-    size_t at;
-
-    if (s->n * 2 >= s->cap) {
-        struct seen more = {.n = s->n, .cap = s->cap ? 2 * s->cap : 1024};
-
-        more.hashes = ipw_calloc(more.cap, sizeof *more.hashes);
-        more.ids = ipw_calloc(more.cap, sizeof *more.ids);
-        for (size_t i = 0; i < s->cap; i++)
-            if (s->ids[i]) put(&more, s->hashes[i], s->ids[i]);
-        free(s->hashes);
-        free(s->ids);
-        *s = more;
-    }
-    for (at = (size_t)hash & (s->cap - 1); s->ids[at]; at = (at + 1) & (s->cap - 1))
-        if (s->hashes[at] == hash) return s->ids[at] - 1;
-    put(s, hash, (int64_t)++s->n);
-    return (int64_t)s->n - 1;
-}
 
 struct place { /* the place of a request in the workload */
     int64_t at_ns;
@@ -55,7 +20,7 @@ struct place { /* the place of a request in the workload */
 
 struct writing {
     FILE *out;
-    struct seen seen;
+    struct ipw_table seen; /* beginnings of prompts, by hash */
     double bytes_a_token;
     size_t guessed;
     struct place *places;
@@ -112,6 +77,15 @@ static uint64_t hash_more(uint64_t h, const char *s, size_t n)
     return h;
 }
 
+/* Beginnings of prompts are numbered in the order in which they come. */
+static int64_t number_of(struct writing *x, uint64_t beginning)
+{
+    uint32_t *at = ipw_table_at(&x->seen, beginning, NULL);
+
+    if (*at == IPW_TABLE_NONE) *at = (uint32_t)x->seen.n - 1;
+    return *at;
+}
+
 static void write_blocks(struct ipw_jw *w, struct writing *x, const struct ipw_workload_turn *turn,
                          const struct ipw_buf *text, int64_t tokens)
 {
@@ -135,7 +109,7 @@ static void write_blocks(struct ipw_jw *w, struct writing *x, const struct ipw_w
         }
         hash = hash_more(hash, ipw_buf_str(text) + done, end - done);
         done = end;
-        ipw_jw_int(w, id_of(&x->seen, hash_more(hash, tail, strlen(tail))));
+        ipw_jw_int(w, number_of(x, hash_more(hash, tail, strlen(tail))));
     }
     ipw_jw_arr_end(w);
 }
@@ -222,8 +196,7 @@ int ipw_export_mooncake(const char *run, FILE *out, size_t *guessed, struct ipw_
     *guessed = x.guessed;
     free(x.places);
     free(x.taken);
-    free(x.seen.hashes);
-    free(x.seen.ids);
+    ipw_table_release(&x.seen);
     ipw_workload_free(w);
     return rc;
 }

@@ -93,7 +93,8 @@ bool ipw_bubblewrap_works(void)
 #ifdef OWN_ARCH
 /* Calls that no namespace divides: the keys of the user's session, io_uring, which runs other calls
  * past a filter, the way from a virtual machine to its host, and namespaces of users, in which a
- * program has all capabilities again. */
+ * program has all capabilities again.  And calls that only the kernel's settings keep from showing
+ * the machine (its log, its counters, its functions), which people who measure often loosen. */
 static const struct refused {
     unsigned call, errnum;
     enum { ALWAYS, WITH_FLAG, WITH_VALUE } when; /* of the first argument */
@@ -109,6 +110,10 @@ static const struct refused {
     {SYS_clone, EPERM, WITH_FLAG, CLONE_NEWUSER},
     {SYS_clone3, ENOSYS, ALWAYS, 0}, /* its flags are in memory; the C library then uses clone */
     {SYS_socket, EPERM, WITH_VALUE, AF_VSOCK},
+    {SYS_bpf, EPERM, ALWAYS, 0},
+    {SYS_perf_event_open, EPERM, ALWAYS, 0},
+    {SYS_syslog, EPERM, ALWAYS, 0},
+    {SYS_userfaultfd, EPERM, ALWAYS, 0},
 };
 enum { N_REFUSED = sizeof refused / sizeof *refused };
 
@@ -225,6 +230,8 @@ static void add_folders(struct words *w, const struct ipw_bubblewrap *s)
 
     add(w, "--proc");
     add(w, "/proc");
+    /* Lists the keys of the user's session.  A device cannot be opened at a place like this one. */
+    if (access("/proc/keys", F_OK) == 0) add3(w, "--ro-bind", "/dev/null", "/proc/keys");
     add(w, "--dev");
     add(w, "/dev");
     add_small_folder(w, bytes, "/dev/shm");

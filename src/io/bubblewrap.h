@@ -3,9 +3,10 @@
  * Inside, a program has no network, sees only processes of its own sandbox, and has a read-only
  * system (/usr, /opt and a few files of /etc), an empty /tmp and /dev, and one writable folder: the
  * workspace.  It sees no home folder and no other file of the user, except the paths that it may
- * read.  A list of system calls is refused: keys of the session, io_uring, new user namespaces, and
- * sockets to the host of a virtual machine.  Programs of another architecture are ended.  (A kernel
- * without seccomp refuses nothing.)  The sandbox and everything in it end with its first process.
+ * read.  A list of system calls is refused: keys of the session, io_uring, new user namespaces,
+ * sockets to the host of a virtual machine, the kernel's log, bpf, perf and userfaultfd.  Programs
+ * of another architecture are ended.  (A kernel without seccomp refuses nothing.)  The sandbox and
+ * everything in it end with its first process.
  *
  * Only proc_helper.c calls ipw_bubblewrap_enter(), in the new process; other files only ask whether
  * a sandbox can be made.  proc_helper.c also sets limits, capabilities and Landlock. */

@@ -101,28 +101,33 @@ static bool is_known(long pid)
 }
 
 /* A child that we did not start may be the orphan of a tool, in another session than ours.  A child
- * in our own session was forked by other code in this process; leave it alone. */
-static void look_at(long pid)
+ * in our own session was forked by other code in this process; leave it alone.  Returns whether it
+ * was an orphan that has to end. */
+static bool look_at(long pid)
 {
     char stat[1024], state = 0;
     const char *after_name;
     long session = 0;
 
-    if (is_known(pid)) return;
+    if (is_known(pid)) return false;
     read_proc_file(stat, sizeof stat, pid, "stat");
     after_name = strrchr(stat, ')');
-    if (!after_name || sscanf(after_name + 1, " %c %*d %*d %ld", &state, &session) != 2) return;
-    if (session == getsid(0)) return;
-    if (state != 'Z' && !has_running_owner(pid, session)) kill((pid_t)pid, SIGKILL);
+    if (!after_name || sscanf(after_name + 1, " %c %*d %*d %ld", &state, &session) != 2)
+        return false;
+    if (session == getsid(0)) return false;
+    if (state != 'Z' && has_running_owner(pid, session)) return false;
+    if (state != 'Z') kill((pid_t)pid, SIGKILL);
     waitpid((pid_t)pid, NULL, WNOHANG);
+    return true;
 }
 
-static void look_at_orphans(void)
+static bool look_at_orphans(void)
 {
     DIR *tasks = opendir("/proc/self/task");
     struct dirent *task;
+    bool any = false;
 
-    if (!tasks) return;
+    if (!tasks) return false;
     while ((task = readdir(tasks))) {
         char path[sizeof task->d_name + 40];
         long pid;
@@ -131,10 +136,11 @@ static void look_at_orphans(void)
         snprintf(path, sizeof path, "/proc/self/task/%s/children", task->d_name);
         f = fopen(path, "re");
         if (!f) continue;
-        while (fscanf(f, "%ld", &pid) == 1) look_at(pid);
+        while (fscanf(f, "%ld", &pid) == 1) any |= look_at(pid);
         fclose(f);
     }
     closedir(tasks);
+    return any;
 }
 
 /* --- SIGCHLD --------------------------------------------------------------------------------- */
@@ -194,6 +200,8 @@ static void free_reaper(void *ud)
             c = c->next;
         }
     }
+    /* Whatever they left outside of their groups is ours when they have ended. */
+    for (int ms = 0; ms < 500 && look_at_orphans(); ms++) usleep(1000);
     ipw_cgroup_end_all();
     uv_close((uv_handle_t *)&reaper->uv, free_handle);
 }

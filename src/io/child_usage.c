@@ -1,9 +1,13 @@
 /* What child processes use: by their rusage when they have ended, by /proc while they run. */
 #include <dirent.h>
+#include <linux/magic.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,6 +118,16 @@ static struct pids all_below(pid_t pid)
     return all;
 }
 
+bool ipw_child_kill_below(pid_t pid)
+{
+    struct pids all = all_below(pid);
+    bool any = all.n > 0;
+
+    for (size_t i = 0; i < all.n; i++) kill(all.list[i], SIGKILL);
+    free(all.list);
+    return any;
+}
+
 void ipw_child_usage_below(struct ipw_child_usage *out, pid_t pid)
 {
     struct pids all = all_below(pid);
@@ -128,24 +142,92 @@ void ipw_child_usage_below(struct ipw_child_usage *out, pid_t pid)
     free(all.list);
 }
 
+/* ---- files that were removed ---- */
+
+struct removed {
+    struct file {
+        dev_t dev;
+        ino_t ino;
+    } * list; /* several processes may hold one */
+    size_t n, cap;
+    uint64_t bytes;
+};
+
+static void add_removed(struct removed *to, const struct stat *st)
+{
+    for (size_t i = 0; i < to->n; i++)
+        if (to->list[i].ino == st->st_ino && to->list[i].dev == st->st_dev) return;
+    IPW_GROW(to->list, to->cap, to->n + 1);
+    to->list[to->n++] = (struct file){st->st_dev, st->st_ino};
+    to->bytes += (uint64_t)st->st_blocks * 512;
+}
+
+/* Of the file system of `on`, or (NULL) of any in memory. */
+static void add_removed_of(struct removed *to, pid_t pid, const struct stat *on)
+{
+    char path[64], of[sizeof path + 256];
+    struct dirent *entry;
+    DIR *fds;
+
+    snprintf(path, sizeof path, "/proc/%ld/fd", (long)pid);
+    fds = opendir(path);
+    while (fds && (entry = readdir(fds))) {
+        struct statfs fs;
+        struct stat st;
+
+        snprintf(of, sizeof of, "%s/%.255s", path, entry->d_name);
+        if (stat(of, &st) || !S_ISREG(st.st_mode) || st.st_nlink) continue;
+        if (on ? st.st_dev == on->st_dev : !statfs(of, &fs) && fs.f_type == TMPFS_MAGIC)
+            add_removed(to, &st);
+    }
+    if (fds) closedir(fds);
+}
+
+static uint64_t removed_bytes(const struct pids *all, const struct stat *on)
+{
+    struct removed sum = {0};
+
+    for (size_t i = 0; i < all->n; i++) add_removed_of(&sum, all->list[i], on);
+    free(sum.list);
+    return sum.bytes;
+}
+
+uint64_t ipw_child_removed_bytes(pid_t pid, const char *folder)
+{
+    struct stat st;
+    struct pids all;
+    uint64_t bytes;
+
+    if (stat(folder, &st)) return 0; /* who counts the folder finds that out, and says it */
+    all = all_below(pid);
+    bytes = removed_bytes(&all, &st);
+    free(all.list);
+    return bytes;
+}
+
 /* Resident memory counts a page once for each process that shares it.  The exact share is slow to
- * read, so it is read only where the quick sum is over the limit. */
+ * read, so it is read only where the quick sum is over the limit.
+ *
+ * Files in memory without a name (memfd) may be in no process's memory.  Where one is, it counts
+ * once: so their bytes take the place of the shared memory, if they are more. */
 bool ipw_child_memory_over(pid_t pid, size_t limit)
 {
     struct pids all = all_below(pid);
-    uint64_t resident = 0, share = 0;
+    uint64_t resident = 0, share = 0, shared = 0, removed = removed_bytes(&all, NULL);
 
     for (size_t i = 0; i < all.n; i++) {
         int64_t bytes = kib_line(all.list[i], "status", "VmRSS: %lld");
 
         if (bytes > 0) resident += (uint64_t)bytes;
     }
-    for (size_t i = 0; i < all.n && resident > limit; i++) {
+    for (size_t i = 0; i < all.n && resident + removed > limit; i++) {
         int64_t bytes = kib_line(all.list[i], "smaps_rollup", "Pss: %lld");
+        int64_t shmem = kib_line(all.list[i], "smaps_rollup", "Pss_Shmem: %lld");
 
         if (bytes < 0) bytes = kib_line(all.list[i], "status", "VmRSS: %lld");
         if (bytes > 0) share += (uint64_t)bytes;
+        if (bytes > 0 && shmem > 0) shared += (uint64_t)(shmem < bytes ? shmem : bytes);
     }
     free(all.list);
-    return share > limit;
+    return share - shared + (removed > shared ? removed : shared) > limit;
 }

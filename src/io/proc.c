@@ -367,6 +367,11 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
     return 0;
 }
 
+uint64_t ipw_proc_removed_bytes(const struct ipw_proc *proc, const char *folder)
+{
+    return ipw_child_removed_bytes(proc->child.pid, folder);
+}
+
 void ipw_proc_used(const struct ipw_proc *proc, int64_t *cpu_ns, int64_t *peak_bytes)
 {
     struct ipw_child_usage usage;

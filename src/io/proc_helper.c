@@ -97,11 +97,18 @@ static pid_t runner;
 /* The signal of the runner's death.  The runner itself also sends it, to end the program.
  *
  * The whole group ends, not only the program: bubblewrap's first process inside asks for a death
- * signal of its own only after a handshake, and would wait for a dead partner for ever. */
+ * signal of its own only after a handshake, and would wait for a dead partner for ever.  And all
+ * below, because a server may start a browser in a session of its own.  This process does nothing
+ * but wait meanwhile, so the handler may take memory and read folders. */
 static void on_term(int signum)
 {
     (void)signum;
-    if (getppid() != runner) kill(0, SIGKILL);
+    if (getppid() == runner) return;
+    for (int n = 0; n < REST_LOOKS && ipw_child_kill_below(getpid()); n++) {
+        while (waitpid(-1, NULL, WNOHANG) > 0) continue;
+        usleep(REST_PAUSE_US);
+    }
+    kill(0, SIGKILL);
 }
 
 /* The parent never returns.  Other signals than TERM are blocked in it, so that only KILL or the

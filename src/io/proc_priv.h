@@ -33,8 +33,13 @@ void ipw_child_usage_add(struct ipw_child_usage *to, const struct rusage *of);
 void ipw_child_usage_more(struct ipw_child_usage *to, const struct ipw_child_usage *of);
 /* Of the processes below `pid` that run now, and of those that they have reaped. */
 void ipw_child_usage_below(struct ipw_child_usage *out, pid_t pid);
+/* Kills the processes below `pid`; whether there was one. */
+bool ipw_child_kill_below(pid_t pid);
 /* Do the processes below `pid` together hold more memory than that? */
 bool ipw_child_memory_over(pid_t pid, size_t limit);
+/* Bytes of files that were removed, and that the processes below `pid` still hold open, on the file
+ * system of the folder. */
+uint64_t ipw_child_removed_bytes(pid_t pid, const char *folder);
 
 /* Written to the status pipe by a helper that stays (`measured`), when its program has ended. */
 struct ipw_child_report {

@@ -15,14 +15,4 @@ struct ipw_json_difference {
 bool ipw_json_differ(struct ipw_buf *where, struct ipw_json_difference *out,
                      const struct ipw_json *a, const struct ipw_json *b);
 
-struct ipw_json_near {
-    double most;            /* numbers are equal up to this difference */
-    const char *const *but; /* keys that are not compared; NULL-terminated */
-};
-/* The same, less strictly.  An absent member is also equal to null, and to an object whose member
- * `joules` is null (an unknown figure). */
-bool ipw_json_differ_much(struct ipw_buf *where, struct ipw_json_difference *out,
-                          const struct ipw_json *a, const struct ipw_json *b,
-                          const struct ipw_json_near *near);
-
 #endif

@@ -22,35 +22,45 @@ const char *ipw_doubts_reason(const struct ipw_event *e, const struct ipw_json *
 
 static void add(struct ipw_doubts *d, const struct ipw_json *line, const char *reason)
 {
+    size_t session = d->n_sessions ? d->n_sessions - 1 : 0;
     struct ipw_doubt_note *note;
 
     IPW_GROW(d->notes, d->cap, d->n + 1);
     note = &d->notes[d->n++];
-    *note = (struct ipw_doubt_note){
-        .session = d->n_sessions ? d->n_sessions - 1 : 0, .segment = d->segment, .reason = reason};
+    *note = (struct ipw_doubt_note){.session = session,
+                                    .segment = d->n_sessions ? d->sessions[session].segment : 0,
+                                    .reason = reason};
     snprintf(note->channel, sizeof note->channel, "%s",
              ipw_json_str(ipw_json_get(data_of(line), "channel"), ""));
 }
 
-/* Only lines with one of these names are parsed. */
-int ipw_doubts_line(struct ipw_doubts *d, const char *text, size_t n, struct ipw_err *err)
+static void take(struct ipw_doubts *d, const struct ipw_event *e, const struct ipw_json *line)
 {
-    static const char start[] = "\"event\":\"run_start\"", note[] = "\"" IPW_NOTE_DOUBTED "\"";
+    if (e->kind == IPW_EV_RUN_START) {
+        int64_t segment = ipw_json_int(ipw_json_get(line, "segment"), (int64_t)d->n_sessions);
+
+        IPW_GROW(d->sessions, d->cap_sessions, d->n_sessions + 1);
+        d->sessions[d->n_sessions++] = (struct ipw_doubts_session){(int)segment, false};
+    } else if (e->kind == IPW_EV_RUN_END && d->n_sessions) {
+        d->sessions[d->n_sessions - 1].ended = true;
+    } else if (ipw_doubts_reason(e, line)) {
+        add(d, line, ipw_doubts_reason(e, line));
+    }
+}
+
+/* Only lines with the beginning of one of these names are parsed. */
+static int read_line(struct ipw_doubts *d, const char *text, size_t n, struct ipw_err *err)
+{
+    static const char run[] = "\"event\":\"run_", note[] = "\"" IPW_NOTE_DOUBTED "\"";
     struct ipw_json *doc;
     struct ipw_event e;
     int rc;
 
-    if (!memmem(text, n, start, sizeof start - 1) && !memmem(text, n, note, sizeof note - 1))
-        return 0;
+    if (!memmem(text, n, run, sizeof run - 1) && !memmem(text, n, note, sizeof note - 1)) return 0;
     rc = ipw_json_parse(&doc, text, n, NULL, err);
     if (rc) return rc;
     rc = ipw_event_read(&e, doc, err);
-    if (!rc && e.kind == IPW_EV_RUN_START) {
-        d->n_sessions++;
-        d->segment = (int)ipw_json_int(ipw_json_get(doc, "segment"), (int64_t)d->n_sessions - 1);
-    } else if (!rc && ipw_doubts_reason(&e, doc)) {
-        add(d, doc, ipw_doubts_reason(&e, doc));
-    }
+    if (!rc) take(d, &e, doc);
     ipw_json_free(doc);
     return rc;
 }
@@ -63,8 +73,11 @@ int ipw_doubts_read(struct ipw_doubts *d, const char *path, struct ipw_err *err)
 
     if (rc) return rc;
     while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
-        rc = ipw_doubts_line(d, line.text, line.n, err);
-        if (rc) break;
+        rc = read_line(d, line.text, line.n, err);
+        if (rc) {
+            ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
+            break;
+        }
     }
     ipw_jsonl_close(reader);
     return rc < 0 ? rc : 0;
@@ -73,5 +86,6 @@ int ipw_doubts_read(struct ipw_doubts *d, const char *path, struct ipw_err *err)
 void ipw_doubts_release(struct ipw_doubts *d)
 {
     free(d->notes);
+    free(d->sessions);
     *d = (struct ipw_doubts){0};
 }

@@ -1,8 +1,8 @@
-/* ledger/doubts.h: the sensors that a saved run does not believe, from its events.
+/* ledger/doubts.h: what must be known of a saved run before its energy is computed again.
  *
- * A verdict of energy/trust.h that stays is an event, IPW_NOTE_DOUBTED.  It holds for the whole
- * session, also for what was booked before it, so whoever computes the energy of a session again
- * must know it before the first query. */
+ * The sensors that it does not believe: a verdict of energy/trust.h that stays is an event,
+ * IPW_NOTE_DOUBTED.  It holds for the whole session, also for what was booked before it.  And
+ * whether a session has an end: queries are handed over before that is read. */
 #ifndef IPW_LEDGER_DOUBTS_H
 #define IPW_LEDGER_DOUBTS_H
 
@@ -17,12 +17,15 @@ struct ipw_doubt_note {
 
 struct ipw_doubts {
     struct ipw_doubt_note *notes;
-    size_t n, cap, n_sessions;
-    int segment;
+    size_t n, cap;
+    struct ipw_doubts_session { /* in the order of the file */
+        int segment;
+        bool ended; /* it has a run_end */
+    } * sessions;
+    size_t n_sessions, cap_sessions;
 };
 
-/* A line of events.jsonl, in the order of the file. */
-int ipw_doubts_line(struct ipw_doubts *d, const char *text, size_t n, struct ipw_err *err);
+/* Reads events.jsonl.  Errors name file and line. */
 int ipw_doubts_read(struct ipw_doubts *d, const char *path, struct ipw_err *err);
 void ipw_doubts_release(struct ipw_doubts *d);
 /* The reason that such a note states; NULL: it is none. */

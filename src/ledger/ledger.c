@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/upto.h"
 #include "ledger/ledger_priv.h"
 
 /* Do not wait for a channel whose reads have been failing for this long. */
@@ -44,8 +45,7 @@ static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, s
                                  .lost_ns = INT64_MIN,
                                  .handed_over_ns = INT64_MIN,
                                  .gaps.from_ns = INT64_MIN,
-                                 .closed_ns = INT64_MIN,
-                                 .until_ns = INT64_MIN};
+                                 .closed_ns = INT64_MIN};
     line->fit.most_w = (double)ipw_series_most_w(series);
     for (size_t k = 0; k < n_channels && !line->gauge; k++) {
         if (!is_shape_of(&channels[k], &channels[i])) continue;
@@ -79,7 +79,6 @@ struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_c
 
     l->n_channels = n_channels;
     l->trimmed_ns = l->first_row_ns = l->newest_row_ns = INT64_MIN;
-    l->memo = ipw_calloc(1, sizeof *l->memo);
     l->series = ipw_calloc(n_channels, sizeof(struct ipw_series *));
     l->channels = ipw_calloc(n_channels, sizeof *l->channels);
     for (size_t i = 0; i < n_channels; i++) {
@@ -118,7 +117,6 @@ void ipw_ledger_free(struct ipw_ledger *l)
     }
     ipw_phase_line_release(&l->line);
     free(l->lines);
-    free(l->memo);
     free(l->queries);
     free(l->ends);
     free(l->looks);
@@ -174,30 +172,10 @@ void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain
     l->lines[l->domains[domain].first + device].baseline_w = watts;
 }
 
-static size_t find_edge(const struct ipw_ledger *l, int64_t t_ns)
-{
-    size_t lo = 0, hi = l->n_edges;
-
-    while (lo < hi) { /* the first edge after t */
-        size_t mid = lo + (hi - lo) / 2;
-        if (l->edges[mid].t_ns <= t_ns) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo ? lo - 1 : SIZE_MAX;
-}
-
 size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns)
 {
-    uint64_t hash = (uint64_t)t_ns * UINT64_C(0x9E3779B97F4A7C15);
-    struct ledger_place *known = &l->memo->places[(hash >> 32) % LEDGER_PLACES];
-
-    if (!l->memo->on) return find_edge(l, t_ns);
-    if (known->round != l->memo->round || known->t_ns != t_ns)
-        *known = (struct ledger_place){l->memo->round, t_ns, find_edge(l, t_ns)};
-    return known->edge;
+    return l->n_edges ? ipw_upto(&l->edges->t_ns, l->n_edges, sizeof *l->edges, t_ns) - 1
+                      : SIZE_MAX;
 }
 
 /* A counter that its device's gauge has replaced is not read any more. */
@@ -238,13 +216,18 @@ static int64_t clock_of(const struct ipw_ledger *l, size_t first, size_t n, cons
 void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
                     const int64_t *values)
 {
-    int64_t clock_ns;
+    int64_t clock_ns = clock_of(l, first, n, values);
 
-    if (l->scopes) {
-        ipw_ledger_scopes_row(l->scopes, first, n, t_ns, values);
+    if (t_ns > l->newest_row_ns) l->newest_row_ns = t_ns;
+    if (l->scopes) { /* rows of other devices, too: they show that time passes */
+        for (struct ledger_each e = {.all = l,
+                                    .query = IPW_LEDGER_ANY,
+                                    .timed = true,
+                                    .at_ns = t_ns};
+             ipw_ledger_each(&e);)
+            ipw_ledger_row(e.l, first, n, t_ns, values);
         return;
     }
-    clock_ns = clock_of(l, first, n, values);
     for (size_t i = 0; i < n && first + i < l->n_channels; i++) {
         if (l->series[first + i] && clock_ns >= 0) ipw_series_clock(l->series[first + i], clock_ns);
         if (l->series[first + i]) push(l, first + i, t_ns, values[i]);
@@ -252,28 +235,35 @@ void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
     for (size_t i = 0; i < l->n_lines && l->has_gauges; i++)
         read_gauge(&l->lines[i], first, n, t_ns, values);
     if (l->first_row_ns == INT64_MIN) l->first_row_ns = t_ns;
-    if (t_ns > l->newest_row_ns) l->newest_row_ns = t_ns;
     ipw_ledger_settle(l);
 }
 
 void ipw_ledger_break(struct ipw_ledger *l, const char *reason)
 {
-    if (l->scopes) ipw_ledger_scopes_break(l->scopes, reason);
-    for (size_t i = 0; i < l->n_channels; i++) {
-        if (l->series[i]) ipw_series_cut(l->series[i], reason);
-    }
+    for (struct ledger_each e = {.all = l,
+                                .query = IPW_LEDGER_ANY,
+                                .timed = true,
+                                .at_ns = l->newest_row_ns};
+         ipw_ledger_each(&e);)
+        for (size_t i = 0; i < e.l->n_channels; i++)
+            if (e.l->series[i]) ipw_series_cut(e.l->series[i], reason);
 }
 
 void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
 {
-    if (l->scopes) ipw_ledger_scopes_lose(l->scopes, channel, reason);
-    if (channel < l->n_channels && l->series[channel]) ipw_series_lose(l->series[channel], reason);
+    for (struct ledger_each e = {.all = l,
+                                .query = IPW_LEDGER_ANY,
+                                .timed = true,
+                                .at_ns = l->newest_row_ns};
+         ipw_ledger_each(&e);)
+        if (channel < e.l->n_channels && e.l->series[channel])
+            ipw_series_lose(e.l->series[channel], reason);
 }
 
 void ipw_ledger_doubt(struct ipw_ledger *l, size_t channel, const char *reason)
 {
-    if (l->scopes) ipw_ledger_scopes_doubt(l->scopes, channel, reason);
-    if (channel < l->n_channels && l->series[channel]) l->series[channel]->doubt = reason;
+    for (struct ledger_each e = {.all = l, .query = IPW_LEDGER_ANY}; ipw_ledger_each(&e);)
+        if (channel < e.l->n_channels && e.l->series[channel]) e.l->series[channel]->doubt = reason;
 }
 
 /* Computes the integrals up to an edge from those of the edge before it. */
@@ -338,7 +328,6 @@ static int64_t add_edge(struct ipw_ledger *l, int64_t t_ns, int change)
         t_ns = open_ns(l);
     }
     l->last_query_ns = t_ns;
-    l->told = true;
     edge = cut_at(l, t_ns);
     end = l->edges + l->n_edges;
     /* Some edges may have been announced ahead. */
@@ -352,10 +341,11 @@ static int64_t add_edge(struct ipw_ledger *l, int64_t t_ns, int change)
 
 void ipw_ledger_close(struct ipw_ledger *l, int64_t t_ns)
 {
-    if (l->scopes) ipw_ledger_scopes_close(l->scopes, t_ns);
-    if (!l->n_edges || t_ns < l->edges[0].t_ns) return;
-    cut_at(l, t_ns);
-    ipw_ledger_settle_all(l, t_ns);
+    for (struct ledger_each e = {.all = l, .query = IPW_LEDGER_ANY}; ipw_ledger_each(&e);) {
+        if (!e.l->n_edges || t_ns < e.l->edges[0].t_ns) continue;
+        cut_at(e.l, t_ns);
+        ipw_ledger_settle_all(e.l, t_ns);
+    }
 }
 
 int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
@@ -396,19 +386,14 @@ static void close_phase(struct ipw_ledger *l, const struct ledger_query *q,
 {
     if (t_ns < phase->t0_ns) t_ns = phase->t0_ns;
     phase->t1_ns = t_ns;
-    l->told = true;
     ipw_phase_line_add(&l->line, phase->phase, t_ns, INT64_MAX, -1);
     cut_phase(l, q, t_ns);
 }
 
-void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
+static void end_query(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
     struct ledger_query *q = ipw_ledger_query(l, query);
 
-    if (l->scopes) {
-        ipw_ledger_scopes_end(l->scopes, query, t_ns);
-        return;
-    }
     if (!q || q->t1_ns != INT64_MAX) {
         IPW_BUG("a query left the ledger that had not entered it");
     }
@@ -418,6 +403,12 @@ void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
     IPW_GROW(l->ends, l->cap_ends, l->n_ends + 1);
     l->ends[l->n_ends++] = (struct ledger_look){q->t1_ns, query};
     ipw_ledger_settle(l);
+}
+
+void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
+{
+    for (struct ledger_each e = {.all = l, .query = query}; ipw_ledger_each(&e);)
+        end_query(e.l, e.own, t_ns);
 }
 
 static void tell_phase(struct ipw_ledger *l, struct ledger_query *q, enum ipw_phase phase,
@@ -434,7 +425,6 @@ static void tell_phase(struct ipw_ledger *l, struct ledger_query *q, enum ipw_ph
     }
     if (open) close_phase(l, q, open, t0_ns);
     if (t1_ns <= t0_ns) return;
-    l->told = true;
     IPW_GROW(q->phases, q->cap_phases, q->n_phases + 1);
     q->phases[q->n_phases++] = (struct ledger_phase){t0_ns, t1_ns, phase};
     ipw_phase_line_add(&l->line, phase, t0_ns, t1_ns, 1);
@@ -445,12 +435,12 @@ static void tell_phase(struct ipw_ledger *l, struct ledger_query *q, enum ipw_ph
 void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase, int64_t t0_ns,
                       int64_t t1_ns)
 {
-    struct ledger_query *q = ipw_ledger_query(l, query);
+    if (t1_ns < t0_ns || phase >= IPW_PHASE_COUNT) return;
+    for (struct ledger_each e = {.all = l, .query = query}; ipw_ledger_each(&e);) {
+        struct ledger_query *q = ipw_ledger_query(e.l, e.own);
 
-    if (l->scopes)
-        ipw_ledger_scopes_phase(l->scopes, query, &(struct ledger_phase){t0_ns, t1_ns, phase});
-    if (!q || t1_ns < t0_ns || phase >= IPW_PHASE_COUNT) return;
-    tell_phase(l, q, phase, t0_ns, t1_ns);
+        if (q) tell_phase(e.l, q, phase, t0_ns, t1_ns);
+    }
 }
 
 /* Has the channel been failing, or without rows, for so long that the ledger no longer waits for
@@ -492,11 +482,12 @@ int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel)
     return line ? line->handed_over_ns : INT64_MIN;
 }
 
-int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
+/* Of a query, too, whose end was told late: it waits until it is covered up to where it left the
+ * sums. */
+static int64_t covered_ns(const struct ipw_ledger *l, const struct ledger_query *q)
 {
     int64_t covered = INT64_MAX;
 
-    if (l->scopes) return ipw_ledger_scopes_covered_ns(l->scopes);
     for (size_t i = 0; i < l->n_lines; i++) {
         const struct ledger_line *line = &l->lines[i];
         int64_t t = ipw_ledger_settled_ns(line);
@@ -511,14 +502,31 @@ int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (l->model[d][2] && l->model[d][2]->n < 2 && l->n_lines == 0) covered = INT64_MIN;
     }
-    return covered;
+    return q && q->told_ns <= covered && covered < q->t1_ns ? q->told_ns - 1 : covered;
+}
+
+int64_t ipw_ledger_query_covered_ns(const struct ipw_ledger *l, int64_t query)
+{
+    int64_t least = INT64_MAX;
+
+    for (struct ledger_each e = {.all = l, .query = query}; ipw_ledger_each(&e);) {
+        int64_t t = covered_ns(e.l, query < 0 ? NULL : ipw_ledger_query(e.l, e.own));
+
+        if (t < least) least = t;
+    }
+    return least;
+}
+
+int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
+{
+    return ipw_ledger_query_covered_ns(l, IPW_LEDGER_ANY);
 }
 
 int64_t ipw_ledger_read_ns(const struct ipw_ledger *l)
 {
     int64_t read = INT64_MAX, given_up = INT64_MAX;
 
-    if (l->scopes) return ipw_ledger_scopes_read_ns(l->scopes);
+    if (l->scopes) return ipw_ledger_scopes_read_ns(l);
     for (size_t i = 0; i < l->n_lines; i++) {
         const struct ledger_line *line = &l->lines[i];
         int64_t t = line->series->n ? line->series->last.t_ns : INT64_MIN;

@@ -160,9 +160,6 @@ struct ipw_ledger_question {
     enum ipw_ledger_what what;
 };
 struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledger_question q);
-/* The joules of that figure for IPW_LEDGER_QUERY; NAN: unknown.  Without bounds and provenance they
- * cost a part of it. */
-double ipw_ledger_joules(const struct ipw_ledger *l, struct ipw_ledger_question q);
 /* The query's energy in consecutive windows [t[i], t[i+1]], i < n, instead of the question's own
  * window. Known windows sum exactly (as doubles of whole microjoules) to the figure of [t[0],
  * t[n]].  If the whole is known, windows that cannot be resolved share the rest by wall clock and
@@ -171,11 +168,6 @@ double ipw_ledger_joules(const struct ipw_ledger *l, struct ipw_ledger_question 
  * gauge cannot resolve is unknown, as with IPW_LEDGER_SPAN. */
 void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,
                         size_t n, struct ipw_figure *out);
-/* A query's figures ask for the same windows of its devices again and again: for the domain, for
- * each device, for the accounts.  While `on`, they are computed once.  Nothing may be told to the
- * ledger until it is off again. */
-void ipw_ledger_remember(const struct ipw_ledger *l, bool on);
-
 /* Three values of one window: the energy charged to it; the part of that while the query was alone;
  * and the charge minus its share of the idle baseline.  The last is net energy: it is negative if
  * the device drew less than the baseline, and NAN without a baseline.  Whole microjoules; a

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/upto.h"
 #include "ledger/ledger_priv.h"
 
 /* ---- the kind of a query ---- */
@@ -50,19 +51,11 @@ const struct ledger_piece *ipw_ledger_piece_in(const struct ipw_ledger *l,
                                                const struct ledger_slice *s, size_t i)
 {
     int64_t edge = l->edge_base + (int64_t)i;
-    size_t lo = 0, hi = s ? s->n : 0;
+    size_t n;
 
-    if (i + 1 >= line->settled || (hi && s->left && edge >= s->to)) return NULL;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (s->pieces[mid].from <= edge) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo ? &s->pieces[lo - 1] : NULL;
+    if (i + 1 >= line->settled || !s || !s->n || (s->left && edge >= s->to)) return NULL;
+    n = ipw_upto(&s->pieces->from, s->n, sizeof *s->pieces, edge);
+    return n ? &s->pieces[n - 1] : NULL;
 }
 
 /* The energy due to the query up to t, with its piece p; edge i is the last at or before t. */
@@ -104,13 +97,9 @@ void ipw_ledger_look(struct ipw_ledger *l, int64_t query, int64_t t_ns)
     for (size_t k = 0; k < l->n_lines; k++) {
         struct ledger_line *line = &l->lines[k];
 
-        if (line->next_stamp > i) {
-            line->next_stamp++;
-            ipw_ledger_stamp_late(l, line, query, t_ns);
-        }
-        if (line->next_look <= i) continue;
-        line->next_look++;
-        push(&line->late, query);
+        /* The look that moves up is looked at twice, which changes nothing. */
+        if (line->next_stamp > i) ipw_ledger_stamp_late(l, line, query, t_ns);
+        if (line->next_look > i) push(&line->late, query);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/upto.h"
 #include "ledger/ledger.h"
 #include "ledger/ledger_priv.h"
 
@@ -52,7 +53,7 @@ static void add_unknown(struct ipw_figure *sum, const struct ipw_figure *more)
 
 /* The sum is known if all its figures are; it takes the weakest provenance and the poorest coverage
  * among them.  Whole microjoules are added as such. */
-void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
+static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first)
 {
     double split;
 
@@ -75,29 +76,46 @@ void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more
     if (more->provenance > sum->provenance) sum->provenance = more->provenance;
 }
 
-const struct ledger_line *ipw_ledger_lines(const struct ipw_ledger *l,
-                                           const struct ipw_ledger_question *q, size_t *n)
+/* Finds the question's devices in a->l; returns their number. */
+static size_t find_lines(struct ledger_asked *a)
 {
-    const struct ledger_domain *d = &l->domains[q->domain];
-    bool all = q->device == IPW_LEDGER_ALL;
+    const struct ipw_ledger *all = a->each.all;
+    const struct ledger_domain *d = &a->l->domains[a->q->domain];
+    size_t channel, n = d->n;
 
-    *n = all ? d->n : 1;
-    return &l->lines[d->first + (all ? 0 : q->device)];
+    a->line = &a->l->lines[d->first];
+    if (a->q->device == IPW_LEDGER_ALL) return n;
+    channel = all->lines[all->domains[a->q->domain].first + a->q->device].channel;
+    for (; n && a->line->channel != channel; n--) a->line++;
+    return n ? 1 : 0;
 }
 
-struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                                    int64_t slack_ns)
+bool ipw_ledger_next(struct ledger_asked *a)
 {
-    struct ipw_figure sum = unknown(l->domains[q->domain].reason);
-    size_t n;
-    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
+    bool whole = a->q->what == IPW_LEDGER_TOTAL || a->q->what == IPW_LEDGER_IDLE;
 
-    for (size_t i = 0; i < n; i++) {
-        struct ipw_figure f = ipw_series_between(lines[i].series, q->t0_ns, q->t1_ns, slack_ns);
-
-        ipw_ledger_add_figure(&sum, &f, i == 0);
+    if (a->left) {
+        a->left--;
+        a->line++;
+        return true;
     }
-    return sum;
+    while (ipw_ledger_each(&a->each)) {
+        size_t n;
+
+        a->l = a->each.l;
+        a->t0_ns = a->q->t0_ns;
+        a->t1_ns = a->q->t1_ns;
+        if (whole && a->t0_ns < a->each.start_ns) a->t0_ns = a->each.start_ns;
+        if (whole && a->t1_ns > a->each.end_ns) a->t1_ns = a->each.end_ns;
+        if (whole && a->l != a->each.all && a->t1_ns <= a->t0_ns) continue;
+        n = find_lines(a);
+        if (!n) continue;
+        a->query = a->each.own < 0 ? NULL : ipw_ledger_query(a->l, a->each.own);
+        a->missing = a->each.own >= 0 && !a->query;
+        a->left = n - 1;
+        return true;
+    }
+    return false;
 }
 
 /* Between what is told of the query, or what is told last and the first edge. */
@@ -106,20 +124,11 @@ static struct ledger_instant integrals_of_query(const struct ipw_ledger *l,
 {
     struct ledger_instant first = {l->edges[0].t_ns, l->edges[0].crowded_ns, l->edges[0].parted_ns};
     const struct ledger_instant *a, *b;
-    size_t lo = 0, hi = q->n_instants - 1;
+    size_t n = ipw_upto(&q->instants->t_ns, q->n_instants, sizeof *q->instants, t_ns);
     double part;
 
-    while (lo < hi) { /* the last one at or before t, or the first */
-        size_t mid = lo + (hi - lo + 1) / 2;
-
-        if (q->instants[mid].t_ns <= t_ns) {
-            lo = mid;
-        } else {
-            hi = mid - 1;
-        }
-    }
-    a = &q->instants[lo];
-    b = lo + 1 < q->n_instants ? a + 1 : &first;
+    a = &q->instants[n ? n - 1 : 0];
+    b = a + 1 < q->instants + q->n_instants ? a + 1 : &first;
     if (t_ns <= a->t_ns || b->t_ns <= a->t_ns) return *a;
     part = (double)(t_ns - a->t_ns) / (double)(b->t_ns - a->t_ns);
     return (struct ledger_instant){
@@ -154,12 +163,12 @@ static bool is_crowded(const struct ipw_ledger *l, const struct ledger_query *q,
  * by as much as the share changes there. */
 static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q,
                         const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
-                        struct ipw_figure *f)
+                        const struct ipw_series_ends *ends, struct ipw_figure *f)
 {
     double whole_hi = f->hi_j;
     struct ledger_reach reach;
 
-    if (!ipw_ledger_reach(l, q, line, t0_ns, t1_ns, &reach)) return;
+    if (!ipw_ledger_reach(l, q, line, t0_ns, t1_ns, ends, &reach)) return;
     f->lo_j = f->j - reach.down / 1e6;
     f->hi_j = f->j + reach.up / 1e6;
     if (f->lo_j < 0) f->lo_j = 0;
@@ -193,12 +202,18 @@ int64_t ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *
 
 /* The window may begin and end earlier or later. */
 static void widen_by_clock(const struct ipw_ledger *l, const struct ledger_line *line,
-                           int64_t t0_ns, int64_t t1_ns, struct ipw_figure *f)
+                           int64_t t0_ns, int64_t t1_ns, struct ipw_figure *f,
+                           struct ipw_series_ends *ends)
 {
-    double j = (clock_uj(l, line, t0_ns) + clock_uj(l, line, t1_ns)) / 1e6;
+    double uj0 = clock_uj(l, line, t0_ns), uj1 = clock_uj(l, line, t1_ns);
+    double j = (uj0 + uj1) / 1e6;
 
     f->lo_j = f->lo_j > j ? f->lo_j - j : 0;
     f->hi_j += j;
+    ends->below0_uj += (int64_t)uj0;
+    ends->above0_uj += (int64_t)uj0;
+    ends->below1_uj += (int64_t)uj1;
+    ends->above1_uj += (int64_t)uj1;
 }
 
 static double due_between(const struct ipw_ledger *l, const struct ledger_query *q,
@@ -208,20 +223,21 @@ static double due_between(const struct ipw_ledger *l, const struct ledger_query 
            1e6;
 }
 
-static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct ledger_query *q,
-                                        const struct ledger_line *line, int64_t t0_ns,
-                                        int64_t t1_ns)
+/* The energy of one device.  `q` may be NULL: the window names no query. */
+static struct ipw_figure line_window(const struct ipw_ledger *l, const struct ledger_query *q,
+                                     const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
 {
     /* It has a share of every cell until it left, which is later than its end if that came late. */
     int64_t left_ns = q && t1_ns == q->told_ns ? q->t1_ns : t1_ns;
+    struct ipw_series_ends ends;
     struct ipw_figure f;
     double whole;
 
     if (left_ns > t1_ns && line->series->n && line->series->last.t_ns > t1_ns)
         t1_ns = left_ns < line->series->last.t_ns ? left_ns : line->series->last.t_ns;
-    f = ipw_series_between(line->series, t0_ns, t1_ns, IPW_LEDGER_WINDOW_SLACK_NS);
+    f = ipw_series_window(line->series, t0_ns, t1_ns, IPW_LEDGER_WINDOW_SLACK_NS, &ends);
     whole = f.j;
-    if (l->clock_error_ns) widen_by_clock(l, line, t0_ns, t1_ns, &f);
+    if (f.known && l->clock_error_ns) widen_by_clock(l, line, t0_ns, t1_ns, &f, &ends);
     if (!f.known) return ipw_ledger_estimate(l, q, line, t0_ns, t1_ns, f);
     if (!ipw_ledger_answerable(l, q, line, t0_ns) || !ipw_ledger_answerable(l, q, line, t1_ns))
         return unknown("not_covered");
@@ -240,118 +256,25 @@ static struct ipw_figure compute_window(const struct ipw_ledger *l, const struct
         f.lo_j = whole > 0 ? f.lo_j * f.j / whole : 0;
         f.hi_j = whole > 0 ? f.hi_j * f.j / whole : f.j;
     } else {
-        bound_share(l, q, line, t0_ns, t1_ns, &f);
+        bound_share(l, q, line, t0_ns, t1_ns, &ends, &f);
     }
     return f;
-}
-
-void ipw_ledger_remember(const struct ipw_ledger *l, bool on)
-{
-    if (l->scopes) ipw_ledger_scopes_remember(l->scopes, on);
-    l->memo->on = on;
-    l->memo->round++;
-    memset(l->memo->known, 0, sizeof l->memo->known);
-    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].series->known = on ? l->memo->known : NULL;
-}
-
-static struct ledger_answer *answer_cell(const struct ipw_ledger *l, const struct ledger_line *line,
-                                         int64_t t0_ns, int64_t t1_ns)
-{
-    uint64_t hash = ((uint64_t)t0_ns * 3 + (uint64_t)t1_ns) * UINT64_C(0x9E3779B97F4A7C15) +
-                    (uint64_t)line->channel * UINT64_C(0x9E3779B97F4A7C15);
-
-    return &l->memo->answers[(hash >> 32) % LEDGER_ANSWERS];
-}
-
-static const struct ledger_answer *find_answer(const struct ipw_ledger *l,
-                                               const struct ledger_query *q,
-                                               const struct ledger_line *line, int64_t t0_ns,
-                                               int64_t t1_ns)
-{
-    const struct ledger_answer *known = answer_cell(l, line, t0_ns, t1_ns);
-
-    return l->memo->on && known->round == l->memo->round && known->q == q && known->line == line &&
-                   known->t0_ns == t0_ns && known->t1_ns == t1_ns
-               ? known
-               : NULL;
-}
-
-/* The energy of one device.  `q` may be NULL: the window names no query. */
-static struct ipw_figure line_window(const struct ipw_ledger *l, const struct ledger_query *q,
-                                     const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
-{
-    const struct ledger_answer *known = find_answer(l, q, line, t0_ns, t1_ns);
-    struct ipw_figure f;
-
-    if (known) return known->figure;
-    f = compute_window(l, q, line, t0_ns, t1_ns);
-    if (l->memo->on)
-        *answer_cell(l, line, t0_ns, t1_ns) =
-            (struct ledger_answer){l->memo->round, q, line, t0_ns, t1_ns, f};
-    return f;
-}
-
-/* Finds the named query; NULL if none is named.  False: the ledger does not have it. */
-static bool find_query(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                       const struct ledger_query **out)
-{
-    *out = q->query < 0 ? NULL : ipw_ledger_query(l, q->query);
-    return q->query < 0 || *out;
 }
 
 /* A model describes a domain, not a single device. */
 static struct ipw_figure by_model(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
                                   int64_t t0_ns, int64_t t1_ns, struct ipw_figure f)
 {
-    struct ipw_ledger_question window = *q;
+    struct ledger_each e = {.all = l, .query = q->query};
 
-    window.t0_ns = t0_ns;
-    window.t1_ns = t1_ns;
-    return q->device == IPW_LEDGER_ALL ? ipw_ledger_by_model(l, &window, f) : f;
-}
+    if (f.known || q->device != IPW_LEDGER_ALL) return f;
+    while (!f.estimated && ipw_ledger_each(&e)) {
+        struct ipw_ledger_question window = {
+            .query = e.own, .domain = q->domain, .t0_ns = t0_ns, .t1_ns = t1_ns};
 
-static struct ipw_figure query_figure(const struct ipw_ledger *l,
-                                      const struct ipw_ledger_question *q)
-{
-    struct ipw_figure sum = unknown(l->domains[q->domain].reason);
-    size_t n;
-    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
-    const struct ledger_query *query;
-
-    if (!find_query(l, q, &query)) return n ? unknown("not_covered") : sum;
-    for (size_t i = 0; i < n; i++) {
-        struct ipw_figure f = line_window(l, query, &lines[i], q->t0_ns, q->t1_ns);
-
-        ipw_ledger_add_figure(&sum, &f, i == 0);
+        f = ipw_ledger_by_model(e.l, &window, f);
     }
-    return by_model(l, q, q->t0_ns, q->t1_ns, sum);
-}
-
-double ipw_ledger_joules(const struct ipw_ledger *l, struct ipw_ledger_question q)
-{
-    const struct ledger_query *query = ipw_ledger_query(l, q.query);
-    struct ipw_figure f;
-    double sum = 0;
-    size_t n;
-    const struct ledger_line *lines = ipw_ledger_lines(l, &q, &n);
-
-    for (size_t i = 0; i < n && query && !l->scopes; i++) {
-        const struct ledger_line *line = &lines[i];
-        const struct ledger_answer *known = find_answer(l, query, line, q.t0_ns, q.t1_ns);
-
-        if (known ? !known->figure.known
-                  : (q.t1_ns == query->told_ns && q.t1_ns != query->t1_ns) ||
-                        !ipw_series_spans(line->series, q.t0_ns, q.t1_ns) ||
-                        !ipw_ledger_answerable(l, query, line, q.t0_ns) ||
-                        !ipw_ledger_answerable(l, query, line, q.t1_ns))
-            break;
-        sum = ipw_figure_add_j(sum, known ? known->figure.j
-                                          : due_between(l, query, line, q.t0_ns, q.t1_ns));
-        if (i + 1 == n) return sum;
-    }
-    q.what = IPW_LEDGER_QUERY;
-    f = ipw_ledger_figure(l, q);
-    return f.known ? f.j : NAN;
+    return f;
 }
 
 /* Is the window too short for a gauge to resolve? */
@@ -385,21 +308,30 @@ static double power_at(const struct ipw_series *s, int64_t t_ns)
     return fmax(before, after) * 1e3; /* uJ / ns = kW */
 }
 
+/* What the edges of a part may hold: the power of its devices at its ends, and their energy. */
+struct edges {
+    double watts, whole_j;
+};
+
+static void add_edges(struct edges *e, const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns)
+{
+    e->watts += fmax(power_at(s, t0_ns), power_at(s, t1_ns));
+    e->whole_j += (double)(ipw_series_at(s, t1_ns) - ipw_series_at(s, t0_ns)) / 1e6;
+}
+
 /* The power's edges may lie up to IPW_SERIES_EDGE_NS before the events at the ends of a part of a
  * query (docs/method.md, "Edges").  That matters where the part is short. */
-static void widen_by_edges(const struct ledger_line *lines, size_t n, int64_t t0_ns, int64_t t1_ns,
-                           struct ipw_figure *f)
+static bool is_short(const struct ipw_figure *f, int64_t t0_ns, int64_t t1_ns)
 {
-    double watts = 0, whole = 0, j, half;
+    return f->known && f->hi_j > 0 && t1_ns > t0_ns && t1_ns - t0_ns < SHORT_PART_NS;
+}
 
-    if (!f->known || f->hi_j <= 0 || t1_ns <= t0_ns || t1_ns - t0_ns >= SHORT_PART_NS) return;
-    for (size_t i = 0; i < n; i++) {
-        const struct ipw_series *s = lines[i].series;
+static void widen_by_edges(const struct edges *e, struct ipw_figure *f)
+{
+    double j =
+        e->watts * (double)IPW_SERIES_EDGE_NS / 1e9 * (e->whole_j > f->j ? f->j / e->whole_j : 1);
+    double half;
 
-        watts += fmax(power_at(s, t0_ns), power_at(s, t1_ns));
-        whole += (double)(ipw_series_at(s, t1_ns) - ipw_series_at(s, t0_ns)) / 1e6;
-    }
-    j = watts * (double)IPW_SERIES_EDGE_NS / 1e9 * (whole > f->j ? f->j / whole : 1);
     f->lo_j = fmax(f->lo_j - j, 0);
     f->hi_j += j;
     half = (f->hi_j - f->lo_j) / 2;
@@ -409,17 +341,18 @@ static void widen_by_edges(const struct ledger_line *lines, size_t n, int64_t t0
         f->provenance = IPW_PROV_DISTRIBUTED;
 }
 
-static struct ipw_figure span_figure(const struct ipw_ledger *l,
-                                     const struct ipw_ledger_question *q)
+/* The figure of a query's window as that of a part of the query. */
+static struct ipw_figure as_span(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
+                                 struct ipw_figure f)
 {
-    struct ipw_figure f = query_figure(l, q);
-    size_t n;
-    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
+    bool wide = is_short(&f, q->t0_ns, q->t1_ns);
+    struct edges edges = {0};
 
-    for (size_t i = 0; i < n; i++) {
-        if (is_unresolved(&lines[i], q->t0_ns, q->t1_ns)) return unresolved(f);
+    for (struct ledger_asked a = ipw_ledger_asks(l, q); ipw_ledger_next(&a);) {
+        if (is_unresolved(a.line, q->t0_ns, q->t1_ns)) return unresolved(f);
+        if (wide) add_edges(&edges, a.line->series, q->t0_ns, q->t1_ns);
     }
-    widen_by_edges(lines, n, q->t0_ns, q->t1_ns, &f);
+    if (wide) widen_by_edges(&edges, &f);
     return f;
 }
 
@@ -441,32 +374,34 @@ static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledg
     return f;
 }
 
-static struct ipw_figure idle_figure(const struct ipw_ledger *l,
-                                     const struct ipw_ledger_question *q)
+/* The figure of one of the question's devices. */
+static struct ipw_figure line_figure(const struct ledger_asked *a)
 {
-    struct ipw_figure sum = unknown(l->domains[q->domain].reason);
-    size_t n;
-    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
-
-    for (size_t i = 0; i < n; i++) {
-        struct ipw_figure f = line_idle(l, &lines[i], q->t0_ns, q->t1_ns);
-
-        ipw_ledger_add_figure(&sum, &f, i == 0);
+    switch (a->q->what) {
+    case IPW_LEDGER_QUERY:
+    case IPW_LEDGER_SPAN: break;
+    case IPW_LEDGER_TOTAL:
+        return ipw_series_between(a->line->series, a->t0_ns, a->t1_ns, IPW_LEDGER_TOTAL_SLACK_NS);
+    case IPW_LEDGER_IDLE: return line_idle(a->l, a->line, a->t0_ns, a->t1_ns);
+    case IPW_LEDGER_QUERIES: return ipw_ledger_together(a->l, a->line);
     }
-    return sum;
+    if (a->missing) return unknown("not_covered");
+    return line_window(a->l, a->query, a->line, a->t0_ns, a->t1_ns);
 }
 
 struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledger_question q)
 {
-    if (l->scopes) return ipw_ledger_scopes_figure(l, &q);
-    switch (q.what) {
-    case IPW_LEDGER_QUERY: break;
-    case IPW_LEDGER_SPAN: return span_figure(l, &q);
-    case IPW_LEDGER_TOTAL: return ipw_ledger_gather(l, &q, IPW_LEDGER_TOTAL_SLACK_NS);
-    case IPW_LEDGER_IDLE: return idle_figure(l, &q);
-    case IPW_LEDGER_QUERIES: return ipw_ledger_together(l, &q);
+    struct ipw_figure sum = unknown(l->domains[q.domain].reason);
+    bool first = true;
+
+    for (struct ledger_asked a = ipw_ledger_asks(l, &q); ipw_ledger_next(&a); first = false) {
+        struct ipw_figure f = line_figure(&a);
+
+        add_figure(&sum, &f, first);
     }
-    return query_figure(l, &q);
+    if (q.what == IPW_LEDGER_QUERY || q.what == IPW_LEDGER_SPAN)
+        sum = by_model(l, &q, q.t0_ns, q.t1_ns, sum);
+    return q.what == IPW_LEDGER_SPAN ? as_span(l, &q, sum) : sum;
 }
 
 /* The window is shorter than the period of a counter that is read no more often than it publishes.
@@ -506,10 +441,12 @@ static void share_of_rest(struct ipw_figure *f, const struct ipw_figure *whole, 
  * window inside a known window is known too.  Two kinds of windows stay open: those outside the
  * samples but inside the slack of the whole, and those that are too short.  They share the energy
  * that the other windows leave of the whole by wall clock (docs/method.md, "Fallbacks"). */
-static void line_windows(const struct ipw_ledger *l, const struct ledger_query *q,
-                         const struct ledger_line *line, const int64_t *t, size_t n,
+static void line_windows(const struct ledger_asked *a, const int64_t *t, size_t n,
                          struct ipw_figure *out)
 {
+    const struct ipw_ledger *l = a->l;
+    const struct ledger_query *q = a->query;
+    const struct ledger_line *line = a->line;
     struct ipw_figure whole = line_window(l, q, line, t[0], t[n]);
     int64_t rest = whole.known ? whole_uj(whole.j) : 0, given = 0, open_ns = 0, done_ns = 0;
     bool *open = ipw_calloc(n, sizeof *open);
@@ -523,7 +460,12 @@ static void line_windows(const struct ipw_ledger *l, const struct ledger_query *
             rest -= whole_uj(out[i].j);
         }
         if (!open[i] && n > 1 && is_unresolved(line, t[i], t[i + 1])) out[i] = unresolved(out[i]);
-        if (!open[i] && n > 1) widen_by_edges(line, 1, t[i], t[i + 1], &out[i]);
+        if (!open[i] && n > 1 && is_short(&out[i], t[i], t[i + 1])) {
+            struct edges edges = {0};
+
+            add_edges(&edges, line->series, t[i], t[i + 1]);
+            widen_by_edges(&edges, &out[i]);
+        }
     }
     for (size_t i = 0; i < n && whole.known && rest >= 0; i++) {
         int64_t upto;
@@ -540,32 +482,17 @@ static void line_windows(const struct ipw_ledger *l, const struct ledger_query *
 void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,
                         size_t n, struct ipw_figure *out)
 {
-    size_t n_lines;
-    const struct ledger_line *lines = ipw_ledger_lines(l, &q, &n_lines);
-    struct ipw_figure *one;
-    const struct ledger_query *query;
-    bool found = find_query(l, &q, &query);
+    struct ipw_figure *one = ipw_calloc(n + 1, sizeof *one);
+    bool first = true;
 
-    if (l->scopes) {
-        ipw_ledger_scopes_figures(l, &q, t, n, out);
-        return;
-    }
-    one = n_lines > 1 ? ipw_calloc(n + 1, sizeof *one) : NULL;
-    for (size_t i = 0; i < n; i++)
-        out[i] = unknown(n_lines ? "not_covered" : l->domains[q.domain].reason);
-    for (size_t k = 0; k < n_lines && n && found; k++) {
-        line_windows(l, query, &lines[k], t, n, k ? one : out);
-        for (size_t i = 0; i < n && k; i++) ipw_ledger_add_figure(&out[i], &one[i], false);
+    for (size_t i = 0; i < n; i++) out[i] = unknown(l->domains[q.domain].reason);
+    for (struct ledger_asked a = ipw_ledger_asks(l, &q); n && ipw_ledger_next(&a); first = false) {
+        for (size_t i = 0; i < n; i++) one[i] = unknown("not_covered");
+        if (!a.missing) line_windows(&a, t, n, one);
+        for (size_t i = 0; i < n; i++) add_figure(&out[i], &one[i], first);
     }
     for (size_t i = 0; i < n; i++) out[i] = by_model(l, &q, t[i], t[i + 1], out[i]);
     free(one);
-}
-
-/* Net energy of one device, given the energy charged to the query. */
-static double marginal_of(const struct ledger_line *line, double charged_j, __int128 base)
-{
-    if (isnan(line->baseline_w)) return NAN;
-    return (double)(whole_uj(charged_j) - (int64_t)(base >> 32)) / 1e6;
 }
 
 /* A query has kept its own of its start and end. */
@@ -583,23 +510,31 @@ static struct ledger_alone alone_at(const struct ipw_ledger *l, const struct led
 
 struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_ledger_question q)
 {
-    const struct ledger_query *query;
-    size_t n;
-    const struct ledger_line *lines = ipw_ledger_lines(l, &q, &n);
-    struct ipw_account a = {0};
+    struct ipw_account account = {.marginal_j = 0};
+    int64_t base_uj = 0;
 
-    if (l->scopes) return ipw_ledger_scopes_account(l, &q);
-    a.attributed = query_figure(l, &q);
-    if (!a.attributed.known || !find_query(l, &q, &query))
-        return (struct ipw_account){a.attributed, .exclusive_j = NAN, .marginal_j = NAN};
-    for (size_t i = 0; i < n; i++) {
-        struct ledger_alone from = alone_at(l, query, &lines[i], q.t0_ns);
-        struct ledger_alone to = alone_at(l, query, &lines[i], q.t1_ns);
-        double j = line_window(l, query, &lines[i], q.t0_ns, q.t1_ns).j;
+    q.what = IPW_LEDGER_QUERY;
+    account.attributed = ipw_ledger_figure(l, q);
+    if (!account.attributed.known)
+        return (struct ipw_account){account.attributed, .exclusive_j = NAN, .marginal_j = NAN};
+    for (struct ledger_asked a = ipw_ledger_asks(l, &q); ipw_ledger_next(&a);) {
+        struct ledger_alone from = alone_at(a.l, a.query, a.line, q.t0_ns);
+        struct ledger_alone to = alone_at(a.l, a.query, a.line, q.t1_ns);
 
-        a.exclusive_j = ipw_figure_add_j(a.exclusive_j, (double)(to.alone - from.alone) / 1e6);
-        a.marginal_j =
-            ipw_figure_add_j(a.marginal_j, marginal_of(&lines[i], j, to.base - from.base));
+        account.exclusive_j =
+            ipw_figure_add_j(account.exclusive_j, (double)(to.alone - from.alone) / 1e6);
+        base_uj += (int64_t)((to.base - from.base) >> 32);
+        if (isnan(a.line->baseline_w)) account.marginal_j = NAN;
     }
-    return a;
+    account.marginal_j += (double)(whole_uj(account.attributed.j) - base_uj) / 1e6;
+    return account;
+}
+
+bool ipw_ledger_query_sees(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
+                           size_t device)
+{
+    struct ipw_ledger_question q = {.query = query, .domain = domain, .device = device};
+    struct ledger_asked a = ipw_ledger_asks(l, &q);
+
+    return ipw_ledger_next(&a);
 }

@@ -246,16 +246,11 @@ void ipw_ledger_settle(struct ipw_ledger *l)
 {
     for (size_t i = 0; i < l->n_lines; i++) {
         struct ledger_line *line = &l->lines[i];
-        int64_t until;
 
         look_for_loss(l, line);
         look_for_silence(l, line);
-        until = ipw_ledger_settled_ns(line);
-        if (until == line->until_ns && !l->told) continue;
-        line->until_ns = until;
-        settle(l, line, until);
+        settle(l, line, ipw_ledger_settled_ns(line));
     }
-    l->told = false;
 }
 
 void ipw_ledger_settle_all(struct ipw_ledger *l, int64_t t_ns)

@@ -1,27 +1,36 @@
-/* The power of a domain: see ledger/ledger.h. */
+/* The power of a domain: see ledger/ledger.h.  A step is the mean power between two neighbouring
+ * readings, and how much of it lies in the window. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ledger/ledger_priv.h"
-#include "ledger/power_steps.h"
 
 struct devices { /* those of a question */
     const struct ipw_series **all;
     size_t n;
 };
 
+struct step {
+    double w, seconds;
+};
+
+struct steps {
+    struct step *all;
+    size_t n, cap;
+    double seconds; /* sum over all steps */
+};
+
 static struct devices devices_of(const struct ipw_ledger *l, const struct ipw_ledger_question *q)
 {
-    struct devices d;
-    size_t n;
-    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
+    struct devices d = {0};
+    size_t cap = 0;
 
-    if (!l->scopes && !n) return (struct devices){0};
-    d.all = ipw_calloc((l->scopes ? ipw_ledger_scopes_lines(l->scopes) : n) + 1, sizeof *d.all);
-    d.n = l->scopes ? ipw_ledger_scopes_series(l, q, d.all) : n;
-    for (size_t i = 0; i < n && !l->scopes; i++) d.all[i] = lines[i].series;
+    for (struct ledger_asked a = ipw_ledger_asks(l, q); ipw_ledger_next(&a);) {
+        IPW_GROW(d.all, cap, d.n + 1);
+        d.all[d.n++] = a.line->series;
+    }
     return d;
 }
 
@@ -33,53 +42,73 @@ static int64_t sum_uj(const struct devices *d, int64_t t_ns)
     return uj;
 }
 
-/* The channel that is read most often; the steps of the sum are its steps. */
-static const struct ipw_series *finest(const struct devices *d)
+/* The steps of a sum are those of the channel that is read most often. */
+static struct steps steps_of(const struct devices *d, const struct ipw_ledger_question *q)
 {
     const struct ipw_series *s = d->all[0];
+    int64_t upto_ns = INT64_MIN, uj = 0; /* end and energy of the step before */
+    struct steps steps = {0};
 
     for (size_t i = 1; i < d->n; i++)
         if (d->all[i]->pace.spacing_ns < s->pace.spacing_ns) s = d->all[i];
-    return s;
+    for (size_t i = ipw_series_find(s, q->t0_ns); i < s->n && s->samples[i].t_ns < q->t1_ns; i++) {
+        const struct ipw_series_sample *a = &s->samples[i], *b = i + 1 < s->n ? a + 1 : &s->last;
+        int64_t from = a->t_ns > q->t0_ns ? a->t_ns : q->t0_ns;
+        int64_t to = b->t_ns < q->t1_ns ? b->t_ns : q->t1_ns, before;
+        struct step step = {.seconds = ipw_ns_to_s(to - from)};
+
+        if (a->chain != b->chain || to <= from) continue;
+        before = a->t_ns == upto_ns ? uj : sum_uj(d, a->t_ns);
+        upto_ns = b->t_ns;
+        uj = sum_uj(d, upto_ns);
+        step.w = (double)(uj - before) * 1e3 / (double)(upto_ns - a->t_ns); /* uJ / ns = kW */
+        IPW_GROW(steps.all, steps.cap, steps.n + 1);
+        steps.all[steps.n++] = step;
+        steps.seconds += step.seconds;
+    }
+    return steps;
 }
 
-/* The peak of the sum of several channels. */
-static double peak_of_sum(const struct devices *d, int64_t t0_ns, int64_t t1_ns)
+static int by_power(const void *a, const void *b)
 {
-    const struct ipw_series *s = finest(d);
-    int64_t t = 0, uj = 0;
-    double peak = 0;
+    const struct step *x = a, *y = b;
 
-    for (size_t first = ipw_series_find(s, t0_ns), i = first; i <= s->n; i++) {
-        int64_t t_before = t, uj_before = uj;
+    return x->w < y->w ? -1 : x->w > y->w;
+}
 
-        t = i < s->n ? s->samples[i].t_ns : s->last.t_ns;
-        uj = sum_uj(d, t);
-        if (i > first && t > t_before) {
-            double w = (double)(uj - uj_before) * 1e3 / (double)(t - t_before);
-            if (w > peak) peak = w;
-        }
-        if (t >= t1_ns) break;
+/* The power that was exceeded during half of the time; the steps are sorted by power. */
+static double median_w(const struct steps *s)
+{
+    double upto = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        upto += s->all[i].seconds;
+        if (upto > s->seconds / 2) return s->all[i].w;
+        if (upto == s->seconds / 2 && i + 1 < s->n) return (s->all[i].w + s->all[i + 1].w) / 2;
     }
-    return peak;
+    return s->all[s->n - 1].w;
 }
 
 static bool mean_power(const struct devices *d, const struct ipw_ledger_question *q, double *mean_w,
                        double *peak_w)
 {
-    struct ipw_figure f = {0};
+    double j, part, joules = 0, coverage = d->n ? 1 : 0;
+    struct steps steps;
 
     *mean_w = *peak_w = NAN;
     for (size_t i = 0; i < d->n; i++) {
-        struct ipw_figure one =
-            ipw_series_between(d->all[i], q->t0_ns, q->t1_ns, IPW_LEDGER_WINDOW_SLACK_NS);
-
-        ipw_ledger_add_figure(&f, &one, i == 0);
+        if (!ipw_series_joules(d->all[i], q->t0_ns, q->t1_ns, IPW_LEDGER_WINDOW_SLACK_NS, &j,
+                               &part))
+            return false;
+        joules = ipw_figure_add_j(joules, j);
+        coverage = fmin(coverage, part);
     }
-    if (!f.known || q->t1_ns <= q->t0_ns || f.coverage <= 0) return false;
+    if (q->t1_ns <= q->t0_ns || coverage <= 0) return false;
     if (d->n == 1) return ipw_series_power(d->all[0], q->t0_ns, q->t1_ns, mean_w, peak_w);
-    *mean_w = f.j / (ipw_ns_to_s(q->t1_ns - q->t0_ns) * f.coverage);
-    *peak_w = fmax(peak_of_sum(d, q->t0_ns, q->t1_ns), *mean_w);
+    *mean_w = *peak_w = joules / (ipw_ns_to_s(q->t1_ns - q->t0_ns) * coverage);
+    steps = steps_of(d, q);
+    for (size_t i = 0; i < steps.n; i++) *peak_w = fmax(*peak_w, steps.all[i].w);
+    free(steps.all);
     return true;
 }
 
@@ -93,43 +122,24 @@ bool ipw_ledger_mean_power(const struct ipw_ledger *l, struct ipw_ledger_questio
     return known;
 }
 
-static void add_steps(struct ipw_power_steps *steps, const struct devices *d,
-                      const struct ipw_ledger_question *q, struct ipw_power_stats *out)
-{
-    const struct ipw_series *s = finest(d);
-    int64_t upto_ns = INT64_MIN, uj = 0; /* end and energy of the step before */
-
-    for (size_t i = ipw_series_find(s, q->t0_ns); i < s->n && s->samples[i].t_ns < q->t1_ns; i++) {
-        const struct ipw_series_sample *a = &s->samples[i], *b = i + 1 < s->n ? a + 1 : &s->last;
-        int64_t from = a->t_ns > q->t0_ns ? a->t_ns : q->t0_ns;
-        int64_t to = b->t_ns < q->t1_ns ? b->t_ns : q->t1_ns, before;
-        double w;
-
-        if (a->chain != b->chain || to <= from) continue;
-        before = a->t_ns == upto_ns ? uj : sum_uj(d, a->t_ns);
-        upto_ns = b->t_ns;
-        uj = sum_uj(d, upto_ns);
-        w = (double)(uj - before) * 1e3 / (double)(upto_ns - a->t_ns); /* uJ / ns = kW */
-        if (!(w >= out->min_w)) out->min_w = w;
-        ipw_power_steps_add(steps, w, ipw_ns_to_s(to - from));
-    }
-}
-
 bool ipw_ledger_power(const struct ipw_ledger *l, struct ipw_ledger_question q,
                       struct ipw_power_stats *out)
 {
     struct devices d = devices_of(l, &q);
-    struct ipw_power_steps steps = {0};
     bool known;
 
     *out = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
     known = mean_power(&d, &q, &out->avg_w, &out->max_w);
     if (known) {
-        add_steps(&steps, &d, &q, out);
-        if (steps.n) out->median_w = ipw_power_steps_median(&steps);
-        /* Raised for the same reason as the peak: ledger/series.h. */
-        out->min_w = fmin(out->min_w, out->avg_w);
-        ipw_power_steps_release(&steps);
+        struct steps steps = steps_of(&d, &q);
+
+        out->min_w = out->avg_w; /* no more than that, for the same reason as the peak: series.h */
+        if (steps.n) {
+            qsort(steps.all, steps.n, sizeof *steps.all, by_power);
+            out->median_w = median_w(&steps);
+            out->min_w = fmin(steps.all[0].w, out->avg_w);
+        }
+        free(steps.all);
     }
     free(d.all);
     return known;

@@ -159,7 +159,6 @@ struct ledger_line {
     size_t kept_knots; /* corners of the series after the last time that some were dropped */
     size_t next_end;   /* index in ipw_ledger.ends: the line is bent up to the end before it */
     int64_t closed_ns; /* the line is bent up to here */
-    int64_t until_ns;  /* settled up to here at the last look */
     size_t next_leave; /* index in ipw_ledger.ends: the first query that has not ended there */
     size_t next_look;  /* index in ipw_ledger.looks; and queries with a look before that index: */
     struct ledger_ordinals late;
@@ -167,8 +166,7 @@ struct ledger_line {
     size_t next_stamp;              /* index in ipw_ledger.looks: no stamp yet */
     int64_t n_active;               /* queries in flight after the last mark; of them: */
     int32_t count[IPW_PHASE_COUNT]; /* of each kind */
-    double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum, */
-    double before[IPW_PHASE_COUNT]; /* and of the cell before it */
+    double parts[IPW_PHASE_COUNT];  /* of the newest shared cell, for each running sum */
     unsigned __int128 rest;         /* of the cells, not shared yet: 2^-32 microjoules */
     int64_t owed;                   /* 2^-32 microjoules by which those who left were given less */
 };
@@ -176,28 +174,6 @@ struct ledger_line {
 struct ledger_domain {
     size_t first, n; /* range in ipw_ledger.lines: the channels in the sum */
     const char *reason;
-};
-
-/* Answers for windows of devices while the ledger does not change: see ipw_ledger_remember().  An
- * answer's place follows from its window; a later one takes it. */
-enum { LEDGER_ANSWERS = 512, LEDGER_PLACES = 64 };
-
-struct ledger_memo {
-    bool on;
-    struct ipw_series_known known[IPW_SERIES_KNOWN]; /* of the lines' series */
-    uint64_t round;                                  /* answers of other rounds do not count */
-    struct ledger_answer {
-        uint64_t round;
-        const struct ledger_query *q;
-        const struct ledger_line *line;
-        int64_t t0_ns, t1_ns;
-        struct ipw_figure figure;
-    } answers[LEDGER_ANSWERS];
-    struct ledger_place { /* ipw_ledger_edge_at() */
-        uint64_t round;
-        int64_t t_ns;
-        size_t edge;
-    } places[LEDGER_PLACES];
 };
 
 struct ledger_scopes;
@@ -211,8 +187,7 @@ struct ledger_channel {
 struct ipw_ledger {
     struct ledger_scopes *scopes; /* NULL: every query has all devices */
     int64_t clock_error_ns;       /* of the stamps of queries, against those of readings */
-    struct ledger_memo *memo;
-    struct ipw_series **series; /* one for each channel; NULL for an unused one */
+    struct ipw_series **series;   /* one for each channel; NULL for an unused one */
     /* A model's energy of a domain without a sensor: middle, least, most. */
     struct ipw_series *model[IPW_DOMAIN_COUNT][3];
     struct ledger_channel *channels;
@@ -221,8 +196,8 @@ struct ipw_ledger {
     size_t n_lines;
     struct ledger_domain domains[IPW_DOMAIN_COUNT];
     int64_t first_row_ns, newest_row_ns; /* INT64_MIN: no row yet */
-    bool has_gauges, told;               /* told: an event came since the last settling */
-    struct ledger_edge *edges;           /* without the trimmed ones: see ipw_ledger_trim() */
+    bool has_gauges;
+    struct ledger_edge *edges; /* without the trimmed ones: see ipw_ledger_trim() */
     size_t n_edges, cap_edges;
     int64_t edge_base;     /* the number of edges[0]: how many were trimmed */
     int64_t first_edge_ns; /* of all edges, including trimmed ones */
@@ -303,7 +278,7 @@ struct ledger_reach {
 };
 bool ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
                       const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
-                      struct ledger_reach *out);
+                      const struct ipw_series_ends *ends, struct ledger_reach *out);
 /* The instant was told after its cell was shared. */
 void ipw_ledger_stamp_late(const struct ipw_ledger *l, const struct ledger_line *line,
                            int64_t query, int64_t t_ns);
@@ -324,8 +299,7 @@ void ipw_ledger_note_gap(const struct ipw_ledger *l, struct ledger_line *line, s
 /* Samples from here on are needed for the gap that may go on. */
 int64_t ipw_ledger_gap_ns(const struct ipw_ledger *l, const struct ledger_line *line);
 /* IPW_LEDGER_QUERIES. */
-struct ipw_figure ipw_ledger_together(const struct ipw_ledger *l,
-                                      const struct ipw_ledger_question *q);
+struct ipw_figure ipw_ledger_together(const struct ipw_ledger *l, const struct ledger_line *line);
 /* Bounds of the idle energy of a window that has all queries. */
 void ipw_ledger_bound_idle(const struct ipw_ledger *l, const struct ledger_line *line,
                            int64_t t0_ns, int64_t t1_ns, struct ipw_figure *idle);
@@ -344,14 +318,7 @@ size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns);
 struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query);
 void ipw_ledger_free_query(const struct ipw_ledger *l, struct ledger_query *q);
 
-/* ledger_figures.c: the devices that the question names. */
-const struct ledger_line *ipw_ledger_lines(const struct ipw_ledger *l,
-                                           const struct ipw_ledger_question *q, size_t *n);
-/* The whole energy of those devices, as their series have it. */
-struct ipw_figure ipw_ledger_gather(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                                    int64_t slack_ns);
-/* Adds a device's figure to the sum. */
-void ipw_ledger_add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bool first);
+/* ledger_figures.c */
 /* Adds a model's estimate to a domain's figure that is unknown and has no estimate. */
 struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l,
                                       const struct ipw_ledger_question *window,
@@ -366,32 +333,53 @@ struct ledger_instant ipw_ledger_integrals(const struct ipw_ledger *l, const str
 int64_t ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
                           int64_t *below_uj, int64_t *above_uj);
 
-/* ledger_scopes.c: the functions of ledger.h for a ledger with scopes. */
+/* The ledgers that a call is for: the ledger itself or, with scopes, that of each group of devices
+ * which the query could use. */
+struct ledger_each {
+    const struct ipw_ledger *all;
+    int64_t query; /* IPW_LEDGER_ANY: none */
+    bool timed;    /* only those that take readings at `at_ns` */
+    int64_t at_ns;
+    struct ipw_ledger *l; /* the ledger, and the query's ordinal in it */
+    int64_t own;
+    int64_t start_ns, end_ns; /* of the group's devices */
+    size_t next;
+};
+bool ipw_ledger_each_group(struct ledger_each *e);
+/* for (struct ledger_each e = {.all = l, .query = query}; ipw_ledger_each(&e);) */
+static inline bool ipw_ledger_each(struct ledger_each *e)
+{
+    if (e->all->scopes) return ipw_ledger_each_group(e);
+    e->l = (struct ipw_ledger *)e->all;
+    e->own = e->query;
+    e->start_ns = INT64_MIN;
+    e->end_ns = INT64_MAX;
+    return e->next++ == 0;
+}
+
+/* The devices that a question names, one after the other, each with the ledger that books it. */
+struct ledger_asked {
+    const struct ipw_ledger_question *q;
+    struct ledger_each each;
+    const struct ipw_ledger *l; /* = each.l */
+    const struct ledger_line *line;
+    const struct ledger_query
+        *query; /* NULL: none is named, or (missing) the ledger does not have it */
+    bool missing;
+    int64_t t0_ns, t1_ns; /* the window; of totals the part of it in which the device was read */
+    size_t left;          /* devices that follow in this ledger */
+};
+static inline struct ledger_asked ipw_ledger_asks(const struct ipw_ledger *l,
+                                                  const struct ipw_ledger_question *q)
+{
+    return (struct ledger_asked){.q = q, .each = {.all = l, .query = q->query}};
+}
+bool ipw_ledger_next(struct ledger_asked *a);
+
+/* ledger_scopes.c */
 void ipw_ledger_scopes_free(struct ledger_scopes *s);
-void ipw_ledger_scopes_row(struct ledger_scopes *s, size_t first, size_t n, int64_t t_ns,
-                           const int64_t *values);
-void ipw_ledger_scopes_break(struct ledger_scopes *s, const char *reason);
-void ipw_ledger_scopes_lose(struct ledger_scopes *s, size_t channel, const char *reason);
-void ipw_ledger_scopes_doubt(struct ledger_scopes *s, size_t channel, const char *reason);
-void ipw_ledger_scopes_close(struct ledger_scopes *s, int64_t t_ns);
-void ipw_ledger_scopes_trim(struct ledger_scopes *s, int64_t before_ns);
-void ipw_ledger_scopes_keep_told(struct ledger_scopes *s);
-void ipw_ledger_scopes_instant(struct ledger_scopes *s, int64_t query, int64_t t_ns);
-void ipw_ledger_scopes_forget(struct ledger_scopes *s, int64_t query);
-void ipw_ledger_scopes_remember(const struct ledger_scopes *s, bool on);
-void ipw_ledger_scopes_end(struct ledger_scopes *s, int64_t query, int64_t t_ns);
-void ipw_ledger_scopes_phase(struct ledger_scopes *s, int64_t query, const struct ledger_phase *p);
-int64_t ipw_ledger_scopes_covered_ns(const struct ledger_scopes *s);
-int64_t ipw_ledger_scopes_read_ns(const struct ledger_scopes *s);
-struct ipw_figure ipw_ledger_scopes_figure(const struct ipw_ledger *l,
-                                           const struct ipw_ledger_question *q);
-void ipw_ledger_scopes_figures(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                               const int64_t *t, size_t n, struct ipw_figure *out);
-struct ipw_account ipw_ledger_scopes_account(const struct ipw_ledger *l,
-                                             const struct ipw_ledger_question *q);
-/* The series of the question's devices; returns their number, at most n_lines of all groups. */
-size_t ipw_ledger_scopes_series(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                                const struct ipw_series **out);
-size_t ipw_ledger_scopes_lines(const struct ledger_scopes *s);
+/* Drops the queries that no group has any more. */
+void ipw_ledger_scopes_trim(struct ledger_scopes *s);
+int64_t ipw_ledger_scopes_read_ns(const struct ipw_ledger *l);
 
 #endif

@@ -33,7 +33,7 @@ struct ledger_scopes {
     size_t n_scopes;
     struct seen *queries; /* by ordinal, from `base` on */
     size_t n_queries, cap_queries;
-    int64_t base, newest_ns;
+    int64_t base;
 };
 
 /* ---- the groups ---- */
@@ -173,7 +173,6 @@ void ipw_ledger_set_scopes(struct ipw_ledger *l, const struct ipw_channel *chann
     bool *has = NULL;
 
     s->n_scopes = n;
-    s->newest_ns = INT64_MIN;
     find_groups(s, scopes, l->n_channels, &has);
     for (size_t i = 0; i < s->n; i++) {
         struct group *g = &s->groups[i];
@@ -197,59 +196,38 @@ void ipw_ledger_scopes_free(struct ledger_scopes *s)
     free(s);
 }
 
-/* ---- what the ledger is told ---- */
-
-static bool is_active(const struct group *g, int64_t t_ns)
-{
-    return t_ns >= g->from_ns && t_ns <= g->to_ns;
-}
-
-/* Rows of other devices, too: they show that time passes while a device is silent. */
-void ipw_ledger_scopes_row(struct ledger_scopes *s, size_t first, size_t n, int64_t t_ns,
-                           const int64_t *values)
-{
-    if (t_ns > s->newest_ns) s->newest_ns = t_ns;
-    for (size_t i = 0; i < s->n; i++)
-        if (is_active(&s->groups[i], t_ns))
-            ipw_ledger_row(s->groups[i].ledger, first, n, t_ns, values);
-}
-
-void ipw_ledger_scopes_break(struct ledger_scopes *s, const char *reason)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (is_active(&s->groups[i], s->newest_ns)) ipw_ledger_break(s->groups[i].ledger, reason);
-}
-
-void ipw_ledger_scopes_lose(struct ledger_scopes *s, size_t channel, const char *reason)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (is_active(&s->groups[i], s->newest_ns))
-            ipw_ledger_lose(s->groups[i].ledger, channel, reason);
-}
-
-void ipw_ledger_scopes_doubt(struct ledger_scopes *s, size_t channel, const char *reason)
-{
-    for (size_t i = 0; i < s->n; i++) ipw_ledger_doubt(s->groups[i].ledger, channel, reason);
-}
-
-void ipw_ledger_scopes_close(struct ledger_scopes *s, int64_t t_ns)
-{
-    for (size_t i = 0; i < s->n; i++) ipw_ledger_close(s->groups[i].ledger, t_ns);
-}
-
-void ipw_ledger_scopes_keep_told(struct ledger_scopes *s)
-{
-    for (size_t i = 0; i < s->n; i++) ipw_ledger_keep_told(s->groups[i].ledger);
-}
-
-void ipw_ledger_scopes_remember(const struct ledger_scopes *s, bool on)
-{
-    for (size_t i = 0; i < s->n; i++) ipw_ledger_remember(s->groups[i].ledger, on);
-}
+/* ---- the groups that a call is for ---- */
 
 static bool in_scope(const struct group *g, size_t scope)
 {
     return scope == SIZE_MAX || g->scopes[scope];
+}
+
+static const struct seen *seen_of(const struct ledger_scopes *s, int64_t query)
+{
+    return query >= s->base && query < s->base + (int64_t)s->n_queries
+               ? &s->queries[query - s->base]
+               : NULL;
+}
+
+bool ipw_ledger_each_group(struct ledger_each *e)
+{
+    const struct ledger_scopes *s = e->all->scopes;
+    const struct seen *q = seen_of(s, e->query);
+
+    for (; e->next < s->n; e->next++) {
+        const struct group *g = &s->groups[e->next];
+
+        if (e->query >= 0 && (!q || q->ordinals[e->next] < 0)) continue;
+        if (e->timed && (e->at_ns < g->from_ns || e->at_ns > g->to_ns)) continue;
+        e->own = q ? q->ordinals[e->next] : e->query;
+        e->l = g->ledger;
+        e->start_ns = g->start_ns;
+        e->end_ns = g->end_ns;
+        e->next++;
+        return true;
+    }
+    return false;
 }
 
 int64_t ipw_ledger_query_begin_in(struct ipw_ledger *l, size_t scope, int64_t t_ns)
@@ -268,46 +246,6 @@ int64_t ipw_ledger_query_begin_in(struct ipw_ledger *l, size_t scope, int64_t t_
     return s->base + (int64_t)s->n_queries - 1;
 }
 
-static const struct seen *seen_of(const struct ledger_scopes *s, int64_t query)
-{
-    return query >= s->base && query < s->base + (int64_t)s->n_queries
-               ? &s->queries[query - s->base]
-               : NULL;
-}
-
-void ipw_ledger_scopes_end(struct ledger_scopes *s, int64_t query, int64_t t_ns)
-{
-    const struct seen *q = seen_of(s, query);
-
-    for (size_t i = 0; q && i < s->n; i++)
-        if (q->ordinals[i] >= 0) ipw_ledger_query_end(s->groups[i].ledger, q->ordinals[i], t_ns);
-}
-
-void ipw_ledger_scopes_phase(struct ledger_scopes *s, int64_t query, const struct ledger_phase *p)
-{
-    const struct seen *q = seen_of(s, query);
-
-    for (size_t i = 0; q && i < s->n; i++)
-        if (q->ordinals[i] >= 0)
-            ipw_ledger_phase(s->groups[i].ledger, q->ordinals[i], p->phase, p->t0_ns, p->t1_ns);
-}
-
-void ipw_ledger_scopes_instant(struct ledger_scopes *s, int64_t query, int64_t t_ns)
-{
-    const struct seen *q = seen_of(s, query);
-
-    for (size_t i = 0; q && i < s->n; i++)
-        if (q->ordinals[i] >= 0) ipw_ledger_instant(s->groups[i].ledger, q->ordinals[i], t_ns);
-}
-
-void ipw_ledger_scopes_forget(struct ledger_scopes *s, int64_t query)
-{
-    const struct seen *q = seen_of(s, query);
-
-    for (size_t i = 0; q && i < s->n; i++)
-        if (q->ordinals[i] >= 0) ipw_ledger_forget(s->groups[i].ledger, q->ordinals[i]);
-}
-
 static bool is_forgotten(const struct ledger_scopes *s, const struct seen *q)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -316,11 +254,10 @@ static bool is_forgotten(const struct ledger_scopes *s, const struct seen *q)
     return true;
 }
 
-void ipw_ledger_scopes_trim(struct ledger_scopes *s, int64_t before_ns)
+void ipw_ledger_scopes_trim(struct ledger_scopes *s)
 {
     size_t drop = 0;
 
-    for (size_t i = 0; i < s->n; i++) ipw_ledger_trim(s->groups[i].ledger, before_ns);
     while (drop < s->n_queries && is_forgotten(s, &s->queries[drop]))
         free(s->queries[drop++].ordinals);
     if (!drop) return;
@@ -329,173 +266,17 @@ void ipw_ledger_scopes_trim(struct ledger_scopes *s, int64_t before_ns)
     memmove(s->queries, s->queries + drop, s->n_queries * sizeof *s->queries);
 }
 
-/* ---- what it answers ---- */
-
-int64_t ipw_ledger_scopes_covered_ns(const struct ledger_scopes *s)
-{
-    int64_t least = INT64_MAX;
-
-    for (size_t i = 0; i < s->n; i++) {
-        int64_t t = ipw_ledger_covered_ns(s->groups[i].ledger);
-
-        if (t < least) least = t;
-    }
-    return least;
-}
-
-/* A query whose end was told late waits until it is covered up to where it left the sums. */
-static int64_t covered_ns(const struct ipw_ledger *l, int64_t query)
-{
-    const struct ledger_query *q = ipw_ledger_query(l, query);
-    int64_t covered = ipw_ledger_covered_ns(l);
-
-    return q && q->told_ns <= covered && covered < q->t1_ns ? q->told_ns - 1 : covered;
-}
-
-int64_t ipw_ledger_query_covered_ns(const struct ipw_ledger *l, int64_t query)
-{
-    const struct seen *q = l->scopes ? seen_of(l->scopes, query) : NULL;
-    int64_t least = INT64_MAX;
-
-    if (!q) return covered_ns(l, query);
-    for (size_t i = 0; i < l->scopes->n; i++) {
-        int64_t t;
-
-        if (q->ordinals[i] < 0) continue;
-        t = covered_ns(l->scopes->groups[i].ledger, q->ordinals[i]);
-        if (t < least) least = t;
-    }
-    return least;
-}
-
 /* Devices that no scope had at the end were read up to the end of their own time. */
-int64_t ipw_ledger_scopes_read_ns(const struct ledger_scopes *s)
+int64_t ipw_ledger_scopes_read_ns(const struct ipw_ledger *l)
 {
+    const struct ledger_scopes *s = l->scopes;
     int64_t read = INT64_MAX, newest = INT64_MIN;
 
     for (size_t i = 0; i < s->n; i++) {
         int64_t t = ipw_ledger_read_ns(s->groups[i].ledger);
 
         if (t > newest) newest = t;
-        if (s->groups[i].to_ns >= s->newest_ns && t < s->groups[i].end_ns && t < read) read = t;
+        if (s->groups[i].to_ns >= l->newest_row_ns && t < s->groups[i].end_ns && t < read) read = t;
     }
     return read < INT64_MAX ? read : newest;
-}
-
-/* The group's own question; false: it has none of the devices, or the query did not use it. */
-static bool ask_group(struct ipw_ledger_question *out, const struct ipw_ledger *l, size_t i,
-                      const struct ipw_ledger_question *q)
-{
-    const struct group *g = &l->scopes->groups[i];
-    const struct ledger_domain *d = &g->ledger->domains[q->domain];
-    const struct seen *query = q->query >= 0 ? seen_of(l->scopes, q->query) : NULL;
-    size_t k = 0;
-
-    *out = *q;
-    if (query) out->query = query->ordinals[i];
-    if (query && out->query < 0) return false;
-    if (q->device == IPW_LEDGER_ALL) return d->n || g->ledger->model[q->domain][2];
-    while (k < d->n && g->ledger->lines[d->first + k].channel !=
-                           l->lines[l->domains[q->domain].first + q->device].channel)
-        k++;
-    out->device = k;
-    return k < d->n;
-}
-
-bool ipw_ledger_query_sees(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
-                           size_t device)
-{
-    struct ipw_ledger_question q = {.query = query, .domain = domain, .device = device}, own;
-
-    for (size_t i = 0; l->scopes && i < l->scopes->n; i++)
-        if (ask_group(&own, l, i, &q)) return true;
-    return !l->scopes;
-}
-
-struct ipw_figure ipw_ledger_scopes_figure(const struct ipw_ledger *l,
-                                           const struct ipw_ledger_question *q)
-{
-    struct ipw_figure sum = {.reason = l->domains[q->domain].reason};
-    bool first = true;
-
-    for (size_t i = 0; i < l->scopes->n; i++) {
-        const struct group *g = &l->scopes->groups[i];
-        struct ipw_ledger_question own;
-        struct ipw_figure f;
-
-        if (!ask_group(&own, l, i, q)) continue;
-        if (q->what == IPW_LEDGER_TOTAL || q->what == IPW_LEDGER_IDLE) {
-            if (own.t0_ns < g->start_ns) own.t0_ns = g->start_ns;
-            if (own.t1_ns > g->end_ns) own.t1_ns = g->end_ns;
-            if (own.t1_ns <= own.t0_ns) continue;
-        }
-        f = ipw_ledger_figure(g->ledger, own);
-        ipw_ledger_add_figure(&sum, &f, first);
-        first = false;
-    }
-    return sum;
-}
-
-void ipw_ledger_scopes_figures(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                               const int64_t *t, size_t n, struct ipw_figure *out)
-{
-    struct ipw_figure *one = ipw_calloc(n + 1, sizeof *one);
-    bool first = true;
-
-    for (size_t i = 0; i < n; i++)
-        out[i] = (struct ipw_figure){.reason = l->domains[q->domain].reason};
-    for (size_t i = 0; i < l->scopes->n; i++) {
-        struct ipw_ledger_question own;
-
-        if (!ask_group(&own, l, i, q)) continue;
-        ipw_ledger_figures(l->scopes->groups[i].ledger, own, t, n, one);
-        for (size_t k = 0; k < n; k++) ipw_ledger_add_figure(&out[k], &one[k], first);
-        first = false;
-    }
-    free(one);
-}
-
-struct ipw_account ipw_ledger_scopes_account(const struct ipw_ledger *l,
-                                             const struct ipw_ledger_question *q)
-{
-    struct ipw_account sum = {.attributed = {.reason = l->domains[q->domain].reason}};
-    bool first = true;
-
-    for (size_t i = 0; i < l->scopes->n; i++) {
-        struct ipw_ledger_question own;
-        struct ipw_account a;
-
-        if (!ask_group(&own, l, i, q)) continue;
-        a = ipw_ledger_account(l->scopes->groups[i].ledger, own);
-        ipw_ledger_add_figure(&sum.attributed, &a.attributed, first);
-        sum.exclusive_j = ipw_figure_add_j(sum.exclusive_j, a.exclusive_j);
-        sum.marginal_j = ipw_figure_add_j(sum.marginal_j, a.marginal_j);
-        first = false;
-    }
-    if (first) sum.exclusive_j = sum.marginal_j = NAN;
-    return sum;
-}
-
-size_t ipw_ledger_scopes_lines(const struct ledger_scopes *s)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->n; i++) n += s->groups[i].ledger->n_lines;
-    return n;
-}
-
-size_t ipw_ledger_scopes_series(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                                const struct ipw_series **out)
-{
-    size_t n = 0, n_lines;
-
-    for (size_t i = 0; i < l->scopes->n; i++) {
-        struct ipw_ledger_question own;
-        const struct ledger_line *lines;
-
-        if (!ask_group(&own, l, i, q)) continue;
-        lines = ipw_ledger_lines(l->scopes->groups[i].ledger, &own, &n_lines);
-        for (size_t k = 0; k < n_lines; k++) out[n++] = lines[k].series;
-    }
-    return n;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/upto.h"
 #include "ledger/ledger_priv.h"
 
 /* ---- shares of a cell, and the effect of uncertain energy at its ends ---- */
@@ -49,18 +50,9 @@ bool ipw_ledger_has_mark(const struct ipw_ledger *l, const struct ledger_line *l
 /* The last stamp at or before t; NULL: none. */
 const struct ledger_stamp *ipw_ledger_stamp_upto(const struct ledger_stamps *s, int64_t t_ns)
 {
-    size_t lo = 0, hi = s->n;
+    size_t n = s->n ? ipw_upto(&s->all->t_ns, s->n, sizeof *s->all, t_ns) : 0;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (s->all[mid].t_ns <= t_ns) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo ? &s->all[lo - 1] : NULL;
+    return n ? &s->all[n - 1] : NULL;
 }
 
 /* What edges 1 to i of the query may move its energy by; p is its piece in the cell that begins at
@@ -94,16 +86,6 @@ static void keep_instant(const struct ipw_ledger *l, struct ledger_query *q, int
     q->instants[i] = ipw_ledger_integrals(l, NULL, t_ns);
 }
 
-/* The share of the query in the cell that edge i begins, with its piece p.  The line has those of
- * the two newest shared cells. */
-static double part_in(const struct ipw_ledger *l, const struct ledger_line *line,
-                      const struct ledger_piece *p, size_t i)
-{
-    const double *parts = i + 2 == line->settled ? line->parts : line->before;
-
-    return i + 3 < line->settled ? part_of(l, line, p, i) : parts[p->kind];
-}
-
 /* A stamp of the query at t, in the shared cell that edge i begins, where its piece is p. */
 static void stamp_in(const struct ipw_ledger *l, const struct ledger_line *line,
                      struct ledger_query *q, struct ledger_piece *p, size_t i, int64_t t_ns)
@@ -112,7 +94,7 @@ static void stamp_in(const struct ipw_ledger *l, const struct ledger_line *line,
     bool at_edge = t_ns == mark->t_ns, begins = at_edge && p->from == l->edge_base + (int64_t)i;
     struct ledger_slice *s = &q->slices[line - l->lines];
     const struct ledger_piece *before = !begins ? p : p > s->pieces ? p - 1 : NULL;
-    struct ledger_stamp stamp = {.t_ns = t_ns, .after = part_in(l, line, p, i)};
+    struct ledger_stamp stamp = {.t_ns = t_ns, .after = part_of(l, line, p, i)};
     struct ledger_reach r = {0}, with = moved_upto(l, line, p, i);
 
     stamp.uj = (int64_t)(ipw_ledger_due_of(l, line, p, i, t_ns) >> 32);
@@ -120,7 +102,7 @@ static void stamp_in(const struct ipw_ledger *l, const struct ledger_line *line,
         stamp.before = stamp.after;
         r = with;
     } else if (before) {
-        stamp.before = part_in(l, line, before, i - 1);
+        stamp.before = part_of(l, line, before, i - 1);
         r = moved_upto(l, line, before, i - 1);
     }
     stamp.up = r.up;
@@ -201,7 +183,7 @@ void ipw_ledger_stamp_end(const struct ipw_ledger *l, const struct ledger_line *
     keep_instant(l, q, q->t1_ns);
     if (p->from >= l->edge_base + (int64_t)i) return;
     r = moved_upto(l, line, p, i - 1);
-    stamp.before = part_in(l, line, p, i - 1);
+    stamp.before = part_of(l, line, p, i - 1);
     stamp.up = r.up;
     stamp.down = r.down;
     keep_stamp(&s->stamps, &stamp);
@@ -243,7 +225,6 @@ void ipw_ledger_widen(const struct ipw_ledger *l, struct ledger_line *line, size
         bool empty = l->share == IPW_SHARE_PHASE && !line->count[kind]; /* nobody asks for it */
         double part = empty ? 0 : part_of_sum(l, line, kind, i), change = line->parts[kind] - part;
 
-        line->before[kind] = line->parts[kind];
         line->parts[kind] = part;
         if (!i) continue;
         sum->up = sum[-(ptrdiff_t)ipw_ledger_kinds(l)].up;
@@ -277,7 +258,7 @@ static size_t last_in(const struct ipw_ledger *l, const struct ledger_line *line
 /* By the edges: of a query in flight, of a window between other instants, or of no query. */
 static struct ledger_reach reach_of_edges(const struct ipw_ledger *l, const struct ledger_query *q,
                                           const struct ledger_line *line, int64_t t0_ns,
-                                          int64_t t1_ns)
+                                          int64_t t1_ns, const struct ipw_series_ends *ends)
 {
     const struct ledger_slice *s = q ? &q->slices[line - l->lines] : NULL;
     size_t i = ipw_ledger_edge_at(l, t0_ns), end = ipw_ledger_edge_at(l, t1_ns);
@@ -287,9 +268,8 @@ static struct ledger_reach reach_of_edges(const struct ipw_ledger *l, const stru
     double part = part_of(l, line, p, i);
 
     if (end > i && l->edges[end].t_ns == t1_ns) end--;
-    ipw_ledger_bounds(l, line, t0_ns, &below, &above);
-    r.up = part * (double)below;
-    r.down = part * (double)above;
+    r.up = part * (double)ends->below0_uj;
+    r.down = part * (double)ends->above0_uj;
     for (;;) {
         double next;
 
@@ -312,46 +292,40 @@ static struct ledger_reach reach_of_edges(const struct ipw_ledger *l, const stru
         add_change(&r.up, &r.down, part - next, below, above);
         part = next;
     }
-    ipw_ledger_bounds(l, line, t1_ns, &below, &above);
-    r.up += part * (double)above;
-    r.down += part * (double)below;
+    r.up += part * (double)ends->above1_uj;
+    r.down += part * (double)ends->below1_uj;
     return r;
 }
 
 /* By the stamps around the window.  Where it begins or ends between two, its share there may have
  * been anything. */
-static struct ledger_reach reach_of_stamps(const struct ipw_ledger *l,
-                                           const struct ledger_line *line,
-                                           const struct ledger_stamps *s,
+static struct ledger_reach reach_of_stamps(const struct ledger_stamps *s,
                                            const struct ledger_stamp *from, int64_t t0_ns,
-                                           int64_t t1_ns)
+                                           int64_t t1_ns, const struct ipw_series_ends *ends)
 {
     const struct ledger_stamp *to = ipw_ledger_stamp_upto(s, t1_ns), *end = s->all + s->n;
     double part0 = from->t_ns == t0_ns ? from->after : 1, part1 = 1;
     struct ledger_reach r;
-    int64_t below, above;
 
     if (to->t_ns == t1_ns) {
         part1 = to->before;
     } else if (to + 1 < end) {
         to++;
     }
-    ipw_ledger_bounds(l, line, t0_ns, &below, &above);
-    r.up = part0 * (double)below;
-    r.down = part0 * (double)above;
+    r.up = part0 * (double)ends->below0_uj;
+    r.down = part0 * (double)ends->above0_uj;
     if (to > from) {
         r.up += to->up - from->up - from->own_up;
         r.down += to->down - from->down - from->own_down;
     }
-    ipw_ledger_bounds(l, line, t1_ns, &below, &above);
-    r.up += part1 * (double)above;
-    r.down += part1 * (double)below;
+    r.up += part1 * (double)ends->above1_uj;
+    r.down += part1 * (double)ends->below1_uj;
     return r;
 }
 
 bool ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
                       const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
-                      struct ledger_reach *out)
+                      const struct ipw_series_ends *ends, struct ledger_reach *out)
 {
     const struct ledger_stamps *s = q ? &q->slices[line - l->lines].stamps : NULL;
     const struct ledger_stamp *from = s ? ipw_ledger_stamp_upto(s, t0_ns) : NULL;
@@ -359,9 +333,9 @@ bool ipw_ledger_reach(const struct ipw_ledger *l, const struct ledger_query *q,
     bool told = from && to > from && from->t_ns == t0_ns && to->t_ns == t1_ns;
 
     if (!told && ipw_ledger_has_mark(l, line, t0_ns)) {
-        *out = reach_of_edges(l, q, line, t0_ns, t1_ns);
+        *out = reach_of_edges(l, q, line, t0_ns, t1_ns, ends);
         return true;
     }
-    if (from) *out = reach_of_stamps(l, line, s, from, t0_ns, t1_ns);
+    if (from) *out = reach_of_stamps(s, from, t0_ns, t1_ns, ends);
     return from;
 }

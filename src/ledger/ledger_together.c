@@ -98,7 +98,7 @@ void ipw_ledger_bound_idle(const struct ipw_ledger *l, const struct ledger_line 
     idle->hi_j = fmax(idle->j, fmin(idle->hi_j, head.hi_j + gaps.hi_j + tail.hi_j));
 }
 
-static struct ipw_figure line_together(const struct ipw_ledger *l, const struct ledger_line *line)
+struct ipw_figure ipw_ledger_together(const struct ipw_ledger *l, const struct ledger_line *line)
 {
     struct ledger_gaps g;
     double clock_j, ends;
@@ -117,19 +117,4 @@ static struct ipw_figure line_together(const struct ipw_ledger *l, const struct 
     f.lo_j = fmin(f.j, fmax(0, f.lo_j - g.hi_j - clock_j));
     f.hi_j = fmax(f.j, f.hi_j - g.lo_j + clock_j);
     return f;
-}
-
-struct ipw_figure ipw_ledger_together(const struct ipw_ledger *l,
-                                      const struct ipw_ledger_question *q)
-{
-    struct ipw_figure sum = {.reason = l->domains[q->domain].reason};
-    size_t n;
-    const struct ledger_line *lines = ipw_ledger_lines(l, q, &n);
-
-    for (size_t i = 0; i < n; i++) {
-        struct ipw_figure f = line_together(l, &lines[i]);
-
-        ipw_ledger_add_figure(&sum, &f, i == 0);
-    }
-    return sum;
 }

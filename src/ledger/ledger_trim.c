@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/upto.h"
 #include "ledger/ledger_priv.h"
 
 #define STEPS_BEFORE 8    /* before the first open step, whose power may tell that of its pieces */
@@ -141,13 +142,6 @@ static void trim_series(struct ipw_ledger *l, int64_t before_ns)
     ipw_phase_line_trim(&l->line, from > least ? from : least);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 /* The instants that are told of the queries, in order; the caller frees them. */
 static int64_t *list_instants(const struct ipw_ledger *l, size_t *n)
 {
@@ -161,7 +155,7 @@ static int64_t *list_instants(const struct ipw_ledger *l, size_t *n)
         IPW_GROW(all, cap, *n + q->n_instants);
         for (size_t k = 0; k < q->n_instants; k++) all[(*n)++] = q->instants[k].t_ns;
     }
-    if (*n) qsort(all, *n, sizeof *all, by_time);
+    if (*n) qsort(all, *n, sizeof *all, ipw_by_int64);
     return all;
 }
 
@@ -230,11 +224,10 @@ static size_t unmarked(const struct ipw_ledger *l)
     return least < SIZE_MAX ? least : 0;
 }
 
-void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
+static void trim(struct ipw_ledger *l, int64_t before_ns)
 {
     size_t drop = ipw_ledger_edge_at(l, before_ns);
 
-    if (l->scopes) ipw_ledger_scopes_trim(l->scopes, before_ns);
     if (drop == SIZE_MAX && !(l->keeps_told && l->n_edges))
         return; /* all before the first query; the totals need it */
     trim_series(l, before_ns);
@@ -252,24 +245,34 @@ void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
     if (l->keeps_told) trim_knots(l);
 }
 
+void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns)
+{
+    for (struct ledger_each e = {.all = l, .query = IPW_LEDGER_ANY}; ipw_ledger_each(&e);)
+        trim(e.l, before_ns);
+    if (l->scopes) ipw_ledger_scopes_trim(l->scopes);
+}
+
 void ipw_ledger_keep_told(struct ipw_ledger *l)
 {
     l->keeps_told = true;
-    if (l->scopes) ipw_ledger_scopes_keep_told(l->scopes);
+    for (struct ledger_each e = {.all = l, .query = IPW_LEDGER_ANY}; ipw_ledger_each(&e);)
+        e.l->keeps_told = true;
 }
 
 void ipw_ledger_instant(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
-    struct ledger_query *q = ipw_ledger_query(l, query);
+    for (struct ledger_each e = {.all = l, .query = query}; ipw_ledger_each(&e);) {
+        const struct ledger_query *q = ipw_ledger_query(e.l, e.own);
 
-    if (l->scopes) ipw_ledger_scopes_instant(l->scopes, query, t_ns);
-    if (q && t_ns > q->t0_ns && t_ns < q->t1_ns) ipw_ledger_look(l, query, t_ns);
+        if (q && t_ns > q->t0_ns && t_ns < q->t1_ns) ipw_ledger_look(e.l, e.own, t_ns);
+    }
 }
 
 void ipw_ledger_forget(struct ipw_ledger *l, int64_t query)
 {
-    struct ledger_query *q = ipw_ledger_query(l, query);
+    for (struct ledger_each e = {.all = l, .query = query}; ipw_ledger_each(&e);) {
+        struct ledger_query *q = ipw_ledger_query(e.l, e.own);
 
-    if (l->scopes) ipw_ledger_scopes_forget(l->scopes, query);
-    if (q) q->forgotten = true;
+        if (q) q->forgotten = true;
+    }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/upto.h"
 
 struct reading {
     int64_t t_ns, value;
@@ -70,18 +71,7 @@ void ipw_metrics_row(struct ipw_metrics *m, size_t first, size_t n, int64_t t_ns
 
 static size_t first_at(const struct line *l, int64_t t_ns)
 {
-    size_t lo = 0, hi = l->n;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (l->all[mid].t_ns < t_ns) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
+    return l->n ? ipw_upto(&l->all->t_ns, l->n, sizeof *l->all, t_ns - 1) : 0;
 }
 
 void ipw_metrics_trim(struct ipw_metrics *m, int64_t before_ns)
@@ -94,13 +84,6 @@ void ipw_metrics_trim(struct ipw_metrics *m, int64_t before_ns)
         l->n -= drop;
         memmove(l->all, l->all + drop, l->n * sizeof *l->all);
     }
-}
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return x < y ? -1 : x > y;
 }
 
 void ipw_metrics_fill(const struct ipw_metrics *m, struct ipw_query_trace *trace)
@@ -118,7 +101,7 @@ void ipw_metrics_fill(const struct ipw_metrics *m, struct ipw_query_trace *trace
             values[k] = l->all[from + k].value;
             sum += (double)values[k];
         }
-        qsort(values, n, sizeof *values, by_value);
+        qsort(values, n, sizeof *values, ipw_by_int64);
         IPW_GROW(trace->metrics, trace->cap_metrics, trace->n_metrics + 1);
         trace->metrics[trace->n_metrics++] = (struct ipw_metric){
             .name = ipw_strdup(l->name),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/upto.h"
 
 #define BASE        0
 #define ANY_LM      1
@@ -29,18 +30,11 @@ void ipw_phase_line_release(struct ipw_phase_line *line)
 
 size_t ipw_phase_line_find(const struct ipw_phase_line *line, int64_t t_ns)
 {
-    size_t lo = 0, hi = line->n;
+    size_t n = line->n;
 
-    if (hi && line->points[hi - 1].t_ns <= t_ns) return hi - 1; /* the usual case */
-    while (lo < hi) {                                           /* the first point after t */
-        size_t mid = lo + (hi - lo) / 2;
-        if (line->points[mid].t_ns <= t_ns) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo ? lo - 1 : SIZE_MAX;
+    if (!n) return SIZE_MAX;
+    if (line->points[n - 1].t_ns <= t_ns) return n - 1;                      /* the usual case */
+    return ipw_upto(&line->points->t_ns, n, sizeof *line->points, t_ns) - 1; /* 0 - 1: SIZE_MAX */
 }
 
 /* The index of a point at exactly t; adds one if there is none. */

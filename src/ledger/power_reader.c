@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "energy/channel_json.h"
 #include "json/json.h"
 #include "json/jsonl.h"
 #include "trace/power.h"

@@ -27,8 +27,6 @@ struct ipw_recompute_job {
     size_t first_over, n_over, cap_over;
     int64_t last_ns;
     struct ipw_doubts doubts; /* of all sessions, as far as they are known beforehand */
-    bool *ended;              /* by position in the file: does the session have a run_end? */
-    size_t n_ended, cap_ended;
     int64_t *cut_ns; /* by position: a killed session ends there; INT64_MAX: it was not killed */
     size_t n_cut;
 };
@@ -180,7 +178,7 @@ static int open_segment(struct ipw_recompute_job *j, const struct ipw_json *run_
     r->segments[r->n_segments++] = s;
     s->number = (int)number;
     s->start_ns = e ? e->t_ns : 0;
-    s->cut = r->n_segments > j->n_ended || !j->ended[r->n_segments - 1];
+    s->cut = r->n_segments > j->doubts.n_sessions || !j->doubts.sessions[r->n_segments - 1].ended;
     j->last_ns = s->start_ns;
     j->segment = s;
     ipw_ledger_rules_read(&s->rules, ipw_json_get(run_start, "data"));
@@ -299,51 +297,6 @@ int ipw_recompute_line(struct ipw_recompute_job *j, const struct ipw_json *line,
     return 0;
 }
 
-/* Does a session begin or end with this line?  Only lines with the beginning of both names are
- * parsed. */
-static int look_at(struct ipw_recompute_job *j, const struct ipw_jsonl_line *line,
-                   struct ipw_err *err)
-{
-    static const char of_run[] = "\"event\":\"run_";
-    struct ipw_json *doc;
-    const char *name;
-    int rc;
-
-    if (!memmem(line->text, line->n, of_run, sizeof of_run - 1)) return 0;
-    rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
-    if (rc) return rc;
-    name = ipw_json_str(ipw_json_get(doc, "event"), "");
-    if (!strcmp(name, "run_start")) {
-        IPW_GROW(j->ended, j->cap_ended, j->n_ended + 1);
-        j->ended[j->n_ended++] = false;
-    } else if (!strcmp(name, "run_end") && j->n_ended) {
-        j->ended[j->n_ended - 1] = true;
-    }
-    ipw_json_free(doc);
-    return 0;
-}
-
-/* Look the ends up first: queries are handed over before their session's end is read, and missing
- * lines of a killed session are not an error. */
-static int find_ends(struct ipw_recompute_job *j, const char *path, struct ipw_err *err)
-{
-    struct ipw_jsonl_reader *reader;
-    struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
-
-    if (rc) return rc;
-    while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
-        rc = look_at(j, &line, err);
-        if (!rc) rc = ipw_doubts_line(&j->doubts, line.text, line.n, err);
-        if (rc) {
-            ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
-            break;
-        }
-    }
-    ipw_jsonl_close(reader);
-    return rc < 0 ? rc : 0;
-}
-
 static int open_job(struct ipw_recompute_job **out, struct ipw_recompute *redone, const char *run,
                     const char *ends, const struct ipw_recompute_options *options,
                     struct ipw_err *err)
@@ -355,7 +308,7 @@ static int open_job(struct ipw_recompute_job **out, struct ipw_recompute *redone
     j->redone = redone;
     j->options = *options;
     rc = ipw_power_reader_open(&j->power, run, err);
-    if (!rc && ends) rc = find_ends(j, ends, err);
+    if (!rc && ends) rc = ipw_doubts_read(&j->doubts, ends, err);
     if (rc) {
         ipw_recompute_close(j);
         return rc;
@@ -378,7 +331,6 @@ void ipw_recompute_close(struct ipw_recompute_job *j)
     if (j->segment) forget_segment(j);
     free(j->queries);
     free(j->over);
-    free(j->ended);
     free(j->cut_ns);
     ipw_doubts_release(&j->doubts);
     ipw_power_reader_close(&j->power);
@@ -429,7 +381,7 @@ static int find_cuts(struct ipw_recompute_job *j, const char *run, const char *e
     bool killed = false;
     int rc;
 
-    for (size_t i = 0; i < j->n_ended; i++) killed |= !j->ended[i];
+    for (size_t i = 0; i < j->doubts.n_sessions; i++) killed |= !j->doubts.sessions[i].ended;
     if (!killed) return 0;
     rc = open_job(&before, &redone, run, events, &how, err);
     if (!rc) rc = take_events(before, events, err);

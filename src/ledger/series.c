@@ -37,13 +37,6 @@ void ipw_series_release(struct ipw_series *s)
     free(s->head.samples);
     free(s->knots);
     free(s->head.knots);
-    s->samples = s->head.samples = NULL;
-    s->knots = s->head.knots = NULL;
-    s->gaps = NULL;
-    s->stills = NULL;
-    s->n_stills = s->cap_stills = 0;
-    s->n = s->cap = s->first = s->n_gaps = s->cap_gaps = s->head.n = 0;
-    s->n_knots = s->cap_knots = s->head.n_knots = 0;
 }
 
 static uint32_t narrow(int64_t x) { return x > UINT32_MAX ? UINT32_MAX : (uint32_t)x; }

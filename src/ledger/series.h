@@ -97,17 +97,6 @@ struct ipw_series_pace {
     bool repeated;            /* it has repeated since its last change */
 };
 
-/* What was looked up, each at a place that follows from the instant. */
-enum { IPW_SERIES_KNOWN = 128 }; /* a power of two */
-struct ipw_series_known {
-    const struct ipw_series *series; /* NULL: nothing is here */
-    int64_t t_ns;
-    const struct ipw_series_sample *at, *next; /* around the instant, and the energy there */
-    int64_t uj;
-    bool bounded; /* and its bounds */
-    int64_t below_uj, above_uj;
-};
-
 struct ipw_series {
     struct ipw_channel channel;
     struct ipw_series_sample *samples;
@@ -142,8 +131,6 @@ struct ipw_series {
     const char *cut_reason; /* ipw_series_cut(): why the next reading starts a chain, or NULL */
     const char *doubt;      /* why none of its readings is believed (static text), or NULL */
     bool lost;              /* ipw_series_lose(): no reading came since */
-    /* The owner's IPW_SERIES_KNOWN cells, while the series does not change; else NULL. */
-    struct ipw_series_known *known;
 };
 
 void ipw_series_init(struct ipw_series *s, const struct ipw_channel *channel);
@@ -223,6 +210,15 @@ size_t ipw_series_find(const struct ipw_series *s, int64_t t_ns);
  * reason of the first break inside the window. */
 struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
                                      int64_t slack_ns);
+/* The same, and what ipw_series_bounds() says at both ends of a known window. */
+struct ipw_series_ends {
+    int64_t below0_uj, above0_uj, below1_uj, above1_uj;
+};
+struct ipw_figure ipw_series_window(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
+                                    int64_t slack_ns, struct ipw_series_ends *ends);
+/* Whether that figure is known; if so, its joules and coverage. */
+bool ipw_series_joules(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, int64_t slack_ns,
+                       double *joules, double *coverage);
 /* ipw_series_at(), and the bounds of the energy at that instant: the truth is within [at - *below,
  * at + *above], relative to the first sample's truth.  They follow from the samples around it, the
  * counter's unit (61 uJ if it wraps, else 1 mJ) and the device's highest power (max_w; 1 kW if the
@@ -242,9 +238,6 @@ int64_t ipw_series_most_w(const struct ipw_series *s);
  * the second before the samples end or break.  False: none is known. */
 bool ipw_series_guess(const struct ipw_series *s, const struct ipw_series *gauge, int64_t t0_ns,
                       int64_t t1_ns, double *watts, const char **by);
-/* Is the energy of this channel known between the two instants without further looks?  True only
- * where ipw_series_between() would say so. */
-bool ipw_series_spans(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns);
 /* The part of a window that lies inside unbroken chains, from 0 to 1. */
 double ipw_series_coverage(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns);
 /* Power over a window, in watts, from differences of neighbouring samples; false if there are none.

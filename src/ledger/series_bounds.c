@@ -43,17 +43,16 @@ static void narrow_by(struct span *span, const struct ipw_series_sample *x, int6
     if (hi < span->hi) span->hi = hi;
 }
 
-static void find_bounds(const struct ipw_series *s, struct ipw_series_known *k)
+void ipw_series_bound(const struct ipw_series *s, int64_t t_ns, int64_t uj,
+                      const struct ipw_series_sample *at, const struct ipw_series_sample *next,
+                      int64_t *below_uj, int64_t *above_uj)
 {
-    const struct ipw_series_sample *next = k->next, *at = k->at, *begin;
-    int64_t most_w, t_ns = k->t_ns;
+    bool in_head = at >= s->head.samples && at < s->head.samples + s->head.n;
+    const struct ipw_series_sample *begin = in_head ? s->head.samples : s->samples + s->first;
+    int64_t most_w = next && next->most_w > at->most_w ? next->most_w : at->most_w;
     int64_t unit = s->channel.modulus_uj > 0 ? UNIT_WRAPPING_UJ : UNIT_UJ;
     struct span span = {INT64_MIN, INT64_MAX};
 
-    begin = s->samples + s->first;
-    most_w = next && next->most_w > at->most_w ? next->most_w : at->most_w;
-    if (s->head.n && at >= s->head.samples && at < s->head.samples + s->head.n)
-        begin = s->head.samples;
     for (int back = 0; back <= SAMPLES_BEFORE && at - begin >= back; back++) {
         if (at[-back].chain != at->chain) break;
         narrow_by(&span, at - back, t_ns, most_w, unit);
@@ -63,26 +62,6 @@ static void find_bounds(const struct ipw_series *s, struct ipw_series_known *k)
     if (next && t_ns > at->t_ns && next->chain == at->chain) {
         narrow_by(&span, next, t_ns, most_w, unit);
     }
-    if (span.lo < k->uj) k->below_uj = k->uj - span.lo;
-    if (span.hi > k->uj) k->above_uj = span.hi - k->uj;
-    k->bounded = true;
-}
-
-int64_t ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
-                          int64_t *above_uj)
-{
-    struct ipw_series_known *cell, k;
-
-    *below_uj = *above_uj = 0;
-    if (!s->n || t_ns < (s->head.n ? s->head.samples : s->samples + s->first)->t_ns)
-        return ipw_series_at(s, t_ns);
-    k = ipw_series_look(s, t_ns);
-    if (!k.bounded) {
-        find_bounds(s, &k);
-        cell = ipw_series_cell(s, t_ns);
-        if (cell) *cell = k;
-    }
-    *below_uj = k.below_uj;
-    *above_uj = k.above_uj;
-    return k.uj;
+    *below_uj = span.lo < uj ? uj - span.lo : 0;
+    *above_uj = span.hi > uj ? span.hi - uj : 0;
 }

@@ -34,12 +34,13 @@ int64_t ipw_series_resolution_ns(const struct ipw_series *s)
     return 3 * (s->channel.window_ns > step ? s->channel.window_ns : step);
 }
 
-/* A gauge that shows one value for long may be stuck, so keep the time for its bounds. */
+/* A gauge that shows one value for long may be stuck, so keep the time for its bounds.  A value
+ * that was delivered anew is a change, whatever it is. */
 static void watch_still(struct ipw_series *s, int64_t t_ns, int64_t value)
 {
     struct ipw_series_still *last = s->n_stills ? &s->stills[s->n_stills - 1] : NULL;
 
-    if (value != s->last.raw) {
+    if (value != s->last.raw || s->channel.fresh) {
         int64_t step = t_ns - s->pace.last_change_ns;
 
         s->pace.moves_ns += s->pace.moves_ns ? (step - s->pace.moves_ns) / 4 : step;

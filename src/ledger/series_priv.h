@@ -15,16 +15,9 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
 /* A plausible reading of a gauge, later than all earlier ones. */
 void ipw_series_push_gauge(struct ipw_series *s, int64_t t_ns, int64_t value);
 
-/* The place for this instant among what was looked up; NULL: nothing is kept. */
-static inline struct ipw_series_known *ipw_series_cell(const struct ipw_series *s, int64_t t_ns)
-{
-    uint64_t hash = ((uint64_t)t_ns + (uintptr_t)s) * UINT64_C(0x9E3779B97F4A7C15);
-
-    return s->known ? &s->known[(hash >> 32) % IPW_SERIES_KNOWN] : NULL;
-}
-
-/* The samples around an instant that does not lie before the first one, and the energy there; into
- * its place, if there is one. */
-struct ipw_series_known ipw_series_look(const struct ipw_series *s, int64_t t_ns);
+/* ipw_series_bounds() at an instant whose energy and samples around it are known. */
+void ipw_series_bound(const struct ipw_series *s, int64_t t_ns, int64_t uj,
+                      const struct ipw_series_sample *at, const struct ipw_series_sample *next,
+                      int64_t *below_uj, int64_t *above_uj);
 
 #endif

@@ -4,14 +4,16 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/upto.h"
 
 #define NEAR_NS       (2 * IPW_NS_PER_MS)
 #define LEAST_HOLE_NS (250 * IPW_NS_PER_MS)
 #define SPLIT_SPREAD  0.15 /* relative spread of a phase's power, as in a split step */
 
 struct place {
-    int64_t t_ns; /* the instant, moved to the nearest sample if it lay outside */
-    int64_t uj;
+    int64_t t_ns;                   /* the instant, moved to the nearest sample if it lay outside */
+    int64_t uj, below_uj, above_uj; /* the energy there, and its bounds once they are found */
+    const struct ipw_series_sample *at, *next; /* the samples around it; next may be NULL */
     uint32_t chain;
     uint32_t before; /* readings before the instant, and up to it */
     uint32_t upto;
@@ -105,46 +107,24 @@ static int64_t bent(const struct ipw_series *s, const struct ipw_series_sample *
                     const struct ipw_series_sample *b, int64_t t)
 {
     struct ipw_series_sample from, to;
-    const struct ipw_series_knot *knots = s->knots;
-    size_t lo = 0, hi = s->n_knots;
+    bool in_head = s->head.n && t < s->samples[s->first].t_ns;
+    const struct ipw_series_knot *knots = in_head ? s->head.knots : s->knots;
+    size_t n = in_head ? s->head.n_knots : s->n_knots, after;
 
-    if (s->head.n && t < s->samples[s->first].t_ns) {
-        knots = s->head.knots;
-        hi = s->head.n_knots;
-    }
-    if (!hi || !b || t <= a->t_ns || t >= b->t_ns || knots[hi - 1].t_ns <= a->t_ns) {
+    if (!n || !b || t <= a->t_ns || t >= b->t_ns || knots[n - 1].t_ns <= a->t_ns)
         return cut(a, b, t);
-    }
     from = *a;
     to = *b;
-    while (lo < hi) { /* the first corner after t */
-        size_t mid = lo + (hi - lo) / 2;
-        if (knots[mid].t_ns <= t) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
+    after = ipw_upto(&knots->t_ns, n, sizeof *knots, t); /* the first corner after t */
+    if (after > 0 && knots[after - 1].t_ns > a->t_ns) {
+        from.t_ns = knots[after - 1].t_ns;
+        from.uj = knots[after - 1].uj;
     }
-    if (lo > 0 && knots[lo - 1].t_ns > a->t_ns) {
-        from.t_ns = knots[lo - 1].t_ns;
-        from.uj = knots[lo - 1].uj;
-    }
-    if (lo < (knots == s->knots ? s->n_knots : s->head.n_knots) && knots[lo].t_ns < b->t_ns) {
-        to.t_ns = knots[lo].t_ns;
-        to.uj = knots[lo].uj;
+    if (after < n && knots[after].t_ns < b->t_ns) {
+        to.t_ns = knots[after].t_ns;
+        to.uj = knots[after].uj;
     }
     return cut(&from, &to, t);
-}
-
-struct ipw_series_known ipw_series_look(const struct ipw_series *s, int64_t t_ns)
-{
-    struct ipw_series_known *cell = ipw_series_cell(s, t_ns), found = {.series = s, .t_ns = t_ns};
-
-    if (cell && cell->series == s && cell->t_ns == t_ns) return *cell;
-    found.at = neighbours(s, t_ns, &found.next);
-    found.uj = bent(s, found.at, found.next, t_ns);
-    if (cell) *cell = found;
-    return found;
 }
 
 int64_t ipw_series_at(const struct ipw_series *s, int64_t t_ns)
@@ -165,19 +145,25 @@ const struct ipw_series_sample *ipw_series_around(const struct ipw_series *s, in
     return neighbours(s, t_ns, next);
 }
 
+int64_t ipw_series_bounds(const struct ipw_series *s, int64_t t_ns, int64_t *below_uj,
+                          int64_t *above_uj)
+{
+    const struct ipw_series_sample *next, *at = ipw_series_around(s, t_ns, &next);
+    int64_t uj;
+
+    *below_uj = *above_uj = 0;
+    if (!at) return ipw_series_at(s, t_ns);
+    uj = bent(s, at, next, t_ns);
+    ipw_series_bound(s, t_ns, uj, at, next, below_uj, above_uj);
+    return uj;
+}
+
 static const char *break_reason_at(const struct ipw_series *s, int64_t t_ns)
 {
-    size_t lo = 0, hi = s->n_gaps;
+    /* The first break that ends after t. */
+    size_t i = s->n_gaps ? ipw_upto(&s->gaps->to_ns, s->n_gaps, sizeof *s->gaps, t_ns) : 0;
 
-    while (lo < hi) { /* the first break that ends after t */
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->gaps[mid].to_ns > t_ns) {
-            hi = mid;
-        } else {
-            lo = mid + 1;
-        }
-    }
-    return lo < s->n_gaps ? s->gaps[lo].reason : s->break_reason;
+    return i < s->n_gaps ? s->gaps[i].reason : s->break_reason;
 }
 
 /* Has the counter stood still up to t for longer than its period allows? */
@@ -198,7 +184,6 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
 {
     struct place p = {0};
     const struct ipw_series_sample *a, *b;
-    struct ipw_series_known here;
 
     if (s->doubt) return (struct place){.why = s->doubt};
     if (!s->n || !ipw_series_has_moved(s) || in_silence(s, t))
@@ -211,9 +196,7 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
         if (t - s->last.t_ns > slack_ns) return (struct place){.why = not_there(s)};
         t = s->last.t_ns;
     }
-    here = ipw_series_look(s, t);
-    a = here.at;
-    b = here.next;
+    a = neighbours(s, t, &b);
     /* The next sample was trimmed. */
     if (!b && t > a->t_ns) return (struct place){.why = "not_covered"};
     if (b && t > a->t_ns && b->chain != a->chain) {
@@ -231,7 +214,9 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
         s->channel.kind == IPW_CHANNEL_GAUGE)
         return (struct place){.why = "stuck"};
     p.t_ns = t;
-    p.uj = t == here.t_ns ? here.uj : bent(s, a, b, t);
+    p.uj = bent(s, a, b, t);
+    p.at = a;
+    p.next = b;
     p.chain = a->chain;
     p.upto = b && t == b->t_ns ? b->reads : a->reads;
     p.before = t == a->t_ns ? a->reads - 1 : a->reads;
@@ -245,14 +230,6 @@ static struct place locate(const struct ipw_series *s, int64_t t, int64_t slack_
     p.next_ns = b ? b->t_ns : t;
     p.usual_ns = (int64_t)(b && b->usual_us ? b->usual_us : a->usual_us) * 1000;
     return p;
-}
-
-bool ipw_series_spans(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns)
-{
-    /* No break was seen, so all samples are of one chain, and of one kind. */
-    return s->n > s->first && !s->doubt && !s->breaks && !s->gauge_chain &&
-           ipw_series_has_moved(s) && t0_ns <= t1_ns && t0_ns >= s->samples[s->first].t_ns &&
-           t1_ns <= s->last.t_ns && ipw_series_silence_ns(s) == 0;
 }
 
 /* The part of a window that lies inside unbroken chains. */
@@ -352,14 +329,11 @@ static void span_of_gauge(const struct ipw_series *s, const struct place *p0,
 static void span_of_counter(const struct ipw_series *s, const struct place *p0,
                             const struct place *p1, int64_t missed_ns, struct ipw_figure *f)
 {
-    int64_t below0, above0, below1, above1;
     double most_w = (double)ipw_series_most_w(s);
     double most = most_w * (double)(p1->t_ns - p0->t_ns) / 1e9;
 
-    ipw_series_bounds(s, p0->t_ns, &below0, &above0);
-    ipw_series_bounds(s, p1->t_ns, &below1, &above1);
-    f->lo_j = f->j - (double)(above0 + below1) / 1e6;
-    f->hi_j = f->j + (double)(below0 + above1) / 1e6;
+    f->lo_j = f->j - (double)(p0->above_uj + p1->below_uj) / 1e6;
+    f->hi_j = f->j + (double)(p0->below_uj + p1->above_uj) / 1e6;
     if (f->hi_j > most) f->hi_j = most;
     f->hi_j += most_w * (double)missed_ns / 1e9;
 }
@@ -384,13 +358,13 @@ static void add_bounds(const struct ipw_series *s, const struct place *p0, const
 }
 
 /* The power at an end of a window: of the step that it cuts, so that a final figure stays final. */
-static double step_w(const struct ipw_series *s, int64_t t_ns)
+static double step_w(const struct ipw_series *s, const struct place *p)
 {
-    const struct ipw_series_sample *b, *a = neighbours(s, t_ns, &b);
+    const struct ipw_series_sample *b = p->next, *a = p->at;
     const struct ipw_series_sample *first =
-        s->head.n && t_ns < s->samples[s->first].t_ns ? s->head.samples : s->samples + s->first;
+        s->head.n && p->t_ns < s->samples[s->first].t_ns ? s->head.samples : s->samples + s->first;
 
-    if ((!b || t_ns == a->t_ns) && a > first) b = a--;
+    if ((!b || p->t_ns == a->t_ns) && a > first) b = a--;
     if (!b || b->t_ns <= a->t_ns || b->chain != a->chain) return 0;
     return (double)(b->uj - a->uj) * 1e3 / (double)(b->t_ns - a->t_ns); /* uJ / ns = kW */
 }
@@ -400,18 +374,16 @@ static double step_w(const struct ipw_series *s, int64_t t_ns)
  * rectangular distributions.  A step is split by expected powers. */
 static double end_u_j(const struct ipw_series *s, const struct place *p)
 {
-    const struct ipw_series_sample *a, *b;
     int64_t ns = IPW_SERIES_EDGE_NS;
     double split_j = 0;
 
-    a = neighbours(s, p->t_ns, &b);
     if (ipw_series_is_gauge(s, p->chain)) {
         ns += gauge_half_ns(s);
     } else {
-        ns += ((int64_t)a->early_ns + a->late_ns) / 2;
+        ns += ((int64_t)p->at->early_ns + p->at->late_ns) / 2;
         split_j = SPLIT_SPREAD * (double)(p->from_uj < p->to_uj ? p->from_uj : p->to_uj) / 1e6;
     }
-    return hypot(step_w(s, p->t_ns) * (double)ns / 1e9 / sqrt(3), split_j);
+    return hypot(step_w(s, p) * (double)ns / 1e9 / sqrt(3), split_j);
 }
 
 /* The standard uncertainty: the sensor's stated error, and the two ends.  Of a gauge, the time in
@@ -432,42 +404,93 @@ static double uncertainty_j(const struct ipw_series *s, const struct place *p0,
     return hypot(hypot(ends, unseen), IPW_STATED_U * f->j);
 }
 
-struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
-                                     int64_t slack_ns)
+/* The places of a window's ends; with the reason, coverage and partial joules of a figure that is
+ * unknown, else its samples. */
+static struct ipw_figure find_window(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
+                                     int64_t slack_ns, struct place *p0, struct place *p1)
 {
-    struct ipw_figure none = {.provenance = IPW_PROV_NONE};
-    struct ipw_figure f = {.known = true, .coverage = 1};
-    struct place p0 = locate(s, t0_ns, slack_ns, true), p1;
+    struct ipw_figure f = {.provenance = IPW_PROV_NONE};
+    const char *why;
 
-    if (t0_ns == t1_ns && !p0.why) {
-        f.provenance = IPW_PROV_MEASURED;
-        f.samples = p0.near_ns == 0;
+    *p1 = *p0 = locate(s, t0_ns, slack_ns, true);
+    why = p0->why;
+    if (t0_ns == t1_ns && !why) {
+        f.samples = p0->near_ns == 0;
         return f;
     }
-    p1 = locate(s, t1_ns, slack_ns, false);
-    none.coverage = ipw_series_coverage(s, t0_ns, t1_ns);
-    if (!p0.why && !p1.why) {
-        if (p0.chain != p1.chain) {
-            p0.why = break_reason_at(s, t0_ns);
-        } else if (p1.t_ns - p0.t_ns < (t1_ns - t0_ns + 1) / 2 || t1_ns < t0_ns) {
-            p0.why = not_there(s);
+    *p1 = locate(s, t1_ns, slack_ns, false);
+    if (!why && !p1->why) {
+        if (p0->chain != p1->chain) {
+            why = break_reason_at(s, t0_ns);
+        } else if (p1->t_ns - p0->t_ns < (t1_ns - t0_ns + 1) / 2 || t1_ns < t0_ns) {
+            why = not_there(s);
         }
-        none.samples = (int64_t)(uint32_t)(p1.upto - p0.before);
-        if (p1.t_ns < p0.t_ns) none.samples = 0;
+        f.samples = p1->t_ns < p0->t_ns ? 0 : (int64_t)(uint32_t)(p1->upto - p0->before);
     }
-    none.reason = p0.why ? p0.why : p1.why;
-    if (none.reason && none.coverage > 0)
-        none.partial_j = (double)(ipw_series_at(s, t1_ns) - ipw_series_at(s, t0_ns)) / 1e6;
-    if (none.reason) return none;
+    f.reason = why ? why : p1->why;
+    if (!f.reason) return f;
+    f.coverage = ipw_series_coverage(s, t0_ns, t1_ns);
+    if (f.coverage > 0)
+        f.partial_j = (double)(ipw_series_at(s, t1_ns) - ipw_series_at(s, t0_ns)) / 1e6;
+    return f;
+}
+
+/* The part of a known window that lies between the places of its ends. */
+static double covered(const struct place *p0, const struct place *p1, int64_t t0_ns, int64_t t1_ns)
+{
+    return p0->t_ns == t0_ns && p1->t_ns == t1_ns
+               ? 1
+               : (double)(p1->t_ns - p0->t_ns) / (double)(t1_ns - t0_ns);
+}
+
+/* Finds the bounds at a place, which are those of the instant if it was not moved. */
+static void bound_at(const struct ipw_series *s, struct place *p, int64_t t_ns, int64_t *below_uj,
+                     int64_t *above_uj)
+{
+    ipw_series_bound(s, p->t_ns, p->uj, p->at, p->next, &p->below_uj, &p->above_uj);
+    *below_uj = p->below_uj;
+    *above_uj = p->above_uj;
+    if (p->t_ns != t_ns) ipw_series_bounds(s, t_ns, below_uj, above_uj);
+}
+
+struct ipw_figure ipw_series_window(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
+                                    int64_t slack_ns, struct ipw_series_ends *ends)
+{
+    struct place p0, p1;
+    struct ipw_figure f = find_window(s, t0_ns, t1_ns, slack_ns, &p0, &p1);
+
+    if (f.reason) return f;
+    f.known = true;
+    f.coverage = 1;
+    f.provenance = IPW_PROV_MEASURED;
+    bound_at(s, &p0, t0_ns, &ends->below0_uj, &ends->above0_uj);
+    bound_at(s, &p1, t1_ns, &ends->below1_uj, &ends->above1_uj);
+    if (t0_ns == t1_ns) return f;
     f.j = (double)(p1.uj - p0.uj) / 1e6;
     add_bounds(s, &p0, &p1, t1_ns - t0_ns - (p1.t_ns - p0.t_ns), &f);
     f.provenance = provenance(s, &p0, &p1, &f);
-    if (p0.t_ns != t0_ns || p1.t_ns != t1_ns) {
-        f.coverage = (double)(p1.t_ns - p0.t_ns) / (double)(t1_ns - t0_ns);
-    }
-    f.samples = none.samples;
+    f.coverage = covered(&p0, &p1, t0_ns, t1_ns);
     f.u_j = uncertainty_j(s, &p0, &p1, &f);
     return f;
+}
+
+struct ipw_figure ipw_series_between(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns,
+                                     int64_t slack_ns)
+{
+    struct ipw_series_ends ends;
+
+    return ipw_series_window(s, t0_ns, t1_ns, slack_ns, &ends);
+}
+
+bool ipw_series_joules(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, int64_t slack_ns,
+                       double *joules, double *coverage)
+{
+    struct place p0, p1;
+
+    if (find_window(s, t0_ns, t1_ns, slack_ns, &p0, &p1).reason) return false;
+    *joules = (double)(p1.uj - p0.uj) / 1e6;
+    *coverage = covered(&p0, &p1, t0_ns, t1_ns);
+    return true;
 }
 
 bool ipw_series_power(const struct ipw_series *s, int64_t t0_ns, int64_t t1_ns, double *mean_w,

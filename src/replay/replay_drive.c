@@ -31,8 +31,7 @@ static struct ipw_replay_query *find(const struct ipw_replay_job *job, int32_t i
 
 static void pass_over(struct ipw_replay_job *job, int32_t index)
 {
-    IPW_GROW(job->gone, job->cap_gone, job->n_gone + 1);
-    job->gone[job->n_gone++] = index;
+    *ipw_table_at(&job->gone, (uint32_t)index, NULL) = 0;
 }
 
 static void leave(struct ipw_replay_job *job, struct ipw_replay_query *q)
@@ -48,9 +47,7 @@ static void leave(struct ipw_replay_job *job, struct ipw_replay_query *q)
 
 static bool is_gone(const struct ipw_replay_job *job, int32_t index)
 {
-    for (size_t i = 0; i < job->n_gone; i++)
-        if (job->gone[i] == index) return true;
-    return false;
+    return ipw_table_get(&job->gone, (uint32_t)index, NULL) != IPW_TABLE_NONE;
 }
 
 /* Frees queries that have ended, outside of their own callbacks. */

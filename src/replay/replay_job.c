@@ -127,11 +127,14 @@ static int open_cases(struct ipw_replay_job *job, struct ipw_err *err)
 {
     const struct ipw_data_options *o = &job->o->run.data;
     const char *name = o->dataset ? o->dataset : ipw_replayed_run_text(&job->saved, "dataset");
-    struct ipw_dataset_options options = {
-        .dataset = name, .data_dir = o->data_dir, .paths = ipw_script_paths(&job->o->run.script)};
+    struct ipw_dataset_options options = {.dataset = name,
+                                          .data_dir = o->data_dir,
+                                          .encoding = o->encoding,
+                                          .paths = ipw_script_paths(&job->o->run.script)};
     struct ipw_err why;
 
     if (o->dataset) return ipw_dataset_open(&job->setting.cases, &options, err);
+    if (!o->encoding) options.encoding = ipw_replayed_run_text(&job->saved, "encoding");
     /* Not there: a query with attachments says so. */
     if (is_plain_name(name)) ipw_dataset_open(&job->setting.cases, &options, &why);
     return 0;
@@ -250,7 +253,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job)
         for (size_t i = 0; i < r->n_texts; i++) free(r->texts[i]);
         free(r);
     }
-    free(job->gone);
+    ipw_table_release(&job->gone);
     ipw_replay_results_release(job);
     ipw_web_free(job->network.web);
     ipw_llm_free(job->network.llm);

@@ -16,6 +16,7 @@
 #ifndef IPW_REPLAY_REPLAY_JOB_H
 #define IPW_REPLAY_REPLAY_JOB_H
 
+#include "base/table.h"
 #include "llm/playback.h"
 #include "replay/divergences.h"
 #include "replay/replay_options.h"
@@ -100,8 +101,7 @@ struct ipw_replay_job {
     struct ipw_err err;
     int stop_signal;
     bool run_end, done, cut; /* cut: the saved run ends inside */
-    int32_t *gone;           /* queries whose further lines are ignored */
-    size_t n_gone, cap_gone;
+    struct ipw_table gone;   /* queries whose further lines are ignored */
     struct ipw_replayed_query *replayed;
     int64_t began_ns;
 };

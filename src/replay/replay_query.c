@@ -59,11 +59,11 @@ static void find_real(struct ipw_replay_query *q)
 {
     const struct ipw_dataset *cases = q->job->setting.cases;
 
-    for (size_t i = 0; cases && !q->real && i < ipw_dataset_count(cases); i++)
-        if (strcmp(ipw_dataset_get(cases, i)->id, q->c.id) == 0) {
-            q->real = ipw_dataset_get(cases, i);
-            q->real_index = i;
-        }
+    size_t i = cases ? ipw_dataset_find(cases, q->c.id) : SIZE_MAX;
+
+    if (i == SIZE_MAX) return;
+    q->real = ipw_dataset_get(cases, i);
+    q->real_index = i;
 }
 
 static int put_files(struct ipw_replay_query *q, struct ipw_err *err)

@@ -42,7 +42,7 @@ static int open_requests(struct ipw_origin *origin, struct ipw_dataset **out,
     const struct ipw_workload *w = of(origin)->workload;
 
     (void)o;
-    *out = ipw_dataset_given("workload", ipw_workload_path(w),
+    *out = ipw_dataset_given("workload", ipw_workload_path(w), NULL,
                              "a workload replay: replies are not scored", ipw_workload_count(w));
     if (ipw_workload_count(w)) return 0;
     return ipw_fail(err, IPW_EINVAL, "%s: contains no request", ipw_workload_path(w));

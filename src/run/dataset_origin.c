@@ -124,6 +124,7 @@ static int check(struct ipw_origin *origin, const struct ipw_run_options *o, str
         return ipw_fail(err, IPW_EINVAL, "run: --dataset is missing (try --dataset gaia)");
     own->cases = (struct ipw_dataset_options){.dataset = o->data.dataset,
                                               .data_dir = o->data.data_dir,
+                                              .encoding = o->data.encoding,
                                               .paths = ipw_script_paths(&o->script)};
     rc = ipw_pacing_parse(&own->pacing, &o->data.pacing, err);
     if (!rc && own->pacing.rate && o->server.net.adaptive)

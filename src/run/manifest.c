@@ -73,8 +73,10 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "client_base_url", m->connection->base_url);
     ipw_jw_kint(w, "concurrency", ipw_run_concurrency(o));
     ipw_jw_kstr(w, "dataset", ipw_dataset_name(m->cases));
+    ipw_jw_kint(w, "dataset_files", (int64_t)ipw_dataset_files(m->cases));
     ipw_jw_kstr(w, "dataset_sha256", ipw_dataset_sha256(m->cases));
     ipw_jw_kstr(w, "dataset_source", ipw_dataset_source(m->cases));
+    ipw_jw_kstr(w, "encoding", o->data.encoding);
     ipw_jw_kstr(w, "energy", m->sensors->rules.lm_remote ? "remote" : "local");
     ipw_jw_kint(w, "epochs", o->data.epochs);
     ipw_jw_kcount(w, "force_output_tokens", forced > 0 ? forced : -1);

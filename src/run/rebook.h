@@ -6,7 +6,7 @@
 #ifndef IPW_RUN_REBOOK_H
 #define IPW_RUN_REBOOK_H
 
-#include "ledger/run_balance.h"
+#include "ledger/balance.h"
 #include "trace/rundir.h"
 
 /* All is on disk, also the session's run_end.  *warmup gets the session's warm-up queries anew. */

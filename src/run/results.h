@@ -5,7 +5,7 @@
 #ifndef IPW_RUN_RESULTS_H
 #define IPW_RUN_RESULTS_H
 
-#include "ledger/run_balance.h"
+#include "ledger/balance.h"
 #include "report/summary.h"
 
 struct ipw_results {

@@ -26,7 +26,7 @@ struct ipw_agent_options {
 };
 
 struct ipw_data_options {
-    const char *dataset, *data_dir, *limit, *sample, *where, *ids;
+    const char *dataset, *data_dir, *encoding, *limit, *sample, *where, *ids;
     int64_t epochs, warmup;
     struct ipw_pacing_options pacing;
     const char *shard_text; /* --shard as it was given; `shard` is what it means */

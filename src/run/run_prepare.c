@@ -1,5 +1,6 @@
 /* Before a run: each stage detects its errors before the run's folder is created. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "base/mem.h"
 #include "run/limit_check.h"
 #include "run/run_priv.h"
+#include "script/file_hashes.h"
 
 static int check_options(struct run *run, struct ipw_err *err)
 {
@@ -87,19 +89,68 @@ static int check_same(struct run *run, bool connected, struct ipw_err *err)
     return rc;
 }
 
+/* A run that ended, whose files are as they were since, is asked for by the same command, and the
+ * dataset is one file with the same bytes and no attachments: its tasks and their choice are the
+ * same. */
+static bool is_settled(const struct run *run)
+{
+    const struct ipw_run_options *o = run->o;
+    const struct ipw_history *h = &run->history;
+    const struct ipw_json *config = ipw_json_get(h->manifest, "config");
+    const char *sha256 = ipw_json_get_str(config, "dataset_sha256");
+    int64_t tasks = ipw_json_int(ipw_json_get(config, "max_queries"), 0);
+    char now[65];
+
+    if (!h->command || !run->command || strcmp(h->command, run->command) != 0) return false;
+    if (tasks < 1 || tasks > INT32_MAX || o->data.epochs > INT32_MAX || o->judge.model)
+        return false;
+    return ipw_json_int(ipw_json_get(config, "dataset_files"), -1) == 0 && sha256 &&
+           o->data.dataset && ipw_file_hashes_now(now, o->data.dataset) && !strcmp(now, sha256) &&
+           ipw_history_complete(h, run->differences.path, run->retry,
+                                (size_t)tasks * (size_t)o->data.epochs) &&
+           ipw_history_untouched(h, run->differences.path);
+}
+
+/* Takes what the manifest says of the tasks for them: reading them is most of the work. */
+static void take_saved_tasks(struct run *run)
+{
+    const struct ipw_json *config = ipw_json_get(run->history.manifest, "config");
+
+    run->cases = ipw_dataset_given(ipw_json_get_str(config, "dataset"),
+                                   ipw_json_get_str(config, "dataset_source"),
+                                   ipw_json_get_str(config, "dataset_sha256"), NULL,
+                                   (size_t)ipw_json_int(ipw_json_get(config, "max_queries"), 0));
+    snprintf(run->selection_sha256, sizeof run->selection_sha256, "%s",
+             ipw_json_str(ipw_json_get(config, "selection_sha256"), ""));
+}
+
+static int open_tasks(struct run *run, struct ipw_err *err)
+{
+    int rc = 0;
+
+    run->settled = is_settled(run);
+    if (run->settled) {
+        take_saved_tasks(run);
+    } else {
+        rc = run->origin->open(run->origin, &run->cases, run->o, err);
+        if (!rc && ipw_dataset_count(run->cases))
+            run->origin->selection(run->origin, run->selection_sha256, run->cases);
+    }
+    return rc;
+}
+
 static int open_data(struct run *run, struct ipw_err *err)
 {
     const struct ipw_run_options *o = run->o;
     int rc = ipw_pricing_open(&run->pricing, o->limits.prices, o->limits.free, err);
 
-    if (!rc) rc = run->origin->open(run->origin, &run->cases, o, err);
+    if (!rc) rc = open_tasks(run, err);
     if (rc) return rc;
     if (!ipw_dataset_count(run->cases)) {
         run->nothing_left = true; /* a small dataset can leave a shard without a task */
         return 0;
     }
     ipw_plan_init(&run->plan, ipw_dataset_count(run->cases), o->data.warmup, o->data.epochs);
-    run->origin->selection(run->origin, run->selection_sha256, run->cases);
     run->grading = (struct ipw_grading){.judge = &o->judge,
                                         .script = &o->script,
                                         .net = &o->server.net,
@@ -136,9 +187,9 @@ static int decide(struct run *run, bool complete, struct ipw_err *err)
 
 static int look_for_work(struct run *run, struct ipw_err *err)
 {
-    bool complete = is_complete(run);
+    bool complete = run->settled || is_complete(run);
 
-    if (complete && !ipw_history_untouched(&run->history, run->differences.path)) {
+    if (!run->settled && complete && !ipw_history_untouched(&run->history, run->differences.path)) {
         int rc = ipw_history_mend(&run->history, run->dir, err);
 
         if (rc) return rc;

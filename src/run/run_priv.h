@@ -49,6 +49,7 @@ struct run {
     struct ipw_differences differences;
     struct ipw_scripts scripts;
     enum ipw_retry retry;
+    bool settled;      /* finished and unchanged, so that its tasks were not read */
     bool nothing_left; /* every query was done before */
 
     struct ipw_plan plan;

@@ -100,7 +100,7 @@ static void push_options(lua_State *L, const struct ipw_dataset_options *o) // [
         const char *name, *text;
     } texts[] = {{"dataset", o->dataset},
                  {"data_dir", o->data_dir},
-                 {"split", o->split},
+                 {"encoding", o->encoding},
                  {"where", o->choice.where},
                  {"ids", o->choice.ids}};
     const struct {
@@ -161,31 +161,30 @@ static int load_protected(lua_State *L)
     return 0;
 }
 
-static int by_id(const void *a, const void *b)
+static bool has_id(const void *ud, uint32_t number, const void *id)
 {
-    const struct ipw_case *x = *(const struct ipw_case *const *)a;
-    const struct ipw_case *y = *(const struct ipw_case *const *)b;
-    int order = strcmp(x->id, y->id);
+    const struct ipw_dataset *cases = ud;
 
-    return order ? order : (x->number > y->number) - (x->number < y->number);
+    return strcmp(cases->list[number].id, id) == 0;
 }
 
 /* Tasks of a file are checked in lua/ipw/dataset.lua, where lines are known; tasks of a script are
  * checked here.  Everything about a run depends on unique ids: resume, compare, validate. */
-static int check_ids(const struct ipw_dataset *cases, struct ipw_err *err)
+static int index_ids(struct ipw_dataset *cases, struct ipw_err *err)
 {
-    const struct ipw_case **sorted = ipw_calloc(cases->n + 1, sizeof *sorted);
-    int rc = 0;
+    ipw_table_release(&cases->by_id);
+    cases->by_id = (struct ipw_table){.same = has_id, .ud = cases};
+    for (size_t i = 0; i < cases->n; i++) {
+        const struct ipw_case *c = &cases->list[i];
+        uint32_t *at = ipw_table_at(&cases->by_id, ipw_table_text_key(c->id, 0), c->id);
 
-    for (size_t i = 0; i < cases->n; i++) sorted[i] = &cases->list[i];
-    if (cases->n) qsort(sorted, cases->n, sizeof *sorted, by_id);
-    for (size_t i = 1; i < cases->n && !rc; i++)
-        if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0)
-            rc = ipw_fail(err, IPW_EPARSE, "%s: tasks %lld and %lld have the same id \"%.80s\"",
-                          cases->options->dataset, (long long)sorted[i - 1]->number,
-                          (long long)sorted[i]->number, sorted[i]->id);
-    free(sorted);
-    return rc;
+        if (*at != IPW_TABLE_NONE)
+            return ipw_fail(err, IPW_EPARSE, "%s: tasks %lld and %lld have the same id \"%.80s\"",
+                            cases->options->dataset, (long long)cases->list[*at].number,
+                            (long long)c->number, c->id);
+        *at = (uint32_t)i;
+    }
+    return 0;
 }
 
 /* Files are recognised by their ending, in any folder.  A path with another ending than a script's
@@ -301,7 +300,7 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
     lua_insert(L, -2);
     lua_pushlightuserdata(L, cases);
     rc = ipw_vm_call(cases->vm, 2, 0, err);
-    if (!rc) rc = check_ids(cases, err);
+    if (!rc) rc = index_ids(cases, err);
     if (rc) goto fail;
     ipw_vm_set_slice(cases->vm, 0); /* later calls are for one answer each */
     if (!cases->name) cases->name = ipw_strdup(options->dataset);
@@ -325,13 +324,14 @@ int ipw_dataset_check_where(const char *expression, struct ipw_err *err)
     return rc ? ipw_err_prefix(err, "--where") : 0;
 }
 
-struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *unscored,
-                                      size_t n)
+struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
+                                      const char *unscored, size_t n)
 {
     struct ipw_dataset *cases = ipw_calloc(1, sizeof *cases);
 
     cases->name = ipw_strdup(name);
     cases->source = ipw_strdup(source);
+    cases->sha256 = ipw_strdup(sha256);
     cases->unscored = ipw_strdup(unscored);
     cases->total = cases->n = n;
     return cases;
@@ -370,6 +370,7 @@ void ipw_dataset_cut(struct ipw_dataset *cases, bool (*keep)(const void *ud, con
             release_case(&cases->list[i]);
     }
     cases->n = n;
+    index_ids(cases, NULL); /* they are unique still */
 }
 
 void ipw_dataset_free(struct ipw_dataset *cases)
@@ -378,6 +379,7 @@ void ipw_dataset_free(struct ipw_dataset *cases)
     ipw_sandbox_close(cases->vm);
     for (size_t i = 0; cases->list && i < cases->n; i++) release_case(&cases->list[i]);
     free(cases->list);
+    ipw_table_release(&cases->by_id);
     free(cases->name);
     free(cases->note);
     free(cases->sha256);
@@ -389,11 +391,26 @@ void ipw_dataset_free(struct ipw_dataset *cases)
 
 size_t ipw_dataset_count(const struct ipw_dataset *cases) { return cases->n; }
 size_t ipw_dataset_total(const struct ipw_dataset *cases) { return cases->total; }
+size_t ipw_dataset_files(const struct ipw_dataset *cases)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; cases->list && i < cases->n; i++) n += cases->list[i].n_files;
+    return n;
+}
+
 const char *ipw_dataset_name(const struct ipw_dataset *cases) { return cases->name; }
 const char *ipw_dataset_note(const struct ipw_dataset *cases) { return cases->note; }
 const char *ipw_dataset_sha256(const struct ipw_dataset *cases) { return cases->sha256; }
 const char *ipw_dataset_rule(const struct ipw_dataset *cases) { return cases->rule; }
 const char *ipw_dataset_source(const struct ipw_dataset *cases) { return cases->source; }
+
+size_t ipw_dataset_find(const struct ipw_dataset *cases, const char *id)
+{
+    uint32_t at = ipw_table_get(&cases->by_id, ipw_table_text_key(id, 0), id);
+
+    return at == IPW_TABLE_NONE ? SIZE_MAX : at;
+}
 
 const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i)
 {

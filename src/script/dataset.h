@@ -47,7 +47,7 @@ struct ipw_choice {
 struct ipw_dataset_options {
     const char *dataset;      /* name, .lua file, or a file of rows */
     const char *data_dir;     /* or NULL */
-    const char *split;        /* or NULL */
+    const char *encoding;     /* of its files of text (data/encoding.h); NULL: UTF-8 */
     const char *const *paths; /* --path folders, or NULL */
     const char *scorer; /* in place of the dataset's: a rule of ipw.score, or a .lua file; NULL */
     struct ipw_choice choice;
@@ -59,17 +59,19 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
 /* Can the expression be read?  Its columns are known only with the dataset. */
 int ipw_dataset_check_where(const char *expression, struct ipw_err *err);
 /* Without a script: the caller has the `n` tasks (ipw_dataset_get() returns none), and they are
- * never scored. */
-struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *unscored,
-                                      size_t n);
+ * never scored.  `sha256`: of the rows, or NULL. */
+struct ipw_dataset *ipw_dataset_given(const char *name, const char *source, const char *sha256,
+                                      const char *unscored, size_t n);
 void ipw_dataset_free(struct ipw_dataset *cases);
 /* Only the tasks that `keep` wants stay. */
 void ipw_dataset_cut(struct ipw_dataset *cases, bool (*keep)(const void *ud, const char *id),
                      const void *ud);
 size_t ipw_dataset_count(const struct ipw_dataset *cases);
 size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before the choice */
+size_t ipw_dataset_files(const struct ipw_dataset *cases); /* attachments of all tasks */
 const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i);
-const char *ipw_dataset_name(const struct ipw_dataset *cases);   /* "gaia" */
+size_t ipw_dataset_find(const struct ipw_dataset *cases, const char *id); /* SIZE_MAX: none */
+const char *ipw_dataset_name(const struct ipw_dataset *cases);            /* "gaia" */
 const char *ipw_dataset_note(const struct ipw_dataset *cases);   /* for the user, or NULL */
 const char *ipw_dataset_sha256(const struct ipw_dataset *cases); /* of the rows, or NULL */
 const char *ipw_dataset_source(const struct ipw_dataset *cases); /* where they came from, or NULL */

@@ -2,6 +2,7 @@
 #ifndef IPW_SCRIPT_DATASET_PRIV_H
 #define IPW_SCRIPT_DATASET_PRIV_H
 
+#include "base/table.h"
 #include "script/dataset.h"
 #include "script/host.h"
 
@@ -14,6 +15,7 @@ struct ipw_dataset {
     struct ipw_host host;
     struct ipw_case *list;
     size_t n, cap, total;
+    struct ipw_table by_id; /* indices of `list` */
     char *name, *note, *sha256, *source, *rule;
     char *unscored; /* why nothing is scored: there is no script; or NULL */
     const struct ipw_dataset_options *options; /* while opening */

@@ -160,7 +160,7 @@ static void look(void *ud)
     int64_t again_ns;
 
     c->look = NULL;
-    if (!ipw_quota_look(c->quota, c->folder, &again_ns, &err)) {
+    if (!ipw_quota_look(c->quota, c->folder, c->proc, &again_ns, &err)) {
         if (again_ns) c->look = ipw_timer_start(c->loop, again_ns, look, c);
         return;
     }

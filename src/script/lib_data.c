@@ -1,10 +1,11 @@
 /* ipw.core.data: rows of dataset files, GAIA's rule, and the places of datasets on this machine.
  *
- *   rows(path, columns, most)  list of { row = table, line = n }, sha256  |  nil, message
+ *   rows(path, columns, most, encoding)  list of { row = table, line = n }, sha256  |  nil, message
  *                       columns: a list of the names that are wanted, or nil; most: how many rows
- *                       are wanted, from the first on, or nil for all
+ *                       are wanted, from the first on, or nil for all; encoding: of a file of
+ *                       text that is not UTF-8 ("latin1"), or nil
  *   is_rows(path)       true when the name's ending is one of a file of rows
- *   open_rows(path, columns)  the same one after another: a reader  |  nil, message
+ *   open_rows(path, columns, encoding)  the same one after another: a reader  |  nil, message
  *     reader:next()     row, line  |  nil at the end  |  nil, message
  *     reader:count()    rows in all, or nil
  *     reader:sha256()   hex digits  |  nil, message
@@ -139,11 +140,13 @@ static int data_rows(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     lua_Integer most = luaL_optinteger(L, 3, 0);
-    const char *const *columns = push_columns(L, 2);
+    const char *encoding = luaL_optstring(L, 4, NULL);
+    const struct ipw_rows_wanted wanted = {push_columns(L, 2), most > 0 ? (size_t)most : 0,
+                                           encoding};
     struct ipw_err err = {0};
     struct box *box = push_box(L);
 
-    if (ipw_rows_read_columns(&box->rows, path, columns, most > 0 ? (size_t)most : 0, &err) != 0)
+    if (ipw_rows_read(&box->rows, path, &wanted, &err) != 0)
         return ipw_value_push_failure(L, err.text);
     return push_rows(L, box, path);
 }
@@ -161,7 +164,8 @@ struct reader {
 static int data_open_rows(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    const char *const *columns = push_columns(L, 2);
+    const char *encoding = luaL_optstring(L, 3, NULL);
+    const struct ipw_rows_wanted wanted = {.columns = push_columns(L, 2), .encoding = encoding};
     struct reader *reader = lua_newuserdatauv(L, sizeof *reader, 1);
     struct ipw_err err = {0};
 
@@ -169,7 +173,7 @@ static int data_open_rows(lua_State *L)
     luaL_setmetatable(L, READER);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1); /* the path, for messages */
-    if (ipw_row_reader_open(&reader->rows, path, columns, &err) != 0)
+    if (ipw_row_reader_open(&reader->rows, path, &wanted, &err) != 0)
         return ipw_value_push_failure(L, err.text);
     return 1;
 }

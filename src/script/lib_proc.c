@@ -49,7 +49,7 @@ static void look(void *ud)
     int64_t again_ns;
 
     op->look = NULL;
-    op->code = ipw_quota_look(op->quota, op->folder, &again_ns, &op->err);
+    op->code = ipw_quota_look(op->quota, op->folder, op->proc, &again_ns, &op->err);
     if (!op->code) {
         if (again_ns) op->look = ipw_timer_start(op->loop, again_ns, look, op);
         return;

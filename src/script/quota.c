@@ -106,8 +106,8 @@ int ipw_quota_child_begins(struct ipw_quota *q, const char *folder, size_t *file
     return 0;
 }
 
-int ipw_quota_look(const struct ipw_quota *q, const char *folder, int64_t *again_ns,
-                   struct ipw_err *err)
+int ipw_quota_look(const struct ipw_quota *q, const char *folder, const struct ipw_proc *child,
+                   int64_t *again_ns, struct ipw_err *err)
 {
     int64_t start_ns = ipw_now_ns(), took_ns;
     struct ipw_walk w;
@@ -116,6 +116,9 @@ int ipw_quota_look(const struct ipw_quota *q, const char *folder, int64_t *again
     *again_ns = 0;
     if (!folder || (!q->max_bytes && !q->max_files)) return 0;
     rc = measure(q, &w, folder, err);
+    if (!rc && child && q->max_bytes &&
+        w.bytes + ipw_proc_removed_bytes(child, folder) > q->max_bytes)
+        rc = fail_bytes(q, err);
     took_ns = ipw_now_ns() - start_ns;
     *again_ns = 50 * took_ns > IPW_QUOTA_LOOK_NS ? 50 * took_ns : IPW_QUOTA_LOOK_NS;
     return rc;

@@ -5,7 +5,8 @@
  * single file.  The sum of its files is found by counting the folder, while the child runs
  * (ipw_quota_look) and before the next write or child.  Between two counts the child can exceed the
  * limit; then it is ended, and the next write and the next child are refused.  So is a child that
- * makes folders which cannot be counted: too deep, or unreadable. */
+ * makes folders which cannot be counted: too deep, or unreadable.  Files that a child has removed
+ * and holds open count while it runs. */
 #ifndef IPW_SCRIPT_QUOTA_H
 #define IPW_SCRIPT_QUOTA_H
 
@@ -15,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "io/proc.h"
 
 #define IPW_QUOTA_LOOK_NS (250 * IPW_NS_PER_MS) /* between two counts, at least */
 
@@ -37,7 +39,7 @@ void ipw_quota_child_ended(struct ipw_quota *quota);
 /* While a child runs: whether the workspace is over its limit, or hides a part from the count.
  * *again_ns: the time to the next
  * count, so that counting takes at most a fiftieth of the time; 0: there is no limit. */
-int ipw_quota_look(const struct ipw_quota *quota, const char *folder, int64_t *again_ns,
-                   struct ipw_err *err);
+int ipw_quota_look(const struct ipw_quota *quota, const char *folder, const struct ipw_proc *child,
+                   int64_t *again_ns, struct ipw_err *err);
 
 #endif

@@ -88,12 +88,12 @@ static bool as_promised(const struct ipw_figure *f, struct bounds b)
     return most > 1 || apart(b) / 2 <= most * f->j * 1e6;
 }
 
-/* By way of a ten-thousandth, which was the last digit of earlier builds. */
+/* Two digits of a share below 1. */
 static double two_digits(double share)
 {
     double parts = share >= 0.1 ? 1e2 : share >= 0.01 ? 1e3 : 1e4;
 
-    return nearest(nearest(share * 1e4) / 1e4 * parts) / parts;
+    return nearest(share * parts) / parts;
 }
 
 /* Two digits, rounded up; whole microjoules. */

@@ -10,16 +10,12 @@
 
 static void put_channel(struct ipw_jw *w, const struct ipw_channel *c)
 {
-    static const char *const kinds[] = {[IPW_CHANNEL_COUNTER] = "counter",
-                                        [IPW_CHANNEL_GAUGE] = "gauge",
-                                        [IPW_CHANNEL_METRIC] = "metric",
-                                        [IPW_CHANNEL_ESTIMATE] = "estimate"};
-
     ipw_jw_obj(w);
     ipw_jw_kstr(w, "device", c->device);
     ipw_jw_kstr(w, "domain", ipw_domain_name(c->domain));
+    if (c->fresh) ipw_jw_kbool(w, "fresh", true);
     ipw_jw_kbool(w, "in_sum", c->in_sum);
-    ipw_jw_kstr(w, "kind", kinds[c->kind]);
+    ipw_jw_kstr(w, "kind", ipw_channel_kind_name(c->kind));
     ipw_jw_kint(w, "max_w", c->max_w);
     ipw_jw_kint(w, "modulus_uj", c->modulus_uj);
     ipw_jw_kstr(w, "name", c->name);

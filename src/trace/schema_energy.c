@@ -362,7 +362,7 @@ void ipw_schema_read_energy(struct ipw_figure *energy, double *mean_w, double *p
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_json *f = ipw_json_get(object, ipw_domain_name((enum ipw_domain)d));
 
-        energy[d] = read_figure(f, NULL, whole && l->version > 1 ? &whole[d] : NULL);
+        energy[d] = read_figure(f, NULL, whole ? &whole[d] : NULL);
         if (!f && whole && !l->trace.energy[d].known) energy[d].reason = l->trace.energy[d].reason;
         if (mean_w) mean_w[d] = ipw_json_get_num(f, "mean_w");
         if (peak_w) peak_w[d] = ipw_json_get_num(f, "peak_w");
@@ -400,7 +400,7 @@ struct ipw_figure *ipw_schema_read_devices(const struct ipw_query_loaded *l,
         const struct ipw_device *device = &q->devices[i];
 
         figures[i] = read_figure(ipw_json_get(devices_of(object, device->domain), device->name),
-                                 l->version > 1 ? &energy[device->domain] : NULL, NULL);
+                                 &energy[device->domain], NULL);
     }
     return figures;
 }
@@ -438,7 +438,7 @@ void ipw_schema_read_account(struct ipw_query_trace *q, const struct ipw_json *e
     for (size_t i = 0; i < q->n_devices; i++) {
         const struct ipw_json *of = devices_of(accounts, q->devices[i].domain);
 
-        if (!of) continue; /* an older line, or the domain has no energy value */
+        if (!of) continue; /* the domain has no energy value */
         if (!q->device_account) q->device_account = no_accounts(q->n_devices);
         q->device_account[i] = read_account(ipw_json_get(of, q->devices[i].name));
     }

@@ -63,10 +63,7 @@ extern const struct ipw_spec ipw_spec_manifest[], ipw_spec_summary[], ipw_spec_t
 /* The extra keys of a line of attempts.jsonl. */
 extern const struct ipw_spec ipw_spec_attempt[];
 /* Does this program read the format of that schema_version? */
-static inline bool ipw_spec_knows(int64_t version)
-{
-    return version >= 1 && version <= IPW_SCHEMA_VERSION;
-}
+static inline bool ipw_spec_knows(int64_t version) { return version == IPW_SCHEMA_VERSION; }
 
 /* The table of one kind of event; NULL: there is no such kind. */
 const struct ipw_spec *ipw_spec_event(const char *name);

@@ -8,9 +8,8 @@
 #include "trace/spec_rows.h"
 
 /* Seconds are divided nanoseconds, so differences of two of them are exact to this. */
-#define SAME_S 5e-7
-/* Of older builds the bounds have all their digits. */
-#define ROUNDING_J 1e-5
+#define SAME_S     5e-7
+#define ROUNDING_J 1e-6
 
 static int64_t whole(const struct ipw_json *object, const char *key)
 {
@@ -26,8 +25,8 @@ static double joules(const struct ipw_json *energy, int domain)
 static bool same_number(double a, double b) { return isnan(a) ? isnan(b) != 0 : a == b; }
 
 /* The energy of a part of the query and its place, from the inside: of a span, its turn, the query.
- * From version 2 on a value has the provenance of the next one that states it.  The path is built
- * only for an error message. */
+ * A value has the provenance of the next one that states it.  The path is built only for an error
+ * message. */
 struct place {
     int64_t turn, span; /* -1: none */
     const char *key;
@@ -142,7 +141,6 @@ static int check_copy(const struct ipw_json *object, const char *key, double jou
 
 struct sums {
     double joules[IPW_DOMAIN_COUNT];       /* in whole microjoules */
-    double doubles[IPW_DOMAIN_COUNT];      /* as older builds added them */
     int64_t retries, tools, input, output; /* input, output: -1 if any is unknown */
     double end_s;
 };
@@ -177,17 +175,15 @@ static int check_turn(const struct ipw_json *turn, int64_t index, const struct p
         check_copy(turn, "cpu_energy_joules", j[IPW_DOMAIN_CPU], IPW_DOMAIN_CPU, index, err) < 0 ||
         check_copy(turn, "dram_energy_joules", j[IPW_DOMAIN_DRAM], IPW_DOMAIN_DRAM, index, err) <
             0 ||
-        check_spans(ipw_json_get(turn, "spans"), index, query ? &at : NULL, err) < 0)
+        check_spans(ipw_json_get(turn, "spans"), index, &at, err) < 0)
         return err->code;
     sums->end_s = end_s;
     if (whole(turn, "attempts") > 1) sums->retries += whole(turn, "attempts") - 1;
     sums->tools += (int64_t)ipw_json_count(ipw_json_get(turn, "tools_called"));
     sums->input = add_known(sums->input, whole(turn, "input_tokens"));
     sums->output = add_known(sums->output, whole(turn, "output_tokens"));
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
         sums->joules[d] = ipw_figure_add_j(sums->joules[d], j[d]);
-        sums->doubles[d] += j[d];
-    }
     return 0;
 }
 
@@ -218,9 +214,7 @@ static int check_sums(const struct ipw_json *query, const struct sums *sums, str
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         double total = joules(energy, d);
 
-        if (isnan(total) || isnan(sums->joules[d]) || total == sums->joules[d] ||
-            total == sums->doubles[d])
-            continue;
+        if (isnan(total) || isnan(sums->joules[d]) || total == sums->joules[d]) continue;
         return ipw_fail(err, IPW_EPARSE,
                         "energy.%s.joules: %.12g; energy_before and the turns sum to %.12g",
                         ipw_domain_name((enum ipw_domain)d), total, sums->joules[d]);
@@ -281,22 +275,21 @@ int ipw_spec_check_query(const struct ipw_json *query, struct ipw_err *err)
     const struct ipw_json *before = ipw_json_get(query, "energy_before");
     const struct ipw_json *turns = ipw_json_get(query, "turns");
     const struct place energy = {-1, -1, "energy", ipw_json_get(query, "energy"), NULL};
-    const struct place *in = whole(query, "schema_version") > 1 ? &energy : NULL;
-    const struct place energy_before = {-1, -1, "energy_before", before, in};
+    const struct place energy_before = {-1, -1, "energy_before", before, &energy};
     struct sums sums = {.end_s = ipw_json_get_num(query, "agent_before_s")};
     double wall_s =
         ipw_ns_to_s(whole(query, "end_ns") - ipw_json_int(ipw_json_get(query, "start_ns"), 0));
     int64_t index = 0;
 
     if (!ipw_spec_knows(whole(query, "schema_version")))
-        return ipw_fail(err, IPW_EPARSE, "schema_version: %lld; this program knows 1 to %d",
+        return ipw_fail(err, IPW_EPARSE, "schema_version: %lld; this program knows %d",
                         (long long)whole(query, "schema_version"), IPW_SCHEMA_VERSION);
     if (check_energy(&energy, err) < 0 || check_energy(&energy_before, err) < 0 ||
-        check_spans(ipw_json_get(query, "spans_before"), -1, in ? &energy_before : NULL, err) < 0)
+        check_spans(ipw_json_get(query, "spans_before"), -1, &energy_before, err) < 0)
         return err->code;
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) sums.joules[d] = sums.doubles[d] = joules(before, d);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) sums.joules[d] = joules(before, d);
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
-        if (check_turn(t, index++, in, &sums, err) < 0) return err->code;
+        if (check_turn(t, index++, &energy, &sums, err) < 0) return err->code;
     }
     if (check_count(query, "num_turns", index, err) < 0) return err->code;
     if (wall_s < 0 || fabs(ipw_json_get_num(query, "total_wall_clock_s") - wall_s) > SAME_S)

@@ -7,6 +7,7 @@ static const char *const channel_kinds[] = {"counter", "gauge", "metric", "estim
 static const struct ipw_spec channel[] = {
     KEY("device", TZ),
     KEY("domain", TZ),
+    KEY("fresh", B | OPT),
     KEY("in_sum", B),
     WORD("kind", T, channel_kinds),
     KEY("max_w", NZ),

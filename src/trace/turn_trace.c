@@ -78,11 +78,7 @@ bool ipw_outcome_is_stop(const char *outcome)
 
 unsigned ipw_turn_lm_domains(const struct ipw_query_trace *trace)
 {
-    const struct ipw_figure *gpu = &trace->energy[IPW_DOMAIN_GPU];
-
     if (trace->lm_remote) return trace->lm_domains;
-    /* Lines older than the key remote_domains mark a remote model only by the GPU's reason. */
-    if (!gpu->known && ipw_reason_of(gpu->reason) == IPW_REASON_REMOTE) return 0;
     return (1u << IPW_DOMAIN_COUNT) - 1;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/table.h"
 #include "json/json.h"
 #include "json/write.h"
 #include "trace/event.h"
@@ -30,30 +31,17 @@ struct indexing {
     struct ipw_workload *w;
     struct open_query *open;
     size_t n, cap;
-    struct ipw_workload_table by_index; /* open queries, by `index` */
-    /* Indices of places, by id and epoch; used from the second session on. */
-    struct ipw_workload_table by_name;
-    int64_t base_ns, last_ns; /* the instant of the run's clock that is time 0 */
+    struct ipw_table by_index; /* open queries, by `index` */
+    struct ipw_table by_name;  /* places, by id and epoch; used from the second session on */
+    int64_t base_ns, last_ns;  /* the instant of the run's clock that is time 0 */
     bool begun, resumed;
 };
 
-static bool has_index(const void *ud, uint32_t number, const void *key)
-{
-    const struct indexing *x = ud;
-
-    return x->open[number].index == *(const int32_t *)key;
-}
-
-static uint64_t hash_of(int32_t index)
-{
-    return (uint64_t)(uint32_t)index * 0x9E3779B97F4A7C15ULL >> 20;
-}
-
 static struct open_query *find(struct indexing *x, int32_t index)
 {
-    uint32_t at = ipw_workload_table_get(&x->by_index, hash_of(index), has_index, x, &index);
+    uint32_t at = ipw_table_get(&x->by_index, (uint32_t)index, NULL);
 
-    return at == IPW_WORKLOAD_NONE ? NULL : &x->open[at];
+    return at == IPW_TABLE_NONE ? NULL : &x->open[at];
 }
 
 static void close_query(struct indexing *x, int32_t index)
@@ -62,11 +50,10 @@ static void close_query(struct indexing *x, int32_t index)
 
     if (!q) return;
     free(q->waiting);
-    ipw_workload_table_remove(&x->by_index, hash_of(index), has_index, x, &index);
+    ipw_table_remove(&x->by_index, (uint32_t)index, NULL);
     last = &x->open[--x->n];
     if (q == last) return;
-    *ipw_workload_table_at(&x->by_index, hash_of(last->index), has_index, x, &last->index) =
-        (uint32_t)(q - x->open);
+    *ipw_table_at(&x->by_index, (uint32_t)last->index, NULL) = (uint32_t)(q - x->open);
     *q = *last;
 }
 
@@ -75,11 +62,11 @@ struct name {
     int epoch;
 };
 
-static bool has_name(const void *ud, uint32_t number, const void *key)
+static bool has_name(const void *ud, uint32_t number, const void *thing)
 {
     const struct ipw_workload *w = ud;
     const struct ipw_workload_start *s = &w->starts[w->places[number].name];
-    const struct name *name = key;
+    const struct name *name = thing;
 
     return s->epoch == name->epoch && strcmp(w->names.data + s->name, name->id) == 0;
 }
@@ -88,8 +75,7 @@ static uint32_t *by_name(struct indexing *x, const char *id, int epoch)
 {
     struct name name = {id, epoch};
 
-    return ipw_workload_table_at(&x->by_name, ipw_workload_hash(id, (uint64_t)epoch), has_name,
-                                 x->w, &name);
+    return ipw_table_at(&x->by_name, ipw_table_text_key(id, (uint64_t)epoch), &name);
 }
 
 /* Ends all open queries.  If a query is begun again, its last start counts. */
@@ -130,14 +116,13 @@ static int on_query_start(struct indexing *x, const struct ipw_event *event,
         (struct ipw_workload_place){.at_ns = t_ns, .first = IPW_WORKLOAD_NONE, .name = at};
     if (x->resumed) {
         slot = by_name(x, id, start.epoch);
-        if (*slot != IPW_WORKLOAD_NONE) w->places[*slot].n = 0;
+        if (*slot != IPW_TABLE_NONE) w->places[*slot].n = 0;
         *slot = at;
     }
     IPW_GROW(x->open, x->cap, x->n + 1);
     x->open[x->n] = (struct open_query){
         .index = event->query, .place = at, .last = IPW_WORKLOAD_NONE, .end_ns = t_ns};
-    *ipw_workload_table_at(&x->by_index, hash_of(event->query), has_index, x, &event->query) =
-        (uint32_t)x->n++;
+    *ipw_table_at(&x->by_index, (uint32_t)event->query, NULL) = (uint32_t)x->n++;
     return 0;
 }
 
@@ -226,7 +211,7 @@ static int on_line(struct indexing *x, const struct ipw_event *e, const struct i
 
 int ipw_workload_index_events(struct ipw_workload *w, struct ipw_err *err)
 {
-    struct indexing x = {.w = w};
+    struct indexing x = {.w = w, .by_name = {.same = has_name, .ud = w}};
     struct ipw_jsonl_line line;
     int rc;
 
@@ -245,8 +230,8 @@ int ipw_workload_index_events(struct ipw_workload *w, struct ipw_err *err)
     }
     while (x.n) close_query(&x, x.open[0].index);
     free(x.open);
-    ipw_workload_table_release(&x.by_index);
-    ipw_workload_table_release(&x.by_name);
+    ipw_table_release(&x.by_index);
+    ipw_table_release(&x.by_name);
     return rc < 0 ? rc : 0;
 }
 

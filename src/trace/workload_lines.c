@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/table.h"
 #include "json/json.h"
 #include "trace/workload_priv.h"
 
@@ -115,16 +116,16 @@ struct tail { /* a session's last row so far */
 
 struct indexing {
     struct ipw_workload *w;
-    struct ipw_workload_table sessions; /* indices of places by name */
-    struct tail *tails;                 /* by index of place; for sessions only */
+    struct ipw_table sessions; /* places, by name */
+    struct tail *tails;        /* by index of place; for sessions only */
     size_t n_tails, cap_tails;
 };
 
-static bool is_called(const void *ud, uint32_t number, const void *key)
+static bool is_called(const void *ud, uint32_t number, const void *name)
 {
     const struct ipw_workload *w = ud;
 
-    return strcmp(w->names.data + w->places[number].name, key) == 0;
+    return strcmp(w->names.data + w->places[number].name, name) == 0;
 }
 
 static struct tail *tail_of(struct indexing *x, uint32_t place)
@@ -146,9 +147,8 @@ static int place_of(uint32_t *place, struct indexing *x, const char *session, in
         return ipw_fail(err, IPW_ELIMIT, "more than %u lines", IPW_WORKLOAD_ROW - 1);
     *place = (uint32_t)w->n;
     if (session) {
-        at = ipw_workload_table_at(&x->sessions, ipw_workload_hash(session, 0), is_called, w,
-                                   session);
-        if (*at != IPW_WORKLOAD_NONE) {
+        at = ipw_table_at(&x->sessions, ipw_table_text_key(session, 0), session);
+        if (*at != IPW_TABLE_NONE) {
             *place = *at;
             return 0;
         }
@@ -192,7 +192,7 @@ static int index_line(struct indexing *x, const struct ipw_jsonl_line *line, str
 
 int ipw_workload_index_lines(struct ipw_workload *w, struct ipw_err *err)
 {
-    struct indexing x = {.w = w};
+    struct indexing x = {.w = w, .sessions = {.same = is_called, .ud = w}};
     struct ipw_jsonl_line line;
     int64_t first_ns = INT64_MAX;
     int rc;
@@ -204,7 +204,7 @@ int ipw_workload_index_lines(struct ipw_workload *w, struct ipw_err *err)
             break;
         }
     }
-    ipw_workload_table_release(&x.sessions);
+    ipw_table_release(&x.sessions);
     free(x.tails);
     if (rc) return rc;
     /* The first request starts the workload, whatever its time stamp. */

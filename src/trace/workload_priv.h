@@ -70,23 +70,4 @@ int ipw_workload_read_event(struct ipw_workload_query *query, const struct ipw_j
                             size_t entry, struct ipw_err *err);
 int ipw_workload_read_start(struct ipw_workload_query *query, size_t start, struct ipw_err *err);
 
-/* A hash table of numbers below 2^32 - 1, by 64-bit hashes; `same` tells whether a number has the
- * given key. */
-struct ipw_workload_table {
-    uint32_t *slots; /* IPW_WORKLOAD_NONE: free */
-    uint64_t *hashes;
-    size_t n, cap;
-};
-typedef bool (*ipw_workload_same)(const void *ud, uint32_t number, const void *key);
-/* Returns the slot of the key's number.  If the key is new, the slot holds IPW_WORKLOAD_NONE, and
- * the caller stores a number there. */
-uint32_t *ipw_workload_table_at(struct ipw_workload_table *t, uint64_t hash, ipw_workload_same same,
-                                const void *ud, const void *key);
-uint32_t ipw_workload_table_get(const struct ipw_workload_table *t, uint64_t hash,
-                                ipw_workload_same same, const void *ud, const void *key);
-void ipw_workload_table_remove(struct ipw_workload_table *t, uint64_t hash, ipw_workload_same same,
-                               const void *ud, const void *key);
-void ipw_workload_table_release(struct ipw_workload_table *t);
-uint64_t ipw_workload_hash(const char *text, uint64_t seed);
-
 #endif

@@ -107,6 +107,7 @@ def harmless():
 
 
 def copy_tree():
+    """Also takes away what is no longer in the tree: a source that is left over would be built."""
     names = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, check=True,
                            stdout=subprocess.PIPE).stdout.decode().split("\0")
     for name in filter(None, names):
@@ -123,6 +124,11 @@ def copy_tree():
         with open(target, "wb") as f:
             f.write(content)
         os.chmod(target, os.stat(source).st_mode)
+    kept = {os.path.join(TREE, name) for name in names if name and os.path.isfile(os.path.join(ROOT, name))}
+    for folder, _, files in os.walk(TREE):
+        for name in files:
+            if os.path.join(folder, name) not in kept:
+                os.unlink(os.path.join(folder, name))
 
 
 class Floor:

@@ -54,6 +54,12 @@ def read_jsonl(path, runs):
     return sums
 
 
+def bounds_hold(value, lo, hi):
+    """Bounds stand beside a value, measured or estimated, and include it."""
+    if lo not in ("", None):
+        assert float(lo) <= float(value) + 1e-6 and float(value) <= float(hi) + 1e-6, (lo, value, hi)
+
+
 def read_csv(path, runs):
     """RFC 4180; the parts of a query are its turns and the time before them."""
     tables = {}
@@ -70,8 +76,10 @@ def read_csv(path, runs):
         sum(len(q["spans_before"]) for r in runs for q in traces(r))
     for q in tables["queries"]:
         for d in DOMAINS:
+            bounds_hold(q[d + "_joules"] or q[d + "_estimate_joules"], q[d + "_lo"], q[d + "_hi"])
+            assert (q[d + "_estimate_joules"] != "") == (q[d + "_provenance"] == "estimated" and q[d + "_joules"] == "")
             if q[d + "_joules"] == "":
-                assert q[d + "_provenance"] == ""
+                assert q[d + "_provenance"] in ("", "estimated") and q[d + "_u"] == ""
                 continue
             add(sums, d, float(q[d + "_joules"]))
             parts = [float(t[d + "_joules"]) for t in tables["turns"] if t["query"] == q["query"]]
@@ -104,6 +112,10 @@ def read_sqlite(path, runs):
         devices = one("SELECT sum(d.joules), sum(q.%s_joules) FROM queries q JOIN (SELECT query, sum(joules) AS joules "
                       "FROM devices WHERE domain = '%s' GROUP BY query) d USING (query)" % (d, d))[0]
         assert devices[0] is None or math.isclose(*devices, rel_tol=1e-6), devices
+        for row in one("SELECT total_j, total_j_lo, total_j_hi FROM ledger WHERE domain = '%s'" % d):
+            bounds_hold(*row)
+        for row in one("SELECT %s_joules, %s_lo, %s_hi FROM queries WHERE %s_joules IS NOT NULL" % (d, d, d, d)):
+            bounds_hold(*row)
     tools = one("SELECT name, n, cpu_joules, cpu_known FROM joules_by_tool")
     assert all((known == 0) == (joules is None) and known <= n for _, n, joules, known in tools), tools
     assert sum(known for *_, known in tools) == one("SELECT count(cpu_joules) FROM spans WHERE kind = 'tool'")[0][0]
@@ -169,6 +181,14 @@ def read_openmetrics(path, runs):
     for (name, labels), value in samples.items():
         if name == "ipw_run_energy_joules" and dict(labels)["use"] == "queries":
             add(sums, dict(labels)["domain"], value)
+        if name == "ipw_run_energy_joules":
+            lo, hi = (samples.get(("ipw_run_energy_%s_joules" % x, labels)) for x in ("lo", "hi"))
+            bounds_hold(value, lo, hi)
+            summaries = [os.path.join(run, "summary.json") for run in runs]
+            if all(map(os.path.exists, summaries)) and dict(labels)["use"] == "queries":
+                key = dict(labels)["domain"] + "_energy_joules"
+                bounds = [json.load(open(p))["totals"]["bounds"].get(key) for p in summaries if len(runs) == 1]
+                assert not bounds or (bounds[0] or {}).get("lo") == lo, (bounds, lo)
     count = sum(v for (n, _), v in samples.items() if n == "ipw_run_queries")
     assert count == sum(len(traces(r)) for r in runs)
     assert {n for (_, labels) in samples for n, _ in labels} <= {"agent", "model", "dataset", "domain", "use", "outcome",
@@ -421,7 +441,7 @@ def read_eval_results(path, runs):
         if m.group(2):
             rows[-1]["value"] = float(m.group(2))
         if m.group(3):
-            for domain, joules in re.findall(r"(\w+) (\S+) J in", json.loads(m.group(3))):
+            for domain, joules in re.findall(r"(\w+) (\S+) J(?: \(\S+ to \S+\))? in", json.loads(m.group(3))):
                 add(sums, domain, float(joules))
     for row, run in zip(rows, runs):
         scored = [q["is_resolved"] for q in traces(run) if q["is_resolved"] is not None]
@@ -491,8 +511,16 @@ def read_ipw(path, runs):
         assert energy["per_query_joules"] == energy["total_joules"] == q["query_gpu_energy_joules"]
         assert energy["cpu_per_query_joules"] == energy["cpu_total_joules"] == q["query_cpu_energy_joules"]
         assert m["hardware_utilization"] == q["hardware_utilization"]
-        assert m["system_info"]["host_name"] == manifest["hardware"]["host"]
-        assert (m["gpu_info"] or {}).get("name") == manifest["hardware"].get("gpu")
+        hardware, gpu = manifest["hardware"], m["gpu_info"]
+        assert m["system_info"] == {"os_name": hardware["os"], "os_version": None, "kernel_version": hardware["kernel"],
+                                    "host_name": hardware["host"], "cpu_count": hardware["cpu_count"], "cpu_brand": hardware["cpu"]}
+        if hardware["gpu"]:
+            bytes = hardware["gpu_memory_bytes"]
+            assert gpu == {"name": hardware["gpu"], "vendor": "NVIDIA", "device_id": 0, "device_type": "GPU", "backend": "NVML",
+                           "count": hardware["gpu_count"], "driver": hardware["driver"],
+                           "memory_total_gb": bytes and bytes / 2 ** 30}, gpu
+        else:
+            assert not gpu, gpu
         assert m["latency_metrics"]["total_query_seconds"] == q["total_wall_clock_s"]
         assert m["evaluation"]["is_correct"] is m["lm_correctness"] is q["is_resolved"]
         assert m["token_metrics"] == {"input": q["total_input_tokens"], "output": q["total_output_tokens"], "total": q["total_tokens"]}

@@ -146,6 +146,17 @@ assert_json run/traces.jsonl "[t['n_malformed'] for t in d if t['query_id'] == '
 assert_json run/traces.jsonl "[t['num_turns'] for t in d if t['query_id'] == 'prose_ever'] == [3]"
 assert_json run/traces.jsonl "[t['num_turns'] for t in d if t['query_id'] == 'late'] == [4]"
 
+step "screens say in words that a reply did not follow the agent's format"
+told="the reply did not follow the agent's format"
+expect_exit 0 agent replay run --query prose_ever
+check_out "prose_ever  $told"
+expect_exit 0 agent replay run --follow
+check_out "$told"
+expect_exit 0 agent report run
+if grep -q malformed "$WORK/out"; then fail "report has the word of the files"; fi
+expect_exit 0 agent report run -o page.html
+grep -q "$told" page.html || fail "the page does not say it in words"
+
 step "native"
 plays tools "--max-turns 4" "bad_arguments={} told" \
     'odd_calls=calculator{} calculator{"expression":"�"} unknown{}' empty_once=filled empty_ever:empty \

@@ -75,7 +75,7 @@ second_line() {
         [ "$how" = refused ] || { pivot_root . mnt && cd / && umount -l /mnt || exit; }
         exec chroot . "$@"' "$ROOT" "$1" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
         setpriv --reuid=user --regid=user --init-groups --reset-env \
-        sh -c 'cd ipw-agent && if unshare --user true; then echo namespaces: made; else echo namespaces: refused; fi && '"$line" \
+        sh -c 'cd ~/ipw-agent && if unshare --user true; then echo namespaces: made; else echo namespaces: refused; fi && '"$line" \
         >"$WORK/$1.log" 2>&1 </dev/null
     code=$?
     grep -q "^namespaces: $1" "$WORK/$1.log" || fail "not a root where they are $1: $(tail -n 5 "$WORK/$1.log")"

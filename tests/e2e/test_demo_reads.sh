@@ -42,6 +42,10 @@ for name in react tools; do
     # The arithmetic of the changed files, done by hand.
     while IFS='|' read -r id answer; do
         step "$name $id"
+        if [ "$id" = 57c0e3ab ] && ! command -v pdftotext >/dev/null; then
+            echo "left out: pdftotext is not installed (poppler-utils)"
+            continue
+        fi
         assert_json run/traces.jsonl \
             "[t['answer'] for t in d if t['metadata']['task_id'].startswith('$id')] == ['$answer']"
     done <<'ROWS'

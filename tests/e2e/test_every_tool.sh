@@ -2,6 +2,7 @@
 # servers and the files are gone, and a hermetic replay answers all of it from the record.
 # Sanitizer: each built-in tool and reader of files.
 . "$(dirname "$0")/lib.sh"
+command -v pdftotext >/dev/null || skip "pdftotext is not installed (poppler-utils): read_file needs it"
 
 SAMPLE=$IPW_SOURCE_DIR/datasets/gaia-sample
 mkdir data

@@ -46,6 +46,28 @@ for format in jsonl csv sqlite gaia openmetrics perfetto otlp atif swe-bench eee
 done
 python3 -c 'import csv; r = list(csv.DictReader(open("theirs-csv", newline=""))); assert [q["gpu_joules"] for q in r] == ["", "3"], r' || fail csv
 
+step "csv: the headlines of runs with their bounds; a bound of an estimate says so"
+expect_exit 0 agent export measured killed --format csv --set table=runs
+cat >check.py <<'END'
+import csv, json
+rows = list(csv.DictReader(open("out", newline="")))
+summary = json.load(open("measured/summary.json"))
+one, total = rows[0], summary["totals"]["bounds"]["gpu_energy_joules"]
+assert [r["run"] for r in rows] == ["measured", "killed"], rows
+assert [float(one["total_gpu_joules" + k]) for k in ("", "_lo", "_hi", "_u")] == \
+    [summary["totals"]["gpu_energy_joules"], total["lo"], total["hi"], total["u"]], one
+mean = summary["efficiency"]["bounds"]["mean_joules_per_query"]
+assert [float(one["joules_per_query" + k]) for k in ("_lo", "_hi", "_u")] == [mean[k] for k in ("lo", "hi", "u")], one
+assert one["basis"] == summary["efficiency"]["basis"] and int(one["queries"]) == summary["totals"]["queries"]
+assert rows[1]["total_gpu_joules"] == rows[1]["queries"] == "", rows[1]
+END
+python3 check.py 2>err || fail "the table of runs"
+printf '%s\n' '{"query_id":"q0","workload_type":"x","turns":[],"energy":{"cpu":{"estimate":{"by":"model","joules":9},"lo":4,"hi":26,"reason":"no_sensor"}}}' >guess.jsonl
+expect_exit 0 agent export guess.jsonl --format csv
+python3 -c 'import csv; r = list(csv.DictReader(open("out", newline="")))[0]; assert [r["cpu_" + k] for k in ("joules", "lo", "hi", "provenance", "estimate_joules")] == ["", "4", "26", "estimated", "9"], r' || fail "the estimate"
+expect_exit 0 agent export guess.jsonl --format otlp
+grep -q '"ipw.energy.cpu_estimate_joules","value":{"doubleValue":9}' out && grep -q '"ipw.energy.cpu_provenance","value":{"stringValue":"estimated"}' out || fail "the estimate's attributes"
+
 step "csv: a text is no formula, and comes back as it was"
 printf '{"question":"q","answer":"x"}\n' >formula.jsonl
 cat >says.lua <<'LUA'

@@ -112,6 +112,25 @@ expect_exit 0 agent run single --dataset levels.lua --model demo --telemetry non
 assert_json levels/traces.jsonl 'str(d[0]["metadata"]["level"]) == "3"'
 
 step "a file without a reference column says so, in one line"
+step "a CSV in another encoding is refused, and read when its encoding is named"
+printf 'task_id,question,answer\na,"6 * 7, se\361or?",42\nb,"1 + 1 \200?",2\n' >spanish.csv
+expect_exit 3 agent run single --dataset spanish.csv --model demo
+check_err "spanish.csv:2: byte 13 of the line (0xF1) is not UTF-8. Save the file as UTF-8, or name its encoding: run --encoding latin1"
+expect_exit 0 agent run single --dataset spanish.csv --encoding windows-1252 --limit 1 --model demo --telemetry none -o spanish
+grep -q '6 \* 7, señor?' spanish/traces.jsonl || fail "the text is not read as windows-1252"
+grep -q '"encoding":"windows-1252"' spanish/manifest.json || fail "the manifest does not tell the encoding"
+expect_exit 0 agent resume spanish
+expect_exit 0 agent score spanish --dataset spanish.csv --encoding windows-1252
+expect_exit 3 agent score spanish --dataset spanish.csv
+expect_exit 0 agent replay spanish --mode tools --dataset spanish.csv --encoding windows-1252 -o spanish-again
+expect_exit 3 agent run single --dataset spanish.csv --encoding klingon --model demo
+check_err "spanish.csv: unknown encoding 'klingon'. Try latin1, windows-1252 or utf-16"
+printf 'question,answer\n6 * 7?,\201\n' >byte.csv
+expect_exit 3 agent run single --dataset byte.csv --encoding windows-1252 --model demo
+check_err "byte.csv:2: byte 24 of the file (0x81) is not windows-1252"
+expect_exit 3 agent run single --dataset gaia-sample --encoding latin1 --model demo
+check_err "gaia-sample: --encoding has no effect on this dataset"
+
 printf 'question,expected\n6 * 7?,42\n' >expected.csv
 expect_exit 0 agent run single --dataset expected.csv --model demo --telemetry none -o expected
 check_err "expected.csv: no reference answers, so nothing is scored: expected one of the columns"

@@ -25,49 +25,23 @@ check_out "40 of 40 queries are identical to the run, byte for byte."
 expect_exit 0 agent ledger run4 --check --json
 assert_json "$WORK/out" "d['identical'] is True and len(d['queries']) == 40"
 
-step "a run of a build that wrote all digits of watts, bounds and sums has the same figures, to the microjoule"
-cat >digits.py <<'EOF'
-import json, sys
-def more(node):
-    for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
-        if key == "bounds": # such a build had none
-            continue
-        elif isinstance(value, (dict, list)):
-            more(value)
-        elif key == "mean_w" or str(key).endswith("power_avg_watts"):
-            node[key] = value + 2e-7
-        elif key == "peak_w":
-            node[key] = value - 1e-6
-        elif key == "lo" and value > 0 and node["hi"] - value >= 0.01:
-            node[key] = round(value + 1e-6, 6)
+step "a figure that was changed is named, by a microjoule as well"
+cat >change.py <<'EOF'
+import json, re, sys
 queries = [json.loads(line) for line in open("run4/traces.jsonl")]
-for q in queries:
-    more(q)
-    for d, value in q["energy"].items():
-        if "joules" not in value: continue
-        j = q["energy_before"][d]["joules"]
-        for turn in q["turns"]: j += turn["energy"][d]["joules"]
-        assert abs(j - value["joules"]) < 5e-7
-        value["joules"] = q["accounts"][d]["attributed_j"] = j
-        for key in f"query_{d}_energy_joules", f"total_task_{d}_energy_joules":
-            if key in q: q[key] = j
-exec(sys.argv[2])
-open(sys.argv[1] + "/traces.jsonl", "w").write("".join(
-    json.dumps(q, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n" for q in queries))
+exec(sys.argv[1])
+open("changed/traces.jsonl", "w").write("".join(
+    re.sub(r"e-0(\d)", r"e-\1", json.dumps(q, sort_keys=True, separators=(",", ":"), ensure_ascii=False)) + "\n" for q in queries))
 EOF
-cp -r run4 digits
-python3 digits.py digits 'assert len(set(q["turns"][0]["energy"]["gpu"]["mean_w"] for q in queries)) > 1'
-expect_exit 0 agent validate digits
-expect_exit 0 agent ledger digits --check
-check_out "40 of 40 queries have the joules of the run"
+cp -r run4 changed
 SPAN='queries[7]["turns"][0]["spans"][0]["energy"]["gpu"]'
 TURN='queries[7]["turns"][0]["energy"]["gpu"]'
 for change in "$SPAN['joules'] += 2e-6" "$SPAN['hi'] *= 1.03" "$TURN['mean_w'] *= 1.00002"; do
-    python3 digits.py digits "$change"
-    expect_exit 1 agent ledger digits --check
+    python3 change.py "$change"
+    expect_exit 1 agent ledger changed --check
     check_err "$(printf '%s' "$change" | sed "s/.*\['\([a-z_]*\)'.*/\1/")"
 done
-damaged digits
+damaged changed
 
 step "the field's shame, ten times as fast: five turns of 0.2 s inference and 0.8 s tool at 300 W"
 mkdir slow

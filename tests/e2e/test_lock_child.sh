@@ -29,6 +29,9 @@ until [ -s child ] && [ -s run/traces.jsonl ]; do
     sleep 0.05
 done
 CHILD=$(cat child)
+# The runner's helper would end the child: it is killed, too, before the runner can see that.
+kill -STOP $AGENT_PID
+kill -KILL $(pgrep -P $AGENT_PID)
 kill -KILL $AGENT_PID
 wait $AGENT_PID 2>/dev/null
 kill -0 "$CHILD" || fail "the child is not there any more: nothing was tested"

@@ -45,6 +45,22 @@ expect_exit 0 agent validate end
 cmp -s whole/events.jsonl end/events.jsonl || fail "another run_end"
 cmp -s whole/summary.json end/summary.json || fail "the summary changed"
 
+step "events that end where no query is in flight: the joules of the queries behind that are in the books once"
+for queries in 1 2; do # before the warm-up, and before what follows it
+    for command in resume repair; do
+        rm -rf cut
+        cp -r whole cut
+        awk -v n=$queries '/"event":"query_start"/ && ++k == n { exit } { print }' whole/events.jsonl >cut/events.jsonl
+        expect_exit 0 agent "$command" cut
+        check_err "cut/manifest.json: session 0 is booked as far as its files go"
+        no_err "the run_end of its last session is written again"
+        expect_exit 0 agent validate cut
+        expect_exit 0 agent resume cut
+        expect_exit 0 agent validate cut
+        assert_json cut/manifest.json '[s["end"] for s in d["segments"]] == ["killed", "complete"]'
+    done
+done
+
 step "a lost manifest, with what the events carry"
 cp -r whole manifest
 : >manifest/manifest.json
@@ -115,6 +131,30 @@ assert_eq "$(stat -c %y settled/manifest.json)" "$stamp" "(the manifest was touc
 touch settled/events.jsonl
 expect_exit 3 agent resume settled
 check_err "settled/events.jsonl:2: "
+
+step "nor is its dataset read again, if it is the same command and the same bytes"
+cp rows.jsonl tasks.jsonl
+expect_exit 0 agent run single --dataset tasks.jsonl --model demo --limit 5 --telemetry none --output read
+expect_exit 0 agent resume read # its files are in order, and noted as such
+stamp=$(stat -c %y read/manifest.json)
+change read/events.jsonl '2s/^..../####/'
+damaged read
+expect_exit 0 agent resume read
+check_err "nothing is left to run"
+assert_eq "$(stat -c %y read/manifest.json)" "$stamp" "(the manifest was touched)"
+expect_exit 3 agent resume read --limit 4
+check_err "the dataset (selection_sha256) was"
+echo >>tasks.jsonl # the same tasks, but other bytes
+expect_exit 3 agent resume read
+check_err "the dataset (dataset_sha256) was"
+echo 42 >note.txt
+sed '1s/}$/,"file_name":"note.txt"}/' rows.jsonl >tasks.jsonl
+expect_exit 0 agent run single --dataset tasks.jsonl --model demo --telemetry none --output attached
+expect_exit 0 agent resume attached
+check_err "nothing is left to run"
+rm note.txt
+expect_exit 3 agent resume attached # the rows are the same, their files are not
+check_err "the dataset (selection_sha256) was"
 
 step "what is missing from it is found, even if the files keep their times"
 cp -r whole settled.1

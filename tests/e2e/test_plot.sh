@@ -14,6 +14,17 @@ for kind in breakdown timeline waterfall density ecdf scatter tools; do
     [ -s $kind.gp ] && [ -s $kind.caption.txt ] || fail "$kind: no script or no caption"
     assert_lacks $kind.gp "[^a-z]nan[^a-z]"
 done
+python3 - <<'PY' || fail "the bounds in a caption"
+import json, re
+bounds = json.load(open("one/summary.json"))["totals"]["bounds"]
+for kind in ("breakdown", "density", "ecdf", "tools", "timeline", "scatter", "waterfall"):
+    m = re.search(r"Sensor bounds: (\S+) to (\S+) (m|k|)J for all queries \(u (\S+) (m|k|)J\); a query's own within \u00b1\S+ % \(median\)\.\n",
+                  open(kind + ".caption.txt").read())
+    size = {"m": 1e-3, "": 1, "k": 1e3}
+    lo, hi, u = float(m[1]) * size[m[3]], float(m[2]) * size[m[3]], float(m[4]) * size[m[5]]
+    want = [sum(bounds[d + "_energy_joules"][k] for d in ("cpu", "dram")) for k in ("lo", "hi", "u")]
+    assert abs(hi - want[1]) < 0.01 * want[1] and abs(lo - want[0]) < 0.01 * want[1] and u < 1.01 * want[2], (m[0], want)
+PY
 expect_exit 1 env PATH="$WORK/empty" "$IPW_AGENT" plot one --kind breakdown -o none.svg
 check_err "apt-get install gnuplot-nox"
 [ ! -e none.svg ] || fail "a figure that was not drawn"

@@ -74,6 +74,17 @@ replay 0 as-cancelled --mode tools # the query ends there, in the record too
 step "the answers of a dataset score what went another way"
 replay 4 result --mode tools --dataset rows.jsonl
 replay 0 run --mode tools --dataset rows.jsonl
+python3 - >many.jsonl <<'PY'
+import json
+own = {700: "q0001", 1900: "q0000"}
+for i in range(2000):
+    print(json.dumps({"id": own.get(i, "q000%d-%d" % (i % 2, i)), "question": "?", "answer": "of line %d" % i}))
+PY
+replay 0 run --mode tools --dataset many.jsonl
+assert_json again$again/traces.jsonl '{q["query_id"]: q["reference_answer"] for q in d} == {"q0000": "of line 1900", "q0001": "of line 700"}'
+sed -i 's/"q0001"/"another"/' many.jsonl
+replay 0 run --mode tools --dataset many.jsonl
+assert_json again$again/traces.jsonl '{q["query_id"]: q.get("reference_answer") for q in d} == {"q0000": "of line 1900", "q0001": None}'
 replay 0 run --mode hermetic --query q0001
 check_out "1 query"
 replay 4 message --mode hermetic --query q0000

@@ -1,5 +1,5 @@
-# S-1, S-4, P-8, P-9, P-13, P-14 and P-15 in the sandbox: what a program of a tool may do to get out.  Each attempt is a query of
-# one run, sixteen in flight; all are held, all queries end, and nothing of any is left.
+# S-1, S-4, P-8, P-9, P-13, P-14 and P-15 in the sandbox: what a program of a tool may do to get out.  All attempts are held, all
+# calls end, and nothing of any is left.
 . "$(dirname "$0")/lib.sh"
 
 can_confine || {
@@ -10,74 +10,46 @@ can_confine || {
     exit 0
 }
 
-ATTEMPTS="tcp tcp_far udp abstract_socket interfaces kill_outside kill_all see_processes parent_environ own_environ
-parent_memory parent_root home dotdot symbolic_link hard_link descriptors device_file write_system write_sysctl mount
-new_namespace user_namespace session_keys io_uring vsock other_interface chroot ptrace setuid terminal raise_limits
-memory memory_together deep_folders disk_tmp disk_shm fork_bomb orphan term_ignored flood"
-# A sanitized build gives its programs no limit of address space.
-[ -z "${IPW_SANITIZE-}" ] || ATTEMPTS=$(echo $ATTEMPTS | sed 's/ memory / /')
-mkdir -p "$WORK/home/.ssh"
-echo canary >"$WORK/home/.ssh/id"
-sleep 600 &
-OUTSIDE=$!
-FAKES="$FAKES $OUTSIDE"
-cat >listen.py <<'PY'
-import socket, sys, time
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-s.listen(8)
-print(s.getsockname()[1], flush=True)
-time.sleep(600)
-PY
-mkfifo port.fifo
-python3 listen.py >port.fifo &
-FAKES="$FAKES $!"
-read -r PORT <port.fifo
-for attempt in $ATTEMPTS; do
-    printf '{"question":"%s","answer":"held"}\n' "$attempt"
-done >rows.jsonl
-cat >escape.lua <<EOF2
-local fs, llm, proc = require "ipw.fs", require "ipw.llm", require "ipw.proc"
-local source = [==[
-$(cat "$IPW_SOURCE_DIR/tests/e2e/escapes.py")
-]==]
-return {
-  name = "escape",
-  run = function(query)
-    llm.chat { messages = { { role = "user", content = query.prompt } } }
-    local name = query.prompt:match("%f[%w_]([%w_]+)%f[^%w_]")
-    fs.write("escapes.py", source)
-    local seconds = name == "term_ignored" and 1 or 30
-    local r, why = proc.run { "python3", "escapes.py", query.prompt:match("[%w_]+"), "$WORK/home/.ssh/id",
-      "$OUTSIDE", "$PORT", seconds = seconds, output = "64K", memory = name == "memory_together" and "256M" or nil }
-    if name == "deep_folders" then return why and why:find("more than 64 deep", 1, true) and "held" or "ESCAPED" end
-    if not r then return "not started: " .. why end
-    if name == "memory_together" then return r.signal == 9 and not r.timed_out and "held" or "ESCAPED" end
-    if r.stdout:find("ESCAPED", 1, true) then return r.stdout end
-    return r.stdout:find("held", 1, true) and "held" or
-      ("silent: code %s, signal %s: %s"):format(r.code, r.signal, r.stderr)
-  end,
+# held FILE: all programs of the table (escapes.py) were run, and each was held.
+held() {
+    [ "$(sed -n 's/ programs, 0 do not hold.*//p' "$1")" -ge 200 ] || fail "$(cat "$1")"
 }
-EOF2
-start_fake --bench 0
+mkdir -p own other
+chmod 711 "$WORK"
+chmod 755 other
+cp "$IPW_SOURCE_DIR/tests/e2e/escapes.py" "$IPW_AGENT" other
 
-step "every attempt is held"
-OPENAI_API_KEY=canary-key expect_exit 0 agent run escape.lua --dataset rows.jsonl --base-url "$BASE_URL" \
-    --model fake-model --concurrency 16 --output run
-assert_eq "$(json run/traces.jsonl 'len(d)')" "$(wc -l <rows.jsonl)"
-assert_eq "$(json run/traces.jsonl '[(q["query_text"][:30], q["answer"]) for q in d if q["answer"] != "held"
-    and not q["query_text"].startswith("kill_all")]')" "[]"
-assert_json run/manifest.json 'd["config"]["sandbox"] in ("bubblewrap", "bubblewrap+cgroup")'
+step "none of the hostile programs reads, writes or stays"
+(cd own && exec python3 ../other/escapes.py outside "$IPW_AGENT") >out 2>err || fail "$(cat out)"
+held out
 
-step "nothing is left, nobody outside was touched"
-kill -0 "$OUTSIDE" || fail "the process outside has gone"
-! pgrep -x ipw-orphan >/dev/null || fail "an orphan lives"
-! pgrep -f 'escapes.py' >/dev/null || fail "a program lives: $(pgrep -af escapes.py)"
-assert_eq "$(cat "$WORK/home/.ssh/id")" canary
+if [ "$(id -u)" = 0 ]; then
+    chown 65534:65534 other
+    as_other() { (cd other && exec setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent "$@"); }
+else
+    as_other() { (cd other && exec "$@"); }
+fi
+if [ "$(id -u)" = 0 ] && as_other bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev true 2>other.err; then
+    step "nor as another user than root"
+    as_other python3 escapes.py outside ./ipw-agent >out 2>err || fail "$(cat out)"
+    held out
+    mv other/drill-65534 held-as-other
+elif [ "$(id -u)" = 0 ]; then
+    echo "NOT CHECKED as another user than root: $(cat other.err)"
+fi
+
+step "without the wall many come through: the table looks at what is there; and nothing stays even then"
+rc=0
+as_other python3 escapes.py outside ./ipw-agent --unsafe-tools >out 2>err || rc=$?
+[ "$rc" = 1 ] && [ "$(grep -c ': ESCAPED: ' out)" -ge 30 ] || fail "status $rc, and $(cat out err)"
+if grep -E '^it lives|^a file stays|^outside was touched' out; then fail "left behind"; fi
 
 step "many calls leave no zombie, no file and no descriptor, and a killed runner no process (IPW_CALLS=10000: so many)"
 python3 "$IPW_SOURCE_DIR/tests/drill/tool_drill.py" --agent "$IPW_AGENT" --calls "${IPW_CALLS:-100}" \
     --kills "${IPW_KILLS:-20}" >out 2>err || fail "the drill of tools"
+
+mkdir -p home/.ssh
+echo canary >home/.ssh/id
 
 step "--read shows a folder, and --unsafe-tools takes the wall away"
 cat >look.lua <<EOF2

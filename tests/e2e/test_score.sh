@@ -60,6 +60,22 @@ echo 'return { name = "none" }' >none.lua
 expect_exit 3 agent score named --dataset rows.jsonl --scorer none.lua
 check_err "none.lua: the scorer has no function 'score'"
 
+step "each query is scored by the task of its id, wherever that stands among many; epochs by the same one"
+cat says.llm says.llm >twice.llm
+stop_fake
+start_fake --script twice.llm
+expect_exit 0 agent run single --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --epochs 2 -o twice -q
+python3 - >many.jsonl <<'PY'
+import json
+own = {700: ("c", "the second"), 1900: ("a", "12 legs")} # b is not there
+for i in range(2000):
+    name, answer = own.get(i, ("a%d" % i, "12 legs"))
+    print(json.dumps({"id": name, "question": "?", "answer": answer}))
+PY
+expect_exit 0 agent score twice --dataset many.jsonl --scorer exact -o many.scores.jsonl
+check_out "2 queries are not in the dataset"
+assert_json many.scores.jsonl 'sorted((s["query_id"], s["epoch"], s["is_resolved"]) for s in d) == [("a", 0, True), ("a", 1, True), ("c", 0, True), ("c", 1, True)]'
+
 step "a scorer that does not come to an end ends for that answer alone"
 cat >slow.lua <<'LUA'
 return { name = "slow", score = function(_, record) while record.id == "a" do end return true end }

@@ -98,9 +98,11 @@ else
 fi
 
 step "the agents that plan and write code finish the sample, and are replayed"
+right=21
+command -v pdftotext >/dev/null || right=20 # one asks for what a PDF holds
 for agent in plan code; do
     expect_exit 0 agent run $agent --model demo --dataset gaia-sample --concurrency 4 -o "sample_$agent"
-    check_out "solved 21 of 22"
+    check_out "solved $right of 22"
     expect_exit 0 agent replay "sample_$agent" --mode hermetic -o "sample_$agent-again"
     cmp "sample_$agent/events.jsonl" "sample_$agent-again/events.jsonl" || fail "events differ"
 done

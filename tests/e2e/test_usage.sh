@@ -18,12 +18,11 @@ cat >cases <<'EOF'
 2|new|new: an argument is missing
 2|new tool|new: an argument is missing
 2|new agnt x|new: tool, agent, dataset, export, analysis, plot, section or command, not 'agnt' (did you mean 'agent'?)
-2|new zzz q|new: tool, agent, dataset, export, analysis, plot or section, not 'zzz'
+2|new zzz q|new: tool, agent, dataset, export, analysis, plot, section or command, not 'zzz'
 2|new tool a/b|new: invalid name 'a/b'
 2|new tool -- -x|new: invalid name '-x'
 2|new tool aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggggg|use up to 64 letters, digits, '_' or '-'
-1|new tool x --output rows.jsonl/tools|rows.jsonl/tools: Not a directory
-1|new tool x --output nowhere/tools|nowhere/tools: No such file
+1|new tool x --output rows.jsonl/tools|rows.jsonl/tools: the folder cannot be created: Not a directory
 2|export|export: an argument is missing
 2|export run --format jsnl|export: unknown format 'jsnl' (did you mean 'jsonl'?): --list lists the formats
 2|export run --format zzz|export: unknown format 'zzz': --list lists the formats
@@ -69,7 +68,7 @@ cat >cases <<'EOF'
 2|serve --port 99999|--port: 99999 is outside 0 to 65535
 2|serve --host 1.2.3.4.5 --port 0|host '1.2.3.4.5': only loopback addresses
 3|serve --model nowhere.lua|model: nowhere.lua: no such model file
-3|serve --replay nowhere|nowhere/manifest.json: No such file
+3|serve --replay nowhere|nowhere: no such run: No such file
 2|serve --replay run --speed x|serve: --speed x: expected a number
 2|serve --replay run --model demo|serve: --model goes not with --replay
 2|serve --speed 2|serve: --speed goes with --replay

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "energy/sources/perf_priv.h"
+#include "energy/sources/perf.h"
 #include "energy/sources/sysfs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

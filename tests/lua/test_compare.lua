@@ -112,10 +112,49 @@ return {
     end
     equal(judged("seconds<=+1%", two), "held")
     local text = show.text({ a, b }, { two }, {}, {})
-    test.ok(text:find("%] +cannot tell\n +the sensor is too coarse: A 4.90 J to 15.1 J, B 42.0 J to 44.0 J\n"), text)
+    test.ok(text:find("%] +cannot tell\n +the sensor is too coarse: A 4.90 to 15.1 J, B 42.0 to 44.0 J\n"), text)
     test.ok(show.markdown({ a, b }, { two }, {}):find("cannot tell: the sensor is too coarse", 1, true))
     for _, row in ipairs(a.rows) do row.energy.gpu.lo, row.energy.gpu.hi = 5, 15 end -- half of it, not more
     equal(row_of(compare.two(a, b), "joules").verdict, "higher")
+  end },
+  { "a difference of joules below the uncertainty of the two means is not significant", function()
+    local a, b = run "a", run "b"
+    for i = 1, 5 do
+      add(a, "q" .. i, { gpu = 100, by = 1, resolved = 1 })
+      add(b, "q" .. i, { gpu = 104 + i / 100, by = 1, resolved = 1 })
+      a.rows[i].energy.gpu.u, b.rows[i].energy.gpu.u = 3, 4
+    end
+    local two = compare.two(a, b)
+    local row = row_of(two, "joules")
+    near(row.u, 5) -- 3 and 4: without a summary the queries' own
+    equal({ row.verdict, row_of(two, "gpu_joules").verdict, row_of(two, "turn_joules").verdict,
+            row_of(two, "joules_per_token").verdict }, { "below_u", "below_u", "below_u", "below_u" })
+    near(row_of(two, "turn_joules").u, 2.5, 1e-9)
+    local text = show.text({ a, b }, { two }, {}, {})
+    test.ok(text:find("%] +below u\n +sensor bounds: A 99.0 to 101 J, B 103 to 105 J; u of the difference 5.00 J\n"),
+      text)
+    test.ok(show.markdown({ a, b }, { two }, {}):find("| energy | 100 J | 104 J | +4.03 J ", 1, true))
+    local shown = json.decode(show.json({ a, b }, { two }, {})).metrics.joules
+    near(shown.difference.u, 5)
+    equal(shown.verdict, "below_u")
+    -- The summary knows all queries together better than each of them.
+    a.summary = { totals = { queries = 5, bounds = { gpu_energy_joules = { lo = 499, hi = 501, u = 10 } } } }
+    b.summary = { totals = { queries = 5, bounds = { gpu_energy_joules = { lo = 519, hi = 521, u = 10 } } } }
+    row = row_of(compare.two(a, b), "joules")
+    near(row.u, math.sqrt(8))
+    equal(row.verdict, "higher")
+    a.rows[6] = table.remove(b.rows) -- of some of its queries it does not say
+    a.rows[6].id = "q6"
+    near(row_of(compare.two(a, b), "joules").u, 5)
+    for _, one in ipairs(a.rows) do one.energy.gpu.u = nil end
+    equal(row_of(compare.two(a, b), "joules").verdict, "higher") -- not known
+  end },
+  { "two bounds have one unit", function()
+    local quantity = require "ipw.quantity"
+    equal(quantity.range(0.628, 14.9, "J"), "0.63 to 14.9 J")
+    equal(quantity.range(99.96, 1234, "J"), "0.10 to 1.23 kJ")
+    equal(quantity.range(0, 0.0149, "J"), "0 to 14.9 mJ")
+    equal(quantity.range(nil, 14.9, "J"), quantity.unknown)
   end },
   { "verdicts", function()
     equal(row_of(two_of({ 10, 10 }, { 12, 13 }), "joules").verdict, "too_few")

@@ -60,6 +60,16 @@ local cases = {
     equal(rows, nil); has(why, ".jsonl")
   end },
 
+  { "dataset.open reads a file in another encoding", function()
+    local path = fixture "latin1.csv"
+    local none, why = dataset.open(path).load {}
+    equal(none, nil); has(why, "--encoding latin1")
+    equal(dataset.open(path).load { encoding = "latin1" }[1].question, "2 + 2, señor?")
+    equal(dataset.open(path, { encoding = "iso-8859-15" }).load {}[1].question, "2 + 2, señor?")
+    none, why = core.rows(columnar "saved/train", nil, nil, "latin1")
+    equal(none, nil); has(why, "--encoding is for files of text")
+  end },
+
   { "core.open_rows gives the rows of core.rows one after another", function()
     local rows, sha = core.rows(fixture "plain.csv")
     local reader <close> = core.open_rows(fixture "plain.csv")

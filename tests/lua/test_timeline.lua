@@ -120,11 +120,11 @@ return {
   end },
   { "a long id is cut, and a failure is said once", function()
     local text = timeline.query(screen.view(80, true), { query_id = ("漢字-of-a-query-"):rep(9), is_resolved = false,
-      outcome = "run_token_limit", started_at = "2025-11-21T02:32:47.000Z", error = "why it failed",
-      response_text = "why it failed", query_text = "?", turns = {},
+      outcome = "run_token_limit", started_at = "2025-11-21T02:32:47.000Z", error = "malformed",
+      response_text = "malformed", query_text = "?", turns = {},
       energy = { gpu = { reason = "no_sensor" } } }, {})
     no_wider(text, 80)
-    contains(text, "…", "\27[31mrun_token_limit, wrong\27[0m  \27[2m2025", "error", "why it failed",
+    contains(text, "…", "\27[31mrun_token_limit, wrong\27[0m  \27[2m2025", "error", "the reply did not follow the agent's format",
       "0 turns, 0 tool calls, – tokens in", "not measured: no sensor")
     test.ok(not text:find("answer ", 1, true))
   end },

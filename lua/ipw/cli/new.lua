@@ -50,9 +50,10 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "new tool|agent|dataset|export|analysis|plot|section|command NAME",
+  usage = "new KIND NAME",
   about = "Create a commented file that works, and its test.",
-  more  = "Existing files are never overwritten.",
+  more  = "KIND is tool, agent, dataset, export, analysis, plot, section or command.\n" ..
+    "Existing files are never overwritten.",
   options = { { "output", "string", "DIR", "folder (default: the kind's, such as tools)", letter = "o" } },
   args   = { 2, 2 },
   failed = 1,

@@ -62,7 +62,7 @@ local function work(io, kind, settings)
   core.begin(out, "figure.gp")
   core.write(out, table.concat(f.lines, "\n"), "\n")
   core.begin(out, "caption.txt")
-  core.write(out, f.caption, "\n")
+  core.write(out, f.caption, figure.sensor_bounds(all), "\n")
   core.finish(out)
   return 0
 end

@@ -5,10 +5,10 @@ local json = require "ipw.json"
 local function energy_of(part, key)
   local out = {}
   for _, domain in ipairs(export.domains) do
-    local figure = (part[key or "energy"] or {})[domain]
-    if figure and figure.joules then
-      out[domain] = { joules = figure.joules, lo = figure.lo, hi = figure.hi,
-                      provenance = figure.provenance }
+    local figure = export.figure((part[key or "energy"] or {})[domain])
+    if figure.joules or figure.estimate then
+      out[domain] = { joules = figure.joules, lo = figure.lo, hi = figure.hi, u = figure.u,
+                      provenance = figure.provenance, estimate_joules = figure.estimate }
     end
   end
   return next(out) and out or nil

@@ -21,11 +21,14 @@ local function results_of(tally)
   end
   for _, domain in ipairs(export.domains) do
     local joules, n = tally.joules[domain], tally.known[domain]
+    local lo, hi, u = scores.bounds(tally, domain)
     if joules then
       out[#out + 1] = result(tally, domain .. "_joules_per_query", joules / n, {
         evaluation_description = ("energy of the %s domain per query, joules"):format(domain),
         lower_is_better = true, score_type = "continuous", min_score = 0.0 },
-        { total_joules = json.encode(joules), queries_measured = tostring(n), queries = tostring(tally.queries) })
+        { total_joules = json.encode(joules), total_joules_lo = lo and json.encode(lo),
+          total_joules_hi = hi and json.encode(hi), total_joules_standard_uncertainty = u and json.encode(u),
+          queries_measured = tostring(n), queries = tostring(tally.queries) })
     end
   end
   return out
@@ -34,7 +37,7 @@ end
 return {
   name  = "eee",
   about = "Every Eval Ever: accuracy and joules per query of a run",
-  loses = "Single queries, bounds and provenance of the joules, texts.",
+  loses = "Single queries, estimates and provenance of the joules, texts.",
   input = {
     { "organization", "string", "who evaluated", default = "unknown" },
     { "relationship", "string", "of the evaluator to the model's developer", default = "third_party",

@@ -24,8 +24,9 @@ return {
     out.count = out.count + 1
     for _, domain in ipairs(export.domains) do
       if tally.joules[domain] then
-        notes[#notes + 1] = ("%s %s J in %d queries"):format(domain, json.encode(tally.joules[domain]),
-          tally.known[domain])
+        local lo, hi = scores.bounds(tally, domain)
+        notes[#notes + 1] = ("%s %s J%s in %d queries"):format(domain, json.encode(tally.joules[domain]),
+          lo and hi and (" (%s to %s)"):format(json.encode(lo), json.encode(hi)) or "", tally.known[domain])
       end
     end
     local dataset = set.dataset ~= "" and set.dataset or tally.config.dataset or "unknown"

@@ -31,9 +31,11 @@ local metrics = {
     numbers("gpu", { "compute_utilization_pct", "memory_bandwidth_utilization_pct", "memory_total_gb",
                      "memory_used_gb", "tensor_core_utilization_pct" }),
     numbers("derived", { "arithmetic_intensity", "mbu", "mfu" }) } },
-  { "gpu_info", { { "name", "string" } } },
-  { "system_info", { { "os_name", "string" }, { "kernel_version", "string" }, { "host_name", "string" },
-                     { "cpu_count", "int64" }, { "cpu_brand", "string" } } },
+  { "gpu_info", { { "name", "string" }, { "vendor", "string" }, { "device_id", "int64" },
+                  { "device_type", "string" }, { "backend", "string" }, { "count", "int64" },
+                  { "driver", "string" }, { "memory_total_gb", "float64" } } },
+  { "system_info", { { "os_name", "string" }, { "os_version", "string" }, { "kernel_version", "string" },
+                     { "host_name", "string" }, { "cpu_count", "int64" }, { "cpu_brand", "string" } } },
   { "evaluation", { { "is_correct", "bool" }, { "metadata", "string" } } },
   { "lm_correctness", "bool" }, { "lm_response", "string" },
 }
@@ -51,6 +53,33 @@ local function sum_of(turns, key)
   return sum
 end
 
+--- The sources that read this machine's GPUs: who made those, and what reads them.
+local gpu_sources = {
+  nvml = { vendor = "NVIDIA", backend = "NVML" }, amdgpu = { vendor = "AMD", backend = "hwmon" },
+  intel_gpu = { vendor = "Intel", backend = "hwmon" },
+}
+
+--- The GPUs as the original's gpu_info has them, by the first of them, and their number, driver and memory;
+--- nil for a machine without one.  `driver` is the version of NVIDIA's.
+local function gpu_info(hardware)
+  if not hardware.gpu then return nil end
+  local info = {
+    name = hardware.gpu, device_type = "GPU", count = hardware.gpu_count,
+    memory_total_gb = hardware.gpu_memory_bytes and hardware.gpu_memory_bytes / 2 ^ 30,
+  }
+  for _, channel in ipairs(hardware.channels or {}) do
+    local source = not channel.remote and channel.domain == "gpu" and gpu_sources[channel.source]
+    if source then
+      info.vendor, info.backend = source.vendor, source.backend
+      info.device_id = math.tointeger(tonumber(channel.name:match "^%a+(%d+)"))
+      break
+    end
+  end
+  if info.vendor == "NVIDIA" then info.driver = hardware.driver end
+  return info
+end
+
+--- The version of the operating system is not in a manifest.
 local function system_info(hardware)
   return { os_name = hardware.os, kernel_version = hardware.kernel, host_name = hardware.host,
            cpu_count = hardware.cpu_count, cpu_brand = hardware.cpu }
@@ -74,7 +103,7 @@ local function metrics_of(query, hardware)
                       total = query.total_tokens },
     cost = { total_cost_usd = query.total_cost_usd },
     hardware_utilization = query.hardware_utilization,
-    gpu_info = hardware.gpu and { name = hardware.gpu }, system_info = system_info(hardware),
+    gpu_info = gpu_info(hardware), system_info = system_info(hardware),
     evaluation = { is_correct = query.is_resolved, metadata = json.encode(query.score_metadata or {}) },
     lm_correctness = query.is_resolved, lm_response = query.response_text,
   }
@@ -88,7 +117,7 @@ local function summary_of(out, run)
   summary.hardware_label, summary.output_dir = out.hardware, out.folder
   summary.total_queries = out.count
   summary.system_info = system_info(hardware)
-  summary.gpu_info = { name = hardware.gpu, count = hardware.gpu_count }
+  summary.gpu_info = gpu_info(hardware) or json.null
   summary.versions = { ipw_agent = program.version }
   summary.profiler_config = { dataset_id = config.dataset, dataset_params = {}, model = out.model }
   return summary

@@ -17,6 +17,9 @@ local function number(value) return math.type(value) == "integer" and tostring(v
 
 local families = {
   { "ipw_run_energy_joules", "gauge", "joules", "Energy by domain and use: queries, idle, warm-up, earlier attempts." },
+  { "ipw_run_energy_lo_joules", "gauge", "joules", "Lower bound of ipw_run_energy_joules, by the sensors' readings." },
+  { "ipw_run_energy_hi_joules", "gauge", "joules", "Upper bound of ipw_run_energy_joules, by the sensors' readings." },
+  { "ipw_run_energy_u_joules", "gauge", "joules", "Standard uncertainty of ipw_run_energy_joules." },
   { "ipw_run_queries", "gauge", nil, "Queries by outcome." },
   { "ipw_run_queries_unknown_energy", "gauge", nil, "Queries whose energy is not known, by domain." },
   { "ipw_run_resolved", "gauge", nil, "Queries by score: yes, no, unscored." },
@@ -35,6 +38,19 @@ local function add(out, family, labels, value)
   out.values[key] = out.values[key] + value
 end
 
+--- Joules of a run for one use, with their bounds. Runs with the same labels are added up; where one of them has no
+--- bounds, the sum has none.
+local function add_energy(out, domain, use, joules, lo, hi, u)
+  local labels = (',domain="%s",use="%s"'):format(domain, use)
+  if joules then add(out, "ipw_run_energy_joules", labels, joules) end
+  local bounds_of = { lo = lo, hi = hi, u = u }
+  for _, more in ipairs { "lo", "hi", "u" } do
+    local family = ("ipw_run_energy_%s_joules"):format(more)
+    add(out, family, labels, bounds_of[more] or 0)
+    if not bounds_of[more] then out.unknown[family .. "\0" .. out.labels .. labels] = true end
+  end
+end
+
 local function add_histogram(out, family, seconds)
   local series = out.histograms[out.labels]
   if not series then
@@ -51,7 +67,7 @@ local function write_family(out, family)
   local name, kind, unit, help = family[1], family[2], family[3], family[4]
   local begun = false
   for _, entry in ipairs(out.order) do
-    if entry[1] == name then
+    if entry[1] == name and not out.unknown[entry[4]] then
       if not begun then
         out:write("# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n")
         if unit then out:write("# UNIT ", name, " ", unit, "\n") end
@@ -75,9 +91,9 @@ end
 return {
   name  = "openmetrics",
   about = "totals for Prometheus: node_exporter's textfile collector",
-  loses = "Single queries, turns and spans, bounds and provenance of the joules, texts.",
+  loses = "Single queries, turns and spans, estimates and provenance of the joules, texts.",
 
-  begin = function(out) out.values, out.order, out.histograms = {}, {}, {} end,
+  begin = function(out) out.values, out.order, out.histograms, out.unknown = {}, {}, {}, {} end,
 
   run = function(out, run)
     local config = run.manifest and run.manifest.config or {}
@@ -86,10 +102,10 @@ return {
     for _, domain in ipairs(export.domains) do
       local row = run.summary and run.summary.ledger and run.summary.ledger[domain] or {}
       for use, key in pairs { idle = "idle_j", warmup = "warmup_j", earlier_attempts = "wasted_j" } do
-        if row.total_j and row[key] then
-          add(out, "ipw_run_energy_joules", (',domain="%s",use="%s"'):format(domain, use), row[key])
-        end
+        if row.total_j and row[key] then add_energy(out, domain, use, row[key], export.bounds(row, key)) end
       end
+      local totals = run.summary and run.summary.totals
+      add_energy(out, domain, "queries", nil, export.bounds(totals, domain .. "_energy_joules"))
     end
   end,
 

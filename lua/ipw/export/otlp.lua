@@ -74,7 +74,8 @@ for i, domain in ipairs(export.domains) do
   local key, float = "ipw.energy." .. domain, begins.float
   figures[i] = { domain = domain, query = ("query_%s_energy_joules"):format(domain),
     turn = domain .. "_energy_joules", joules = float[key .. "_joules"],
-    lo = float[key .. "_lo_joules"], hi = float[key .. "_hi_joules"],
+    lo = float[key .. "_lo_joules"], hi = float[key .. "_hi_joules"], u = float[key .. "_u_joules"],
+    estimate = float[key .. "_estimate_joules"],
     watts = float[("ipw.power.%s_avg_watts"):format(domain)],
     provenance = key .. "_provenance" }
 end
@@ -87,10 +88,17 @@ local function energy(b, part)
     local figure = energy_of[keys.domain]
     local joules = figure and figure.joules
     if not figure then joules, figure = part[keys.query] or part[keys.turn], none end
-    if joules then
+    local estimate = not joules and figure.estimate
+    if estimate then -- the bounds are its own
+      double(b, keys.estimate, estimate.joules)
+      double(b, keys.lo, figure.lo)
+      double(b, keys.hi, figure.hi)
+      attribute(b, keys.provenance, "estimated")
+    elseif joules then
       double(b, keys.joules, joules)
       double(b, keys.lo, figure.lo)
       double(b, keys.hi, figure.hi)
+      double(b, keys.u, figure.u)
       double(b, keys.watts, figure.mean_w)
       attribute(b, keys.provenance, figure.provenance)
     end

@@ -27,6 +27,9 @@ CREATE VIEW joules_by_query AS SELECT q.run, q.query_id, q.epoch, q.cpu_joules, 
   .. view("joules_by_span_kind", "spans.kind", "spans", "spans")
   .. view("joules_by_model", "turns.model", "turns", "turns")
 
+--- Accounts of the ledger: each has its bounds beside it.
+local accounts = { "total_j", "queries_j", "idle_j", "warmup_j", "wasted_j" }
+
 return {
   name   = "sqlite",
   about  = "an SQLite file: queries, turns, spans, samples, views",
@@ -36,26 +39,30 @@ return {
 
   begin = function(out)
     out.count = 0
-    for _, name in ipairs { "queries", "turns", "spans" } do out:table(name, rows.columns[name]) end
-    out:table("runs", { "run TEXT", "path TEXT", "agent TEXT", "model TEXT", "dataset TEXT", "status TEXT" })
+    for _, name in ipairs { "runs", "queries", "turns", "spans" } do out:table(name, rows.columns[name]) end
     out:table("devices", { "query INTEGER", "domain TEXT", "device TEXT", "joules REAL", "lo REAL", "hi REAL",
-                           "provenance TEXT" })
-    out:table("ledger", { "run TEXT", "domain TEXT", "total_j REAL", "queries_j REAL", "idle_j REAL",
-                          "warmup_j REAL", "wasted_j REAL", "difference_j REAL", "reason TEXT" })
+                           "u REAL", "provenance TEXT", "estimate_joules REAL" })
+    local columns = { "run TEXT", "domain TEXT", "difference_j REAL", "reason TEXT" }
+    for _, key in ipairs(accounts) do
+      for _, more in ipairs { "", "_lo", "_hi", "_u" } do columns[#columns + 1] = key .. more .. " REAL" end
+    end
+    out:table("ledger", columns)
     out:table("samples", { "run TEXT", "segment INTEGER", "t_ns INTEGER", "wall_ns INTEGER", "channel TEXT",
                            "domain TEXT", "kind TEXT", "unit TEXT", "value INTEGER", "watts REAL" })
   end,
 
   run = function(out, run)
-    local config, summary = run.manifest and run.manifest.config or {}, run.summary or {}
-    out:insert("runs", { run = run.name, path = run.path, agent = config.agent, model = config.model,
-                         dataset = config.dataset, status = summary.status })
+    local ledger = run.summary and run.summary.ledger or {}
+    out:insert("runs", rows.run(run))
     for _, domain in ipairs(export.domains) do
-      local row = summary.ledger and summary.ledger[domain]
-      if row then
-        out:insert("ledger", { run = run.name, domain = domain, total_j = row.total_j, queries_j = row.queries_j,
-                               idle_j = row.idle_j, warmup_j = row.warmup_j, wasted_j = row.wasted_j,
-                               difference_j = row.difference_j, reason = row.reason })
+      local of = ledger[domain]
+      if of then
+        local row = { run = run.name, domain = domain, difference_j = of.difference_j, reason = of.reason }
+        for _, key in ipairs(accounts) do
+          row[key] = of[key]
+          if of[key] then row[key .. "_lo"], row[key .. "_hi"], row[key .. "_u"] = export.bounds(of, key) end
+        end
+        out:insert("ledger", row)
       end
     end
   end,
@@ -69,8 +76,10 @@ return {
     for _, domain in ipairs(export.domains) do
       local figure = query.energy and query.energy[domain] or {}
       for device, part in pairs(figure.devices or {}) do
-        out:insert("devices", { query = number, domain = domain, device = device, joules = part.joules,
-                                lo = part.lo, hi = part.hi, provenance = part.provenance or figure.provenance })
+        local of = export.figure(part)
+        out:insert("devices", { query = number, domain = domain, device = device, joules = of.joules, lo = of.lo,
+                                hi = of.hi, u = of.u, estimate_joules = of.estimate,
+                                provenance = of.provenance or of.joules and figure.provenance })
       end
     end
   end,

@@ -23,6 +23,11 @@ function detail.name(run, text)
   return places[text]
 end
 
+--- An outcome or an error in words, where its word in the files tells a reader nothing.
+function detail.said(word)
+  return word == "malformed" and "the reply did not follow the agent's format" or word
+end
+
 local function whole(x, unit) return ("%d"):format(math.floor(x * unit + 0.5)) end
 
 --- Joules as millijoules of JSON: whole ones from 100 on, four digits below.
@@ -111,7 +116,7 @@ function detail.content(query)
     add(1, "task", query.query_text or "")
     add(1, "answer", query.response_text or "")
   end
-  if query.error then add(#(query.turns or {}), "error", query.error) end
+  if query.error then add(#(query.turns or {}), "error", detail.said(query.error)) end
   if query.reference_answer then add(#(query.turns or {}), "reference answer", text_of(query.reference_answer)) end
   return blocks
 end

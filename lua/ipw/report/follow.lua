@@ -110,7 +110,8 @@ function shown.query_end(self, event, out, data)
   local score = data.resolved == true and ", correct" or data.resolved == false and ", wrong" or ""
   local answer = text(data.answer) or text(event.error)
   out[#out + 1] = self:head(event, "end", score == ", correct" and "green" or score ~= "" and "red" or nil,
-    (text(event.outcome) or "?") .. score .. (answer and ": " .. answer or ""))
+    timeline.outcome(text(event.outcome) or "?") .. score
+    .. (answer and ": " .. timeline.outcome(answer) or ""))
   self.queries[event.query] = nil
 end
 

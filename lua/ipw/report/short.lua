@@ -227,7 +227,7 @@ local function put_work(out, view, run)
   count("turns", "turn")
   count("tool_calls", "tool call")
   count("retries", "retry", "retries")
-  count("malformed_replies", "malformed reply", "malformed replies")
+  count("malformed_replies", "reply did not follow the agent's format", "replies did not follow the agent's format")
   count("context_trimmed_turns", "shortened context")
   if totals.cost_usd then parts[#parts + 1] = numbers.plain(totals.cost_usd) .. " USD" end
   local own = run.summary.own_overhead or {}

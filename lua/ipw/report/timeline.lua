@@ -11,6 +11,7 @@ local core = require "ipw.core.text"
 local timeline = {}
 
 local TEXT_COLUMN, KEPT_BYTES = 25, 1000
+local OUTCOME_WIDTH, ID_WIDTH = 48, 20 -- ID_WIDTH: of a query's id at least, before the date is left out
 local domains = { { "gpu", "GPU" }, { "cpu", "CPU" }, { "dram", "DRAM" }, { "machine", "machine" } }
 local words = { lm = "model", tool = "tool", event = "event", http = "http" }
 
@@ -24,6 +25,11 @@ local function text_of(value)
   return #text > KEPT_BYTES and text:sub(1, utf8.offset(text, 0, KEPT_BYTES + 1) - 1) or text
 end
 timeline.text_of = text_of
+
+--- How a query ended, in words: of "malformed" what that means, any other word as it is.
+function timeline.outcome(word)
+  return word == "malformed" and "the reply did not follow the agent's format" or word
+end
 
 --- The texts of a query's events by the number of their span. If an attempt was run again, the later text counts.
 ---@param events table[]
@@ -144,11 +150,12 @@ end
 local function title(view, query)
   local resolved = query.is_resolved
   local style = resolved == true and "green" or resolved == false and "red" or not query.completed and "yellow" or nil
-  local outcome = screen.cell(query.outcome or "unknown", 24)
+  local outcome = screen.cell(timeline.outcome(query.outcome or "unknown"), OUTCOME_WIDTH)
   if resolved ~= nil then outcome = outcome .. (resolved and ", correct" or ", wrong") end
   local date = screen.cell(query.started_at or "", 24)
   -- The blanks between them, and as much of the id as fits on the line.
-  local room = view.width - 5 - screen.columns(outcome) - screen.columns(date)
+  local room = view.width - 5 - screen.columns(outcome)
+  if room >= screen.columns(date) + ID_WIDTH then room = room - screen.columns(date) else date = "" end
   return (" %s  %s  %s"):format(view.paint(screen.cell(query.query_id or "?", math.min(room, 40)), "bold"),
     view.paint(outcome, style), view.paint(date, "dim"))
 end
@@ -175,7 +182,7 @@ function timeline.query(view, query, events, note)
   out[#out + 1] = ""
   local answer = query.answer or query.response_text
   if answer ~= query.error then put_line(out, view, "answer", answer) end -- that of a failed query is its error
-  put_line(out, view, "error", query.error)
+  put_line(out, view, "error", timeline.outcome(query.error))
   put_line(out, view, "in all", ("%s, %s, %s, %s tokens in, %s out"):format(
     quantity.seconds(query.total_wall_clock_s), counted(#object(query.turns), "turn"),
     counted(query.total_tool_calls or 0, "tool call"), quantity.whole(query.total_input_tokens),

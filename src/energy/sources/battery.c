@@ -15,8 +15,11 @@
 #define MAX_CELLS 8
 #define MAX_W     500 /* more than a laptop's power supply delivers */
 
+enum { STATUS, POWER, CURRENT, VOLTAGE, FILES };
+static const char *const files[FILES] = {"status", "power_now", "current_now", "voltage_now"};
+
 struct cell {
-    int status, power, current, voltage; /* descriptors; -1: the file does not exist */
+    int fd[FILES]; /* -1: the file does not exist */
 };
 
 struct battery {
@@ -38,8 +41,8 @@ static int64_t cell_mw(const struct cell *c)
 {
     int64_t uw, ua, uv, product;
 
-    if (magnitude(&uw, c->power)) return uw / 1000;
-    if (!magnitude(&ua, c->current) || !magnitude(&uv, c->voltage)) return IPW_NO_VALUE;
+    if (magnitude(&uw, c->fd[POWER])) return uw / 1000;
+    if (!magnitude(&ua, c->fd[CURRENT]) || !magnitude(&uv, c->fd[VOLTAGE])) return IPW_NO_VALUE;
     /* uA times uV is pW. */
     return __builtin_mul_overflow(ua, uv, &product) ? IPW_NO_VALUE : product / 1000000000;
 }
@@ -53,9 +56,9 @@ static void battery_read(struct ipw_source *self, int64_t *values)
     values[0] = IPW_NO_VALUE;
     for (size_t i = 0; i < b->n; i++) {
         int64_t mw;
-        if (ipw_sysfs_says(b->cells[i].status, "Charging")) return;
+        if (ipw_sysfs_says(b->cells[i].fd[STATUS], "Charging")) return;
         /* An idle battery delivers nothing. */
-        if (!ipw_sysfs_says(b->cells[i].status, "Discharging")) continue;
+        if (!ipw_sysfs_says(b->cells[i].fd[STATUS], "Discharging")) continue;
         mw = cell_mw(&b->cells[i]);
         if (mw == IPW_NO_VALUE || __builtin_add_overflow(sum, mw, &sum)) return;
         discharging = true;
@@ -67,17 +70,14 @@ static void battery_read(struct ipw_source *self, int64_t *values)
 static bool is_discharging(const struct battery *b)
 {
     for (size_t i = 0; i < b->n; i++)
-        if (ipw_sysfs_says(b->cells[i].status, "Discharging")) return true;
+        if (ipw_sysfs_says(b->cells[i].fd[STATUS], "Discharging")) return true;
     return false;
 }
 
 static void close_cell(struct cell *c)
 {
-    const int fds[] = {c->status, c->power, c->current, c->voltage};
-
-    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
-        if (fds[i] >= 0) close(fds[i]);
-    }
+    for (int i = 0; i < FILES; i++)
+        if (c->fd[i] >= 0) close(c->fd[i]);
 }
 
 static void battery_close(struct ipw_source *self)
@@ -88,14 +88,6 @@ static void battery_close(struct ipw_source *self)
     free(b);
 }
 
-static int open_file(const char *dir, const char *file)
-{
-    char path[PATH_MAX + 32];
-
-    snprintf(path, sizeof path, "%s/%s", dir, file);
-    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
 /* Opens DIR if it is a battery of this machine that reports its power. */
 static bool open_cell(struct cell *c, const char *dir)
 {
@@ -103,35 +95,24 @@ static bool open_cell(struct cell *c, const char *dir)
 
     if (!ipw_sysfs_line(text, sizeof text, dir, "type") || strcmp(text, "Battery")) return false;
     if (ipw_sysfs_line(text, sizeof text, dir, "scope") && !strcmp(text, "Device")) return false;
-    c->status = open_file(dir, "status");
-    c->power = open_file(dir, "power_now");
-    c->current = open_file(dir, "current_now");
-    c->voltage = open_file(dir, "voltage_now");
-    if (c->status >= 0 && (c->power >= 0 || (c->current >= 0 && c->voltage >= 0))) return true;
+    for (int i = 0; i < FILES; i++) {
+        char path[PATH_MAX + 32];
+
+        snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        c->fd[i] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    }
+    if (c->fd[STATUS] >= 0 && (c->fd[POWER] >= 0 || (c->fd[CURRENT] >= 0 && c->fd[VOLTAGE] >= 0)))
+        return true;
     close_cell(c);
     return false;
 }
 
-static void describe(struct battery *b)
+int ipw_battery_open(struct ipw_source **out, const struct ipw_source_place *place,
+                     const char *name, struct ipw_err *err)
 {
-    struct ipw_channel *c = &b->channel;
-
-    c->domain = IPW_DOMAIN_MACHINE;
-    c->scope = IPW_SCOPE_MACHINE;
-    c->kind = IPW_CHANNEL_GAUGE;
-    c->in_sum = true;
-    c->max_w = MAX_W;
-    snprintf(c->name, sizeof c->name, "battery");
-    snprintf(c->unit, sizeof c->unit, "mW");
-    snprintf(c->method, sizeof c->method, "%s",
-             b->cells[0].power >= 0 ? "power_now" : "current_now x voltage_now");
-}
-
-int ipw_battery_open(struct ipw_source **out, const struct ipw_battery_options *options,
-                     struct ipw_err *err)
-{
-    const char *root = options && options->root ? options->root : "/sys/class/power_supply";
+    const char *root = place->batteries;
     struct battery *b = ipw_calloc(1, sizeof *b);
+    struct ipw_channel *c = &b->channel;
     char **names = ipw_sysfs_list(root, "");
     int64_t now;
 
@@ -153,8 +134,16 @@ int ipw_battery_open(struct ipw_source **out, const struct ipw_battery_options *
         battery_close(&b->source);
         return ipw_fail(err, IPW_EUNSUPPORTED, "no battery with a power reading in %.300s", root);
     }
-    describe(b);
-    b->source.name = "battery";
+    c->domain = IPW_DOMAIN_MACHINE;
+    c->scope = IPW_SCOPE_MACHINE;
+    c->kind = IPW_CHANNEL_GAUGE;
+    c->in_sum = true;
+    c->max_w = MAX_W;
+    snprintf(c->name, sizeof c->name, "battery");
+    snprintf(c->unit, sizeof c->unit, "mW");
+    snprintf(c->method, sizeof c->method, "%s",
+             b->cells[0].fd[POWER] >= 0 ? "power_now" : "current_now x voltage_now");
+    b->source.name = name;
     b->source.period_ns = PERIOD_NS;
     b->source.channels = &b->channel;
     b->source.n_channels = 1;

@@ -10,12 +10,8 @@
 
 #include "energy/source.h"
 
-struct ipw_battery_options {
-    const char *root; /* NULL: "/sys/class/power_supply" */
-};
-/* `options` may be NULL.  A battery that does not discharge now is opened anyway; the source's note
- * says so. */
-int ipw_battery_open(struct ipw_source **out, const struct ipw_battery_options *options,
-                     struct ipw_err *err);
+/* A battery that does not discharge now is opened anyway; the source's note says so. */
+int ipw_battery_open(struct ipw_source **out, const struct ipw_source_place *place,
+                     const char *name, struct ipw_err *err);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/sources/rapl.h"
+#include "energy/sources/sysfs.h"
 
 #define PERIOD_NS (50 * IPW_NS_PER_MS) /* /proc/stat counts hundredths of a second */
 #define LEAST_MW  1.0                  /* so that the counter always moves */
@@ -153,8 +154,8 @@ static void describe(struct cpu_model *m)
     }
 }
 
-int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_cpu_model_options *options,
-                       struct ipw_err *err)
+int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_source_place *place,
+                       const char *name, struct ipw_err *err)
 {
     struct ipw_power_model_facts facts;
     struct cpu_model *m;
@@ -163,21 +164,20 @@ int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_cpu_model_optio
 
     *out = NULL;
     text = ipw_malloc(CPUINFO_BYTES);
-    told = read_cpuinfo(options->proc, text);
+    told = read_cpuinfo(place->proc, text);
     if (told) ipw_power_model_facts_read(&facts, text);
     free(text);
-    if (!told)
-        return ipw_fail(err, IPW_EUNSUPPORTED, "%.300s/cpuinfo cannot be read", options->proc);
-    read_limits(&facts, options->powercap);
+    if (!told) return ipw_fail(err, IPW_EUNSUPPORTED, "%.300s/cpuinfo cannot be read", place->proc);
+    read_limits(&facts, place->powercap);
     m = ipw_calloc(1, sizeof *m);
-    snprintf(path, sizeof path, "%s/stat", options->proc);
+    snprintf(path, sizeof path, "%s/stat", place->proc);
     m->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (m->fd < 0 || !read_line(m->fd, m->last)) {
         if (m->fd >= 0) close(m->fd);
         free(m);
         return ipw_fail(err, IPW_EUNSUPPORTED, "%.300s cannot be read", path);
     }
-    m->source = (struct ipw_source){.name = "model",
+    m->source = (struct ipw_source){.name = name,
                                     .read = model_read,
                                     .close = model_close,
                                     .channels = m->channels,

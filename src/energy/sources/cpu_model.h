@@ -12,14 +12,9 @@
 
 enum { IPW_CPU_MODEL_MID, IPW_CPU_MODEL_LO, IPW_CPU_MODEL_HI, IPW_CPU_MODEL_CHANNELS };
 
-struct ipw_cpu_model_options {
-    const char *proc;     /* "/proc" */
-    const char *powercap; /* for the power limits */
-};
-
-/* IPW_EUNSUPPORTED if /proc lacks the facts. */
-int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_cpu_model_options *options,
-                       struct ipw_err *err);
+/* Needs the place's proc and powercap.  IPW_EUNSUPPORTED if /proc lacks the facts. */
+int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_source_place *place,
+                       const char *name, struct ipw_err *err);
 /* The busy share of all processors together, from two first lines of /proc/stat; NAN if no time
  * passed between them. */
 double ipw_cpu_model_busy(const char *before, const char *after);

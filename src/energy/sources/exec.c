@@ -206,12 +206,14 @@ static int wait_for_line(struct exec *x, struct ipw_err *err)
     return 0;
 }
 
-int ipw_exec_open(struct ipw_source **out, const char *command, struct ipw_err *err)
+int ipw_exec_open(struct ipw_source **out, const struct ipw_source_place *place,
+                  const char *command, struct ipw_err *err)
 {
     struct exec *x = ipw_calloc(1, sizeof *x);
     char prefix[64];
     int rc;
 
+    (void)place;
     *out = NULL;
     x->out = x->err = -1;
     x->feed.pull = exec_pull;

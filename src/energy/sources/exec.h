@@ -14,6 +14,7 @@
 
 /* Waits up to five seconds for the first line that is a reading.  IPW_EUNSUPPORTED if the command
  * ended or stayed silent: the message has its status and its last words. */
-int ipw_exec_open(struct ipw_source **out, const char *command, struct ipw_err *err);
+int ipw_exec_open(struct ipw_source **out, const struct ipw_source_place *place,
+                  const char *command, struct ipw_err *err);
 
 #endif

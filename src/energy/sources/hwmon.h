@@ -2,7 +2,8 @@
  *
  * One tree, several sources, so that a slow bus does not delay a fast one and each source says
  * which part of the machine it covers.  A device is found by its driver's name, never by its
- * number, which changes from boot to boot.
+ * number, which changes from boot to boot.  hwmon.c has one table of drivers and their files; a new
+ * driver is a row of it.
  *   amdgpu      AMD GPUs: energy1_input if it exists, with power1_average or power1_input beside or
  *               instead of it ("amdgpu0", "amdgpu0/power").  A processor with graphics (it shows
  *               vddnb) reports its package's power, which stays out of the sum.
@@ -20,25 +21,11 @@
 
 #include "energy/source.h"
 
-struct ipw_hwmon_options {
-    const char *root; /* NULL: "/sys/class/hwmon" */
-    /* amdgpu, intel_gpu: GPUs by bus id or by name ("amdgpu0"), separated by commas; words of other
-     * kinds choose none.  NULL or "": all.  IPW_ENOTFOUND if no GPU matches. */
-    const char *gpus;
-};
+/* `name` is one of the sources above.  Of GPUs, place->gpus names some by bus id or by channel
+ * ("amdgpu0"); words of other kinds choose none.  IPW_ENOTFOUND if no GPU matches. */
+int ipw_hwmon_open(struct ipw_source **out, const struct ipw_source_place *place, const char *name,
+                   struct ipw_err *err);
 /* The source of the GPU that a word of such a list names: "amdgpu", "intel_gpu", or NULL. */
 const char *ipw_hwmon_gpu_kind(const char *word, const char *root);
-
-/* `options` may be NULL. */
-int ipw_amdgpu_open(struct ipw_source **out, const struct ipw_hwmon_options *options,
-                    struct ipw_err *err);
-int ipw_intel_gpu_open(struct ipw_source **out, const struct ipw_hwmon_options *options,
-                       struct ipw_err *err);
-int ipw_power_meter_open(struct ipw_source **out, const struct ipw_hwmon_options *options,
-                         struct ipw_err *err);
-int ipw_ina3221_open(struct ipw_source **out, const struct ipw_hwmon_options *options,
-                     struct ipw_err *err);
-int ipw_hwmon_open(struct ipw_source **out, const struct ipw_hwmon_options *options,
-                   struct ipw_err *err);
 
 #endif

@@ -306,6 +306,7 @@ void ipw_meter_feed_describe(struct ipw_meter_feed *f, const char *prefix, const
                                   .kind = watts ? IPW_CHANNEL_GAUGE : IPW_CHANNEL_COUNTER,
                                   .max_w = MAX_W,
                                   .in_sum = column->in_sum,
+                                  .fresh = watts,
                                   /* Each process starts a command anew. */
                                   .own_zero = f->patient && !watts};
         if (f->format.bare)

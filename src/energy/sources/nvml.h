@@ -27,23 +27,14 @@
 #ifndef IPW_ENERGY_SOURCES_NVML_H
 #define IPW_ENERGY_SOURCES_NVML_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "energy/source.h"
 
-struct ipw_nvml_options {
-    const char *library; /* NULL: "libnvidia-ml.so.1" */
-    /* The devices, separated by commas: by UUID ("GPU-8f2c..." or its beginning; "MIG-..." chooses
-     * the device that the slice belongs to), by the library's index ("0", "gpu0"), or by bus id
-     * ("0000:01:00.0", "01:00.0").  NULL or "": all.  A missing device is IPW_ENOTFOUND. */
-    const char *gpus;
-    const char *pci_root; /* NULL: "/sys/bus/pci/devices" */
-    bool metrics;
-    int64_t (*now)(void); /* NULL: ipw_now_ns */
-};
-/* `options` may be NULL: all devices, no metrics. */
-int ipw_nvml_open(struct ipw_source **out, const struct ipw_nvml_options *options,
+/* place->gpus: by UUID ("GPU-8f2c..." or its beginning; "MIG-..." chooses the device that the slice
+ * belongs to), by the library's index ("0", "gpu0"), or by bus id ("0000:01:00.0", "01:00.0").  A
+ * missing device is IPW_ENOTFOUND. */
+int ipw_nvml_open(struct ipw_source **out, const struct ipw_source_place *place, const char *name,
                   struct ipw_err *err);
 
 struct ipw_gpu_process {

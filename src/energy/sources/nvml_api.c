@@ -1,45 +1,48 @@
-/* The management library's entry points and return codes; see nvml_priv.h. */
+#include "energy/sources/nvml_api.h"
+
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "energy/sources/nvml_priv.h"
+#include "energy/sources/sysfs.h"
 
 const char *ipw_nvml_return_name(int rc)
 {
-    switch (rc) {
-    case NVML_SUCCESS: return "success";
-    case 1: return "uninitialized";
-    case 2: return "invalid argument";
-    case NVML_NOT_SUPPORTED: return "not supported";
-    case NVML_NO_PERMISSION: return "no permission";
-    case 5: return "already initialized";
-    case 6: return "not found";
-    case 7: return "insufficient size";
-    case 8: return "insufficient external power";
-    case NVML_DRIVER_NOT_LOADED: return "driver not loaded";
-    case 10: return "timeout";
-    case 11: return "interrupt request issue";
-    case 12: return "library not found";
-    case 13: return "function not found";
-    case 14: return "corrupted infoROM";
-    case NVML_GPU_IS_LOST: return "GPU is lost";
-    case NVML_RESET_REQUIRED: return "reset required";
-    case 17: return "operating system call failed";
-    case NVML_VERSION_MISMATCH: return "library and driver versions differ";
-    case 19: return "in use";
-    case 20: return "memory";
-    case 21: return "no data";
-    case 22: return "vGPU ECC not supported";
-    case 23: return "insufficient resources";
-    case 24: return "frequency not supported";
-    case 25: return "argument version mismatch";
-    case 26: return "deprecated";
-    case 27: return "not ready";
-    case 28: return "GPU not found";
-    case 29: return "invalid state";
-    case NVML_UNKNOWN: return "unknown error";
-    default: return "unlisted error";
-    }
+    static const char *const names[] = {"success",
+                                        "uninitialized",
+                                        "invalid argument",
+                                        "not supported",
+                                        "no permission",
+                                        "already initialized",
+                                        "not found",
+                                        "insufficient size",
+                                        "insufficient external power",
+                                        "driver not loaded",
+                                        "timeout",
+                                        "interrupt request issue",
+                                        "library not found",
+                                        "function not found",
+                                        "corrupted infoROM",
+                                        "GPU is lost",
+                                        "reset required",
+                                        "operating system call failed",
+                                        "library and driver versions differ",
+                                        "in use",
+                                        "memory",
+                                        "no data",
+                                        "vGPU ECC not supported",
+                                        "insufficient resources",
+                                        "frequency not supported",
+                                        "argument version mismatch",
+                                        "deprecated",
+                                        "not ready",
+                                        "GPU not found",
+                                        "invalid state"};
+
+    if (rc == NVML_UNKNOWN) return "unknown error";
+    return rc >= 0 && rc < (int)(sizeof names / sizeof *names) ? names[rc] : "unlisted error";
 }
 
 /* What a person can do about it; "" if nothing. */
@@ -119,4 +122,47 @@ int ipw_nvml_load(struct nvml_api *api, const char *library, struct ipw_err *err
         if (!there) memcpy(table[i].where, &symbol, sizeof symbol);
     }
     return 0;
+}
+
+/* ---- the PCI tree ---- */
+
+static bool is_nvidia_display(const char *dir)
+{
+    char vendor[16], class_[16];
+
+    return ipw_sysfs_line(vendor, sizeof vendor, dir, "vendor") && !strcmp(vendor, "0x10de") &&
+           ipw_sysfs_line(class_, sizeof class_, dir, "class") && !strncmp(class_, "0x03", 4);
+}
+
+size_t ipw_nvml_pci_scan(struct nvml_pci_device *list, size_t max, const char *pci_root)
+{
+    char **names = ipw_sysfs_list(pci_root, "");
+    size_t n = 0;
+
+    for (size_t i = 0; names && names[i] && n < max; i++) {
+        char dir[PATH_MAX], status[32];
+
+        if (strlen(names[i]) >= sizeof list[n].bus_id) continue;
+        if (snprintf(dir, sizeof dir, "%s/%s", pci_root, names[i]) >= (int)sizeof dir) continue;
+        if (!is_nvidia_display(dir)) continue;
+        list[n] = (struct nvml_pci_device){0};
+        memcpy(list[n].bus_id, names[i], strlen(names[i]) + 1);
+        list[n].asleep = ipw_sysfs_line(status, sizeof status, dir, "power/runtime_status") &&
+                         !strcmp(status, "suspended");
+        n++;
+    }
+    ipw_sysfs_free_list(names);
+    return n;
+}
+
+int ipw_nvml_status_open(const char *pci_root, const char *bus_id)
+{
+    char id[IPW_PCI_ID_BYTES], path[PATH_MAX];
+
+    if (!ipw_pci_canonical(id, bus_id)) return -1;
+    if (snprintf(path, sizeof path, "%s/%s/power/runtime_status", pci_root, id) >=
+        (int)sizeof path) {
+        return -1;
+    }
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }

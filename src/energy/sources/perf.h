@@ -9,22 +9,17 @@
 #ifndef IPW_ENERGY_SOURCES_PERF_H
 #define IPW_ENERGY_SOURCES_PERF_H
 
-#include <stdint.h>
-
 #include "energy/source.h"
 
-struct ipw_perf_options {
-    const char *root;     /* NULL: "/sys/bus/event_source/devices" */
-    const char *cpu_root; /* topology; NULL: "/sys/devices/system/cpu" */
-    const char *powercap; /* the zones' limits bound the channels; NULL: 1 kW each */
-    const char *paranoid; /* for the message; NULL: "/proc/sys/kernel/perf_event_paranoid" */
-    /* Opens an event that counts all processes on one processor: returns a descriptor whose reads
-     * give 8 bytes, or -1 with errno.  NULL: perf_event_open(2). */
-    int (*open_event)(void *ud, uint32_t type, uint64_t config, int cpu);
-    void *ud;
-};
-/* `options` may be NULL. */
-int ipw_perf_open(struct ipw_source **out, const struct ipw_perf_options *options,
+/* Needs the place's events, cpus (the topology), proc (for a message) and powercap, whose limits
+ * bound the channels. */
+int ipw_perf_open(struct ipw_source **out, const struct ipw_source_place *place, const char *name,
                   struct ipw_err *err);
+
+/* Parses "0", "0,28", "0-3,8" strictly; returns the number of processors, or -1 for another
+ * text. */
+int ipw_perf_parse_cpus(int *cpus, size_t max, const char *text);
+/* Places the value of "event=0x02" into the bits of "config:0-7". */
+bool ipw_perf_parse_config(uint64_t *config, const char *event, const char *format);
 
 #endif

@@ -126,12 +126,14 @@ static int open_log(struct powerlog *p, struct ipw_err *err)
     return 0;
 }
 
-int ipw_powerlog_open(struct ipw_source **out, const char *path, struct ipw_err *err)
+int ipw_powerlog_open(struct ipw_source **out, const struct ipw_source_place *place,
+                      const char *path, struct ipw_err *err)
 {
     struct powerlog *p = ipw_calloc(1, sizeof *p);
     const char *mark = strrchr(path, '#'), *slash;
     int rc;
 
+    (void)place;
     *out = NULL;
     p->fd = -1;
     p->feed.shut = powerlog_shut;

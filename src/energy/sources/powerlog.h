@@ -17,6 +17,7 @@
 
 /* `path` may also name the column: "FILE#COLUMN".  The file must exist and have its heading (or a
  * first row of numbers); its existing rows only tell the format.  Errors name file and line. */
-int ipw_powerlog_open(struct ipw_source **out, const char *path, struct ipw_err *err);
+int ipw_powerlog_open(struct ipw_source **out, const struct ipw_source_place *place,
+                      const char *path, struct ipw_err *err);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "energy/sources/meter_feed.h"
 #include "energy/sources/prometheus_page.h"
+#include "energy/sources/sysfs.h"
 
 #define PAGE_MAX      (4 * IPW_MIB)
 #define TIMEOUT_NS    (2 * IPW_NS_PER_S)
@@ -73,6 +74,8 @@ static void gather(void *ud, const struct ipw_prom_sample *sample)
         return;
     }
     IPW_GROW(p->series, p->cap, p->n + 1);
+    series.channel.fresh =
+        series.channel.kind == IPW_CHANNEL_GAUGE && sample->stamp_ms != INT64_MIN;
     p->series[p->n++] = series;
 }
 
@@ -181,6 +184,7 @@ static void make_channels(struct prometheus *p)
         snprintf(c->name, sizeof c->name, "%.*s/%.52s", (int)room, p->host,
                  p->series[i].channel.name);
         snprintf(c->method, sizeof c->method, "scrape");
+        ipw_channel_unique(p->channels, i, i);
         if (!p->series[i].own) p->source.period_ns = PERIOD_NS;
     }
     p->source.channels = p->channels;
@@ -229,10 +233,9 @@ static int read_page(struct prometheus *p, struct ipw_err *err)
     return 0;
 }
 
-/* "http://host[:port][/path]"; the default path is "/metrics". */
-static int take_url(struct prometheus *p, const char *url, struct ipw_err *err)
+int ipw_page_host(char *host, size_t size, const char **path, const char *url, struct ipw_err *err)
 {
-    const char *authority = url + 7, *path;
+    const char *authority = url + 7;
     size_t n;
 
     if (strncasecmp(url, "https://", 8) == 0)
@@ -240,13 +243,22 @@ static int take_url(struct prometheus *p, const char *url, struct ipw_err *err)
                         "%.300s: https is not supported. Use the exporter's plain http address, or "
                         "a local proxy",
                         url);
-    if (strncasecmp(url, "http://", 7) != 0)
-        return ipw_fail(err, IPW_EINVAL, "%.300s: expected http://HOST:PORT/PATH", url);
-    n = strcspn(authority, "/?#");
+    n = strncasecmp(url, "http://", 7) == 0 ? strcspn(authority, "/?#") : 0;
+    if (!n) return ipw_fail(err, IPW_EINVAL, "%.300s: expected http://HOST:PORT/PATH", url);
     if (memchr(authority, '@', n))
         return ipw_fail(err, IPW_EUNSUPPORTED, "%.300s: a user in the URL is not supported", url);
-    snprintf(p->host, sizeof p->host, "%.*s", (int)n, authority);
-    path = authority + n;
+    snprintf(host, size, "%.*s", (int)n, authority);
+    *path = authority + n;
+    return 0;
+}
+
+/* The default path is "/metrics". */
+static int take_url(struct prometheus *p, const char *url, struct ipw_err *err)
+{
+    const char *path;
+    int rc = ipw_page_host(p->host, sizeof p->host, &path, url, err);
+
+    if (rc) return rc;
     if (*path == '/' && path[1] && path[1] != '#')
         p->url = ipw_strdup(url);
     else
@@ -254,14 +266,14 @@ static int take_url(struct prometheus *p, const char *url, struct ipw_err *err)
     return 0;
 }
 
-int ipw_prometheus_open(struct ipw_source **out, const char *url,
-                        const struct ipw_page_fetch *fetch, struct ipw_err *err)
+int ipw_prometheus_open(struct ipw_source **out, const struct ipw_source_place *place,
+                        const char *url, struct ipw_err *err)
 {
     struct prometheus *p = ipw_calloc(1, sizeof *p);
     int rc;
 
     *out = NULL;
-    p->fetch = *fetch;
+    p->fetch = *place->fetch;
     ipw_buf_init(&p->body, PAGE_MAX);
     p->source.name = "prometheus";
     p->source.read = prometheus_read;

@@ -26,9 +26,12 @@ struct ipw_page_fetch {
     void (*release)(void *kept);
 };
 
+/* The host and port of "http://HOST:PORT/PATH"; *path is what follows them.  IPW_EUNSUPPORTED:
+ * https, or a user in the URL. */
+int ipw_page_host(char *host, size_t size, const char **path, const char *url, struct ipw_err *err);
 /* `url`: "http://host:9400/metrics" (the path is optional).  IPW_ENET, IPW_ETIMEOUT, IPW_EHTTP: no
  * answer; IPW_EUNSUPPORTED: https, or a page without any known series. */
-int ipw_prometheus_open(struct ipw_source **out, const char *url,
-                        const struct ipw_page_fetch *fetch, struct ipw_err *err);
+int ipw_prometheus_open(struct ipw_source **out, const struct ipw_source_place *place,
+                        const char *url, struct ipw_err *err);
 
 #endif

@@ -10,144 +10,121 @@
 
 /* ---- the text ---- */
 
-/* Texts of a line are copied here, each with its NUL; a longer line is not a sample. */
-#define LINE_MAX_BYTES ((size_t)8192)
+/* A line is copied, and cut into texts in place; a longer line is not a sample. */
+#define LINE_MAX_BYTES   ((size_t)8192)
+#define NUMBER_MAX_BYTES ((size_t)63)
 
-struct cursor {
-    const char *at, *end;
-    char *out, *out_end; /* place for the next text */
-};
+static char *skip_blanks(char *at) { return at + strspn(at, " \t"); }
 
-static void skip_blanks(struct cursor *c)
+/* The end of the name that begins here; NULL: none does. */
+static char *name_end(char *at)
 {
-    while (c->at < c->end && (*c->at == ' ' || *c->at == '\t')) c->at++;
+    size_t n = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:0123456789");
+
+    return n == 0 || (*at >= '0' && *at <= '9') ? NULL : at + n;
 }
 
-static bool is_name_byte(char b, bool first)
+/* Reads a quoted text after its opening quote; returns what follows it, or NULL. */
+static char *cut_quoted(char *at)
 {
-    return (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || b == '_' || b == ':' ||
-           (!first && b >= '0' && b <= '9');
-}
+    char *out = at;
 
-static bool put(struct cursor *c, char b)
-{
-    if (c->out == c->out_end) return false;
-    *c->out++ = b;
-    return true;
-}
-
-static const char *read_name(struct cursor *c)
-{
-    const char *text = c->out;
-
-    while (c->at < c->end && is_name_byte(*c->at, c->out == text)) {
-        if (!put(c, *c->at++)) return NULL;
+    for (; *at != '"'; at++) {
+        if (*at == '\\' && at[1])
+            *out++ = *++at == 'n' ? '\n' : *at;
+        else if (*at)
+            *out++ = *at;
+        else
+            return NULL;
     }
-    return c->out > text && put(c, '\0') ? text : NULL;
+    *out = '\0';
+    return at + 1;
 }
 
-/* Reads a quoted text after its opening quote. */
-static const char *read_quoted(struct cursor *c)
+/* Reads labels after their brace; returns what follows, or NULL. */
+static char *read_labels(char *at, struct ipw_prom_sample *s)
 {
-    const char *text = c->out;
+    for (at = skip_blanks(at); *at != '}'; at = skip_blanks(at)) {
+        char *name = at, *end = name_end(at), *value;
 
-    while (c->at < c->end && *c->at != '"') {
-        char b = *c->at++;
-        if (b == '\\' && c->at < c->end) {
-            b = *c->at++;
-            if (b == 'n') b = '\n';
-        }
-        if (!put(c, b)) return NULL;
-    }
-    if (c->at == c->end || !put(c, '\0')) return NULL;
-    c->at++;
-    return text;
-}
-
-static bool read_labels(struct cursor *c, struct ipw_prom_sample *s)
-{
-    for (;;) {
-        const char *name, *value;
-
-        skip_blanks(c);
-        if (c->at < c->end && *c->at == '}') {
-            c->at++;
-            return true;
-        }
-        name = read_name(c);
-        skip_blanks(c);
-        if (!name || c->at == c->end || *c->at++ != '=') return false;
-        skip_blanks(c);
-        if (c->at == c->end || *c->at++ != '"') return false;
-        value = read_quoted(c);
-        if (!value) return false;
+        if (!end || *(at = skip_blanks(end)) != '=') return NULL;
+        *end = '\0';
+        at = skip_blanks(at + 1);
+        if (*at != '"') return NULL;
+        value = at + 1;
+        at = cut_quoted(value);
+        if (!at) return NULL;
         if (s->n_labels < IPW_PROM_LABELS) {
             s->labels[s->n_labels].name = name;
             s->labels[s->n_labels++].value = value;
         }
-        skip_blanks(c);
-        if (c->at < c->end && *c->at == ',') {
-            c->at++;
-        } else if (c->at == c->end || *c->at != '}') {
-            return false;
-        }
+        at = skip_blanks(at);
+        if (*at == ',')
+            at++;
+        else if (*at != '}')
+            return NULL;
     }
+    return at + 1;
 }
 
-/* Reads a number as Go writes it: decimal, NaN, +Inf; `text` receives it as it stands. */
-static bool read_number(struct cursor *c, char *text, size_t size, double *value)
+/* Cuts out a number as Go writes it: decimal, NaN, +Inf; returns what follows, or NULL. */
+static char *cut_number(char *at, double *value)
 {
-    size_t n = 0;
+    size_t n = strcspn(at, " \t");
+    bool more = at[n] != '\0';
     char *end;
 
-    skip_blanks(c);
-    while (c->at < c->end && *c->at != ' ' && *c->at != '\t' && n < size - 1) text[n++] = *c->at++;
-    text[n] = '\0';
+    at[n] = '\0';
     /* strtod also accepts hexadecimal numbers and "nan(...)". */
-    if (n == 0 || strpbrk(text, "xXpP(")) return false;
-    *value = strtod(text, &end);
-    return !*end && (c->at == c->end || *c->at == ' ' || *c->at == '\t');
+    if (n == 0 || n > NUMBER_MAX_BYTES || strpbrk(at, "xXpP(")) return NULL;
+    *value = strtod(at, &end);
+    return *end ? NULL : at + n + more;
 }
 
 /* Reads the value and the rest: nothing, a time stamp (whole milliseconds; in OpenMetrics seconds
  * with a point), or an exemplar. */
-static bool read_value(struct cursor *c, struct ipw_prom_sample *s)
+static bool read_value(char *at, struct ipw_prom_sample *s)
 {
-    char text[64], *end;
+    char *text = at = skip_blanks(at), *end;
     double stamp;
 
-    if (!read_number(c, text, sizeof text, &s->value)) return false;
+    at = cut_number(at, &s->value);
+    if (!at) return false;
     errno = 0;
     s->integer = strtoll(text, &end, 10);
     s->is_int = *end == '\0' && errno == 0;
     s->stamp_ms = INT64_MIN;
-    skip_blanks(c);
-    if (c->at == c->end || *c->at == '#') return true;
-    if (!read_number(c, text, sizeof text, &stamp)) return false;
+    text = at = skip_blanks(at);
+    if (*at == '\0' || *at == '#') return true;
+    at = cut_number(at, &stamp);
+    if (!at) return false;
     if (strpbrk(text, ".eE")) stamp *= 1e3;
     if (stamp > -9e15 && stamp < 9e15) s->stamp_ms = (int64_t)stamp;
-    skip_blanks(c);
-    return c->at == c->end || *c->at == '#';
+    at = skip_blanks(at);
+    return *at == '\0' || *at == '#';
 }
 
-static bool read_sample(struct cursor *c, struct ipw_prom_sample *s)
+static bool read_sample(char *at, struct ipw_prom_sample *s)
 {
+    char *end = name_end(at);
+
+    if (!end) return false;
+    s->name = at;
     s->n_labels = 0;
-    s->name = read_name(c);
-    if (!s->name) return false;
-    skip_blanks(c);
-    if (c->at < c->end && *c->at == '{') {
-        c->at++;
-        if (!read_labels(c, s)) return false;
-    }
-    return read_value(c, s);
+    at = skip_blanks(end);
+    if (*at == '{')
+        at = read_labels(at + 1, s);
+    else if (at == end)
+        return false;
+    *end = '\0';
+    return at && read_value(at, s);
 }
 
 size_t ipw_prom_parse(const char *text, size_t n,
                       void (*fn)(void *ud, const struct ipw_prom_sample *sample), void *ud,
                       size_t *first_bad)
 {
-    char copy[LINE_MAX_BYTES];
+    char line[LINE_MAX_BYTES], *at;
     struct ipw_prom_sample s;
     const char *end = text + n;
     size_t bad = 0, number = 0;
@@ -155,15 +132,17 @@ size_t ipw_prom_parse(const char *text, size_t n,
     if (first_bad) *first_bad = 0;
     while (text < end) {
         const char *nl = memchr(text, '\n', (size_t)(end - text));
-        struct cursor c = {
-            .at = text, .end = nl ? nl : end, .out = copy, .out_end = copy + sizeof copy};
+        size_t length = (size_t)((nl ? nl : end) - text), kept = length;
 
+        if (kept >= sizeof line) kept = sizeof line - 1;
+        memcpy(line, text, kept);
         text = nl ? nl + 1 : end;
         number++;
-        if (c.end > c.at && c.end[-1] == '\r') c.end--;
-        skip_blanks(&c);
-        if (c.at == c.end || *c.at == '#') continue;
-        if (read_sample(&c, &s)) {
+        if (length && kept == length && line[kept - 1] == '\r') kept--;
+        line[kept] = '\0';
+        at = skip_blanks(line);
+        if (at == line + kept || *at == '#') continue;
+        if (length < sizeof line && strlen(line) == kept && read_sample(at, &s)) {
             fn(ud, &s);
         } else if (bad++ == 0 && first_bad) {
             *first_bad = number;
@@ -411,16 +390,14 @@ void ipw_prom_series_chip(struct ipw_prom_series *series, const char *chip_name)
 /* Does this scope make up its domain? */
 static bool makes_up(const struct ipw_channel *c, bool machine_metered)
 {
-    switch (c->domain) {
-    case IPW_DOMAIN_GPU: return c->scope == IPW_SCOPE_DEVICE;
-    case IPW_DOMAIN_CPU: return c->scope == IPW_SCOPE_PACKAGE;
-    case IPW_DOMAIN_DRAM: return c->scope == IPW_SCOPE_DRAM;
-    case IPW_DOMAIN_MACHINE:
-        return c->scope == IPW_SCOPE_MACHINE ||
-               (c->scope == IPW_SCOPE_PLATFORM && !machine_metered);
-    case IPW_DOMAIN_COUNT: break;
-    }
-    return false;
+    static const enum ipw_scope whole[IPW_DOMAIN_COUNT] = {[IPW_DOMAIN_GPU] = IPW_SCOPE_DEVICE,
+                                                           [IPW_DOMAIN_CPU] = IPW_SCOPE_PACKAGE,
+                                                           [IPW_DOMAIN_DRAM] = IPW_SCOPE_DRAM,
+                                                           [IPW_DOMAIN_MACHINE] =
+                                                               IPW_SCOPE_MACHINE};
+
+    return c->scope == whole[c->domain] ||
+           (c->domain == IPW_DOMAIN_MACHINE && !machine_metered && c->scope == IPW_SCOPE_PLATFORM);
 }
 
 static bool stands_back(const struct ipw_prom_series *p, const struct ipw_prom_series *other)
@@ -432,29 +409,6 @@ static bool stands_back(const struct ipw_prom_series *p, const struct ipw_prom_s
         return false;
     }
     return o->kind == IPW_CHANNEL_COUNTER || other->rank > p->rank;
-}
-
-static void rename_twins(struct ipw_prom_series *series, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct ipw_channel *c = &series[i].channel;
-        unsigned again = 1;
-        bool taken = true;
-        char plain[48];
-
-        snprintf(plain, sizeof plain, "%.40s", c->name);
-        if (c->kind == IPW_CHANNEL_GAUGE && !strstr(plain, "power")) {
-            snprintf(c->name, sizeof c->name, "%.40s/power", plain);
-            snprintf(plain, sizeof plain, "%.46s", c->name);
-        }
-        while (taken) {
-            taken = false;
-            for (size_t k = 0; k < i && !taken; k++) {
-                taken = strcmp(series[k].channel.name, c->name) == 0;
-            }
-            if (taken) snprintf(c->name, sizeof c->name, "%s#%u", plain, ++again);
-        }
-    }
 }
 
 void ipw_prom_series_choose(struct ipw_prom_series *series, size_t n)
@@ -472,8 +426,9 @@ void ipw_prom_series_choose(struct ipw_prom_series *series, size_t n)
         for (size_t k = 0; k < n && c->in_sum; k++) {
             if (k != i && stands_back(&series[i], &series[k])) c->in_sum = false;
         }
+        if (c->kind == IPW_CHANNEL_GAUGE && !strstr(c->name, "power"))
+            strncat(c->name, "/power", sizeof c->name - strlen(c->name) - 1);
     }
-    rename_twins(series, n);
 }
 
 int64_t ipw_prom_series_value(const struct ipw_prom_series *series,

@@ -51,7 +51,7 @@ struct ipw_prom_series {
 bool ipw_prom_series_of(struct ipw_prom_series *out, const struct ipw_prom_sample *sample);
 /* The name of a chip (node_hwmon_chip_names) decides the domain of its series. */
 void ipw_prom_series_chip(struct ipw_prom_series *series, const char *chip_name);
-/* Sets in_sum of all the series of a page, and makes their names unique. */
+/* Sets in_sum of all the series of a page. */
 void ipw_prom_series_choose(struct ipw_prom_series *series, size_t n);
 /* Microjoules or milliwatts; IPW_NO_VALUE for a blank or negative value, or one that is not a
  * number. */

@@ -7,14 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/far_clock.h"
-#include "energy/sources/stream_queue.h"
+#include "energy/sources/stream_line.h"
 
 #define OPEN_NS    (5 * IPW_NS_PER_S)
 #define STALL_NS   (5 * IPW_NS_PER_S) /* so long without a byte, and the link counts as broken */
@@ -23,12 +22,32 @@
 #define TRIP_MOST  (2 * IPW_NS_PER_S)
 #define ANSWER_MAX (4 * IPW_KIB)
 #define AHEAD_NS   (100 * IPW_NS_PER_MS) /* a reading so far in the future is nonsense */
+#define SILENT_NS  (3 * IPW_NS_PER_S)    /* nothing for so long is a failure */
+#define FAIL_NS    (500 * IPW_NS_PER_MS) /* distance of failed readings */
+#define MOST_NS    (3600 * IPW_NS_PER_S)
+#define CLOSE_NS   (200 * IPW_NS_PER_US) /* no sensor is read more often: left out */
 enum { PIECE = 8192, PIECES = 32, FIRST_TRIPS = 8, HELLO_TRIPS = 3 };
+
+struct queue {
+    struct ipw_channel *channels;
+    size_t n_channels; /* with that of the clock, the last */
+    bool *own_zero;    /* counter: begins anew with the far process */
+    bool *lost;        /* of the reading that was taken last */
+    int64_t *rows;     /* IPW_STREAM_QUEUE of: time, half, what is lost, values */
+    size_t first, n;
+    int64_t *newest; /* values of the newest reading that had any */
+    bool any;
+    int64_t far_ns, last_ns; /* of the newest row in the queue; 0: none yet */
+    int64_t heard_ns;        /* the last time of a row that was no failure */
+    int64_t period_ns;
+    bool gap, fresh, rebooted; /* before the next row */
+    uint64_t late;             /* rows that came after a later one was taken */
+};
 
 struct member {
     struct ipw_source source;
     struct hub *hub;
-    struct ipw_stream_queue queue;
+    struct queue queue;
     bool closed;
 };
 
@@ -39,16 +58,16 @@ struct hub {
     struct ipw_stream_link link;
     struct ipw_page_fetch fetch;
     char *url, *clock_url;
-    char host[64]; /* "host:port", for the channels' names */
-    bool here;     /* the other machine is this one */
-    void *conn;    /* NULL: not connected */
-    void *kept;    /* state of `fetch` */
-    bool greeted;  /* this link has said hello */
-    bool drained;  /* all that has come was read */
-    bool gap;      /* readings are missing before those that come next */
-    bool fresh;    /* ... and counters of the far process began anew */
-    bool rebooted; /* ... and all counters */
-    bool dead;     /* its sensors have changed: never asked again */
+    char host[128]; /* "host:port", for the channels' names */
+    bool here;      /* the other machine is this one */
+    void *conn;     /* NULL: not connected */
+    void *kept;     /* state of `fetch` */
+    bool greeted;   /* this link has said hello */
+    bool drained;   /* all that has come was read */
+    bool gap;       /* readings are missing before those that come next */
+    bool fresh;     /* ... and counters of the far process began anew */
+    bool rebooted;  /* ... and all counters */
+    bool dead;      /* its sensors have changed: never asked again */
     struct ipw_buf line, answer;
     struct ipw_stream_hello hello; /* of the first link */
     char instance[40], boot_id[40];
@@ -61,6 +80,164 @@ struct hub {
     struct member *members[IPW_STREAM_SOURCES_MAX];
     int64_t values[IPW_STREAM_CHANNELS_MAX];
 };
+
+/* ---- the readings of one far sensor, on their way to the sampler ---- */
+
+enum { HEAD = 3 }; /* numbers before a row's values */
+enum { LOST_GAUGES = 1, LOST_OWN_ZERO = 2, LOST_COUNTERS = 4 };
+
+static void add_clock(struct ipw_channel *c, const char *source, size_t index, const char *host,
+                      bool remote)
+{
+    *c = (struct ipw_channel){.domain = IPW_DOMAIN_MACHINE,
+                              .scope = IPW_SCOPE_MACHINE,
+                              .kind = IPW_CHANNEL_METRIC,
+                              .remote = remote,
+                              .unit = IPW_UNIT_CLOCK,
+                              .method = "round trips"};
+    snprintf(c->name, sizeof c->name, "%.30s/%.18s.%zu/clock", host, source, index);
+    snprintf(c->device, sizeof c->device, "clock of %.50s", host);
+}
+
+static void queue_init(struct queue *q, const struct ipw_stream_hello *hello, size_t source,
+                       const char *host, bool remote)
+{
+    size_t n = hello->sources[source].n, first = hello->sources[source].first;
+
+    *q = (struct queue){.n_channels = n + 1, .period_ns = hello->sources[source].period_ns};
+    q->channels = ipw_calloc(n + 1, sizeof *q->channels);
+    q->own_zero = ipw_calloc(n + 1, sizeof *q->own_zero);
+    q->lost = ipw_calloc(n + 1, sizeof *q->lost);
+    q->newest = ipw_calloc(n + 1, sizeof *q->newest);
+    q->rows = ipw_calloc(IPW_STREAM_QUEUE * (HEAD + n + 1), sizeof *q->rows);
+    for (size_t i = 0; i <= n; i++) q->newest[i] = IPW_NO_VALUE;
+    for (size_t i = 0; i < n; i++) {
+        const struct ipw_channel *far = &hello->channels[first + i];
+        struct ipw_channel *c = &q->channels[i];
+        size_t room = sizeof c->name - 2 - strlen(far->name);
+
+        *c = *far;
+        c->remote = remote;
+        c->own_zero = false; /* its zero is the far process's, for all that read it */
+        q->own_zero[i] = far->own_zero;
+        if (room > sizeof c->name) room = 0;
+        snprintf(c->name, sizeof c->name, "%.*s/%.61s", (int)room, host, far->name);
+        snprintf(c->method, sizeof c->method, "stream");
+    }
+    add_clock(&q->channels[n], hello->sources[source].name, source, host, remote);
+}
+
+static void queue_release(struct queue *q)
+{
+    free(q->channels);
+    free(q->own_zero);
+    free(q->lost);
+    free(q->newest);
+    free(q->rows);
+    *q = (struct queue){0};
+}
+
+/* A row without values. */
+static int64_t *add_row(struct queue *q, int64_t t_ns, int64_t half_ns)
+{
+    size_t stride = HEAD + q->n_channels;
+    int64_t *row = q->rows + (q->first + q->n) % IPW_STREAM_QUEUE * stride;
+
+    row[0] = t_ns;
+    row[1] = half_ns;
+    row[2] = 0;
+    for (size_t i = 0; i < q->n_channels; i++) row[HEAD + i] = IPW_NO_VALUE;
+    q->last_ns = t_ns;
+    q->n++;
+    return row;
+}
+
+/* Readings are missing before the next one.  fresh: of another far process; rebooted: of another
+ * boot of the far machine. */
+static void queue_gap(struct queue *q, bool fresh, bool rebooted)
+{
+    q->gap = true;
+    q->fresh |= fresh;
+    q->rebooted |= rebooted;
+    if (rebooted) q->far_ns = 0; /* the far clock began anew */
+}
+
+static void mark_gap(struct queue *q)
+{
+    int64_t *row = add_row(q, q->last_ns + IPW_NS_PER_US, 0);
+
+    row[2] = LOST_GAUGES | (q->fresh ? LOST_OWN_ZERO : 0) | (q->rebooted ? LOST_COUNTERS : 0);
+    q->gap = q->fresh = q->rebooted = false;
+}
+
+/* far_ns: the far clock's time, which must increase (IPW_EPARSE); t_ns: the same on this machine's.
+ * A row that is not later than the one before is counted and left out. */
+static int queue_row(struct queue *q, int64_t far_ns, int64_t t_ns, int64_t half_ns,
+                     const int64_t *values, struct ipw_err *err)
+{
+    int64_t *row, up = t_ns + IPW_NS_PER_US - 1;
+
+    if (q->far_ns && far_ns <= q->far_ns)
+        return ipw_fail(err, IPW_EPARSE, "mono_ns: %lld after %lld of the same sensor",
+                        (long long)far_ns, (long long)q->far_ns);
+    q->far_ns = far_ns;
+    up -= up % IPW_NS_PER_US; /* as the sampler stamps */
+    if (up < q->last_ns + CLOSE_NS || q->n + 2 > IPW_STREAM_QUEUE) {
+        q->late++;
+        q->gap |= q->n + 2 > IPW_STREAM_QUEUE;
+        return 0;
+    }
+    if (q->gap && q->last_ns) mark_gap(q);
+    q->gap = q->fresh = q->rebooted = false;
+    /* The far side may have its readings from a third machine, whose clock it knows as well. */
+    for (size_t i = 0; i + 1 < q->n_channels; i++)
+        if (!strcmp(q->channels[i].unit, IPW_UNIT_CLOCK) && values[i] > 0 && values[i] < MOST_NS)
+            half_ns += values[i];
+    row = add_row(q, up, half_ns);
+    memcpy(row + HEAD, values, (q->n_channels - 1) * sizeof *values);
+    row[HEAD + q->n_channels - 1] = half_ns; /* microseconds times 1000 */
+    memcpy(q->newest, row + HEAD, q->n_channels * sizeof *values);
+    q->heard_ns = up;
+    q->any = true;
+    return 0;
+}
+
+/* Nothing has come up to now: adds a failed reading if that is so for long. */
+static void queue_fail(struct queue *q, int64_t now_ns)
+{
+    int64_t silent = 5 * q->period_ns > SILENT_NS ? 5 * q->period_ns : SILENT_NS;
+
+    if (!q->heard_ns) q->heard_ns = now_ns;
+    if (now_ns - q->heard_ns < silent || now_ns - q->last_ns < FAIL_NS) return;
+    add_row(q, now_ns - now_ns % IPW_NS_PER_US, 0);
+    q->gap = true;
+}
+
+static bool queue_take(struct queue *q, int64_t *values, int64_t *t_ns, int64_t *half_ns)
+{
+    const int64_t *row = q->rows + q->first * (HEAD + q->n_channels);
+
+    if (!q->n) return false;
+    *t_ns = row[0];
+    *half_ns = row[1];
+    memcpy(values, row + HEAD, q->n_channels * sizeof *values);
+    for (size_t i = 0; i < q->n_channels; i++) {
+        bool gauge = q->channels[i].kind == IPW_CHANNEL_GAUGE;
+        bool counter = q->channels[i].kind == IPW_CHANNEL_COUNTER;
+
+        if (values[i] != IPW_NO_VALUE) q->lost[i] = false;
+        q->lost[i] |= (row[2] & LOST_GAUGES && gauge) || (row[2] & LOST_COUNTERS && counter) ||
+                      (row[2] & LOST_OWN_ZERO && counter && q->own_zero[i]);
+    }
+    q->first = (q->first + 1) % IPW_STREAM_QUEUE;
+    q->n--;
+    return true;
+}
+
+static void queue_newest(const struct queue *q, int64_t *values)
+{
+    memcpy(values, q->newest, q->n_channels * sizeof *values);
+}
 
 /* ---- the far clock ---- */
 
@@ -135,7 +312,7 @@ static int take_hello(struct hub *h, const char *text, size_t n, struct ipw_err 
 static void tell_gap(struct hub *h)
 {
     for (size_t i = 0; h->gap && i < h->hello.n_sources; i++)
-        ipw_stream_queue_gap(&h->members[i]->queue, h->fresh, h->rebooted);
+        queue_gap(&h->members[i]->queue, h->fresh, h->rebooted);
     h->gap = h->fresh = h->rebooted = false;
 }
 
@@ -154,8 +331,8 @@ static int take_row(struct hub *h, const struct ipw_stream_line *line, struct ip
         h->odd++;
         return 0;
     }
-    return ipw_stream_queue_row(&h->members[line->source]->queue, line->mono_ns, t_ns, half_ns,
-                                h->values, err);
+    return queue_row(&h->members[line->source]->queue, line->mono_ns, t_ns, half_ns, h->values,
+                     err);
 }
 
 static int take_line(struct hub *h, const char *text, size_t n, struct ipw_err *err)
@@ -296,8 +473,8 @@ static int stream_next(struct ipw_source *self, int64_t *values, int64_t *t_ns, 
 
     pthread_mutex_lock(&h->lock);
     if (m->queue.n == 0) move_on(h);
-    if (m->queue.n == 0 && (h->drained || !h->conn)) ipw_stream_queue_fail(&m->queue, h->now());
-    rc = ipw_stream_queue_take(&m->queue, values, t_ns, half_ns) ? 1 : h->conn ? 0 : -1;
+    if (m->queue.n == 0 && (h->drained || !h->conn)) queue_fail(&m->queue, h->now());
+    rc = queue_take(&m->queue, values, t_ns, half_ns) ? 1 : h->conn ? 0 : -1;
     pthread_mutex_unlock(&h->lock);
     return rc;
 }
@@ -308,7 +485,7 @@ static void stream_read(struct ipw_source *self, int64_t *values)
     int64_t t_ns, half_ns;
 
     while (stream_next(self, values, &t_ns, &half_ns) > 0) continue;
-    ipw_stream_queue_newest(&m->queue, values);
+    queue_newest(&m->queue, values);
 }
 
 static void free_hub(struct hub *h)
@@ -316,7 +493,7 @@ static void free_hub(struct hub *h)
     h->link.close(h->conn);
     h->fetch.release(h->kept);
     for (size_t i = 0; i < h->hello.n_sources && h->members[i]; i++) {
-        ipw_stream_queue_release(&h->members[i]->queue);
+        queue_release(&h->members[i]->queue);
         free(h->members[i]);
     }
     ipw_stream_hello_release(&h->hello);
@@ -346,7 +523,7 @@ static void add_member(struct hub *h, size_t i)
     struct member *m = ipw_calloc(1, sizeof *m);
     struct ipw_source *s = &m->source;
 
-    ipw_stream_queue_init(&m->queue, &h->hello, i, h->host, !h->here);
+    queue_init(&m->queue, &h->hello, i, h->host, !h->here);
     m->hub = h;
     s->name = "stream";
     s->read = stream_read;
@@ -368,23 +545,17 @@ static void add_member(struct hub *h, size_t i)
 /* "http://host[:port][/path]": the paths /stream and /clock of that server. */
 static int take_url(struct hub *h, const char *url, struct ipw_err *err)
 {
-    const char *authority = url + 7, *path;
-    size_t n;
+    const char *path;
+    int rc = ipw_page_host(h->host, sizeof h->host, &path, url, err);
 
-    if (strncasecmp(url, "http://", 7) != 0)
-        return ipw_fail(err, IPW_EINVAL, "%.300s: expected http://HOST:PORT", url);
-    n = strcspn(authority, "/?#");
-    path = authority + n;
-    if (!n || memchr(authority, '@', n))
-        return ipw_fail(err, IPW_EINVAL, "%.300s: expected http://HOST:PORT", url);
+    if (rc) return rc;
     if (*path && strcmp(path, "/") && strcmp(path, "/metrics") && strcmp(path, "/stream"))
         return ipw_fail(err, IPW_EINVAL,
                         "%.300s: expected the address of `ipw-agent telemetry --listen`, such as "
                         "http://gpu-box:9440",
                         url);
-    snprintf(h->host, sizeof h->host, "%.*s", (int)n, authority);
-    h->url = ipw_asprintf("http://%.*s/stream", (int)n, authority);
-    h->clock_url = ipw_asprintf("http://%.*s/clock", (int)n, authority);
+    h->url = ipw_asprintf("%.*s/stream", (int)(path - url), url);
+    h->clock_url = ipw_asprintf("%.*s/clock", (int)(path - url), url);
     return 0;
 }
 
@@ -443,17 +614,17 @@ static int open_hub(struct hub *h, const char *url, struct ipw_err *err)
     return 0;
 }
 
-int ipw_stream_open(struct ipw_source **out, const char *url, const struct ipw_stream_link *link,
-                    const struct ipw_page_fetch *fetch, int64_t (*now)(void), struct ipw_err *err)
+int ipw_stream_open(struct ipw_source **out, const struct ipw_source_place *place, const char *url,
+                    struct ipw_err *err)
 {
     struct hub *h = ipw_calloc(1, sizeof *h);
     int rc;
 
     *out = NULL;
     pthread_mutex_init(&h->lock, NULL);
-    h->now = now ? now : ipw_now_ns;
-    h->link = *link;
-    h->fetch = *fetch;
+    h->now = place->now ? place->now : ipw_now_ns;
+    h->link = *place->link;
+    h->fetch = *place->fetch;
     h->seq = -1;
     ipw_buf_init(&h->line, IPW_STREAM_LINE_MAX);
     ipw_buf_init(&h->answer, ANSWER_MAX);

@@ -19,6 +19,8 @@
 #include "energy/source.h"
 #include "energy/sources/prometheus.h"
 
+enum { IPW_STREAM_QUEUE = 1024 }; /* readings of one sensor that may wait to be taken */
+
 /* How the stream is read: io/http_stream.h has the contract.  Passed as pointers, because energy/
  * must not include io/. */
 struct ipw_stream_link {
@@ -28,9 +30,8 @@ struct ipw_stream_link {
 };
 
 /* `url`: "http://host:9440" (a path /metrics or /stream is taken for it).  Waits for the first
- * readings, at most 5 s.  `*out` is the first source; the others hang on its `also`.
- * `now`: this machine's clock; NULL: ipw_now_ns(). */
-int ipw_stream_open(struct ipw_source **out, const char *url, const struct ipw_stream_link *link,
-                    const struct ipw_page_fetch *fetch, int64_t (*now)(void), struct ipw_err *err);
+ * readings, at most 5 s.  `*out` is the first source; the others hang on its `also`. */
+int ipw_stream_open(struct ipw_source **out, const struct ipw_source_place *place, const char *url,
+                    struct ipw_err *err);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "energy/channel_json.h"
+#include "json/json.h"
 
 #define MOST_PERIOD_NS (3600 * IPW_NS_PER_S)
 #define MOST_NUMBER    (INT64_C(1) << 61)

@@ -63,8 +63,10 @@ struct ipw_probe {
     /* The numbered folder of the paths (".../hwmon3"), where the device is found again by its name
      * and its link `device`; NULL: do not check. */
     char *home;
-    char *owner;     /* the device that was first found there */
-    int64_t divisor; /* the number in the file, or the product, is divided by this and rounded */
+    char *owner; /* the device that was first found there */
+    /* The number in the file, or the product, is multiplied and divided by these.  Without a
+     * multiplier (1) it is rounded. */
+    int64_t multiplier, divisor;
     int fd[2], status_fd;
     int errnum; /* why it could not be opened; 0: it was opened */
     int64_t retry_ns, last;
@@ -75,6 +77,8 @@ struct ipw_probe {
 struct ipw_probe_list {
     struct ipw_probe *items;
     size_t n, cap;
+    char all
+        [160]; /* the files that a user must be allowed to read, for a message; "": one is named */
 };
 /* Adds an empty probe with the channel's kind and unit set; copies the paths, which may be NULL. */
 struct ipw_probe *ipw_probe_add(struct ipw_probe_list *list, enum ipw_channel_kind kind,
@@ -83,12 +87,17 @@ struct ipw_probe *ipw_probe_add(struct ipw_probe_list *list, enum ipw_channel_ki
 void ipw_probe_release(struct ipw_probe_list *list);
 
 /* Opens the files and makes a source of the list, which it empties in any case.  Repeated names get
- * "#2", "#3".  If a part of a domain cannot be opened, the domain has no sum.  `what` says what was
+ * "#2", "#3".  Of two packages that show the same register, one is in the sum.  If a part of a
+ * domain cannot be opened, the domain has no sum.  `what` says what was
  * looked for, and where, for the message if the list is empty (IPW_EUNSUPPORTED).  If no file can
  * be opened: IPW_EPERM with the remedy, or the first file's reason. */
 int ipw_probe_source(struct ipw_source **out, const char *name, struct ipw_probe_list *list,
                      int64_t period_ns, const char *what, struct ipw_err *err);
 
+/* A part of a domain cannot be opened: it has no sum, because a partial sum would pass for the
+ * whole.  Says so in the source's note: what, why, and the remedy if a permission is missing. */
+void ipw_source_no_sum(struct ipw_source *source, struct ipw_channel *channels, size_t n,
+                       enum ipw_domain domain, int errnum, const char *what, const char *remedy);
 /* Makes the name of channels[i] unique among channels[0..n): appends "#2", "#3", ... */
 void ipw_channel_unique(struct ipw_channel *channels, size_t n, size_t i);
 

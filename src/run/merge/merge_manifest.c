@@ -95,6 +95,20 @@ static int64_t most_in_flight(const char *sessions)
     return most;
 }
 
+/* The attachments of all shards; -1: a shard of an older build does not know its own. */
+static int64_t all_files(const struct ipw_shard_runs *r)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < r->n; i++) {
+        int64_t n = ipw_json_int(ipw_json_get(r->all[i].config, "dataset_files"), -1);
+
+        if (n < 0 || n > INT32_MAX) return -1;
+        sum += n;
+    }
+    return sum;
+}
+
 /* The configuration of the uncut run. */
 static struct ipw_json *config_of(const struct ipw_shard_runs *r, const char *sessions)
 {
@@ -107,6 +121,7 @@ static struct ipw_json *config_of(const struct ipw_shard_runs *r, const char *se
     ipw_jw_init(&w, &patch);
     ipw_jw_obj(&w);
     if (in_flight) ipw_jw_kint(&w, "concurrency", in_flight);
+    ipw_jw_kcount(&w, "dataset_files", all_files(r));
     ipw_jw_kint(&w, "max_queries", r->selected);
     ipw_jw_kstr(&w, "selection_sha256",
                 ipw_json_get_str(ipw_json_get(config, "shard"), "selection_sha256"));

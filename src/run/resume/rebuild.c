@@ -411,6 +411,23 @@ static int close_sessions(struct job *j, const struct ipw_recompute *redo, struc
 
 /* ---- the end of the last session ---- */
 
+/* Do the events have all queries of the session?  A file that is cut where no query is in flight
+ * shows no gap; but the manifest has the joules of the queries that went with its end. */
+static bool has_all_queries(const struct ipw_json *session, const struct ipw_recompute_segment *r)
+{
+    const struct ipw_json *ledger = ipw_json_get(session, "ledger");
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_figure *now = &r->balance[d].queries;
+        double was_j = ipw_json_get_num(ipw_json_get(ledger, ipw_domain_name((enum ipw_domain)d)),
+                                        "queries_j");
+
+        if (isnan(was_j) != !now->known || (now->known && fabs(was_j - now->j) > 2e-6))
+            return false;
+    }
+    return true;
+}
+
 /* The manifest has the end, every query of the session is booked, and the readings pass the end, so
  * only the line run_end is missing. */
 static bool lacks_run_end(const struct job *j, const struct ipw_recompute_segment *r)
@@ -422,7 +439,7 @@ static bool lacks_run_end(const struct job *j, const struct ipw_recompute_segmen
 
     return r && r->cut && !r->over && strcmp(end, "killed") != 0 && j->last_cut != r->number &&
            ipw_json_int(ipw_json_get(last, "start_ns"), 0) == r->start_ns &&
-           end_ns >= r->start_ns && r->read_ns >= end_ns;
+           end_ns >= r->start_ns && r->read_ns >= end_ns && has_all_queries(last, r);
 }
 
 static int write_run_end(struct job *j, struct ipw_recompute_segment *r, struct ipw_err *err)

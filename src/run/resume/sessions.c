@@ -259,7 +259,7 @@ static bool reaches_end(const struct ipw_history *h, const char *run)
     reaches = !strcmp(ipw_json_str(ipw_json_get(event, "event"), ""), "run_end") &&
               ipw_json_int(ipw_json_get(event, "t_ns"), -1) ==
                   ipw_json_int(ipw_json_get(last, "end_ns"), 0) &&
-              ipw_json_int(ipw_json_get(event, "rows"), INT64_MAX) <= n;
+              ipw_json_int(ipw_json_get(event, "rows"), 0) <= n; /* without sensors: absent */
     ipw_json_free(event);
     free(path);
     return reaches;

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "json/json.h"
 #include "json/write.h"
-#include "ledger/run_balance.h"
+#include "ledger/balance.h"
 #include "report/summary.h"
 #include "run/plan.h"
 #include "run/results.h"

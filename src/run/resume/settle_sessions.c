@@ -88,40 +88,12 @@ static void release_names(struct names *names)
 
 /* ---- all steps ---- */
 
-struct by_id {
-    const char *id;
-    size_t index;
-};
-
 struct settling {
     const struct ipw_settle *of;
-    struct by_id *cases; /* sorted */
     struct names attempts;
     struct names moved; /* moved from traces.jsonl to attempts.jsonl now */
     size_t n_dropped;   /* lines that leave traces.jsonl */
 };
-
-static int compare_ids(const void *a, const void *b)
-{
-    return strcmp(((const struct by_id *)a)->id, ((const struct by_id *)b)->id);
-}
-
-static void sort_cases(struct settling *s)
-{
-    size_t n = ipw_dataset_count(s->of->cases);
-
-    s->cases = ipw_calloc(n + 1, sizeof *s->cases);
-    for (size_t i = 0; i < n; i++)
-        s->cases[i] = (struct by_id){ipw_dataset_get(s->of->cases, i)->id, i};
-    qsort(s->cases, n, sizeof *s->cases, compare_ids);
-}
-
-static const struct by_id *case_of(const struct settling *s, const char *id)
-{
-    struct by_id key = {id, 0};
-
-    return bsearch(&key, s->cases, ipw_dataset_count(s->of->cases), sizeof *s->cases, compare_ids);
-}
 
 /* ---- attempts.jsonl, as it is ---- */
 
@@ -173,11 +145,12 @@ static int write_attempt(struct settling *s, const struct ipw_json *doc, enum ip
 static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struct ipw_err *err)
 {
     const struct ipw_settle *of = s->of;
-    const struct by_id *c = case_of(s, q->trace.id);
+    size_t task = ipw_dataset_find(of->cases, q->trace.id);
 
     /* A query that --force left out of the selection keeps its line. */
-    if (c && q->details.epoch >= 0 && q->details.epoch < (int64_t)of->plan->n_epochs) {
-        if (!ipw_plan_mark(of->plan, c->index, q->details.epoch))
+    if (task != SIZE_MAX && q->details.epoch >= 0 &&
+        q->details.epoch < (int64_t)of->plan->n_epochs) {
+        if (!ipw_plan_mark(of->plan, task, q->details.epoch))
             return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",
                             q->trace.id, q->details.epoch);
         of->history->n_kept++;
@@ -261,7 +234,6 @@ int ipw_history_settle(const struct ipw_settle *of, struct ipw_err *err)
     if (!h->manifest) return 0; /* a new run; it has no folder yet */
     run = ipw_rundir_path(of->dir);
     ipw_plan_resume(of->plan);
-    sort_cases(&s);
     rc = ipw_history_each(run, "attempts.jsonl", take_attempt, &s, err);
     sort_names(&s.attempts);
     if (!rc) rc = ipw_history_warmup(h, run, err);
@@ -277,7 +249,6 @@ int ipw_history_settle(const struct ipw_settle *of, struct ipw_err *err)
         if (h->n_kept == ipw_plan_counted(of->plan)) ipw_plan_skip_warmup(of->plan);
         tell(of);
     }
-    free(s.cases);
     release_names(&s.attempts);
     release_names(&s.moved);
     return rc;

@@ -43,7 +43,7 @@ static void check_rows(const char *file, const char *of)
     char *path = ipw_asprintf(FOLDER "%s", file), *want_path = ipw_asprintf(FOLDER "%s", of);
     struct ipw_rows got, want = {0};
     struct ipw_err err = {0};
-    int rc = ipw_rows_read(&got, path, &err);
+    int rc = ipw_rows_read(&got, path, NULL, &err);
 
     if (of[0] == '!') {
         assert_int_equal(rc, IPW_EUNSUPPORTED);
@@ -54,7 +54,7 @@ static void check_rows(const char *file, const char *of)
     } else {
         size_t made = of[0] == '#' ? strtoul(of + 1, NULL, 10) : 0;
 
-        if (!made) assert_int_equal(ipw_rows_read(&want, want_path, &err), 0);
+        if (!made) assert_int_equal(ipw_rows_read(&want, want_path, NULL, &err), 0);
         if (got.n != (made ? made : want.n)) fail_msg("%s: %zu rows", file, got.n);
         for (size_t i = 0; i < got.n; i++) {
             char *expected = made ? made_row(i) : ipw_memdup(want.rows[i].json, want.rows[i].n);
@@ -102,7 +102,8 @@ static void every_row_of_every_writer(void **state)
 
 static void check_columns(const char *file, const char *of)
 {
-    static const char *const wanted[] = {"NAME", "id", "no such column", NULL};
+    static const char *const columns[] = {"NAME", "id", "no such column", NULL};
+    const struct ipw_rows_wanted wanted = {.columns = columns};
     char *path = ipw_asprintf(FOLDER "%s", file);
     struct ipw_row_reader *reader;
     struct ipw_row row;
@@ -110,7 +111,7 @@ static void check_columns(const char *file, const char *of)
     size_t n = 0;
 
     if (strcmp(of, "rows.jsonl") == 0 || strcmp(of, "flat.jsonl") == 0) {
-        assert_int_equal(ipw_row_reader_open(&reader, path, wanted, &err), 0);
+        assert_int_equal(ipw_row_reader_open(&reader, path, &wanted, &err), 0);
         while (ipw_row_reader_next(reader, &row, &err) == 1) {
             struct ipw_json *root;
 
@@ -131,7 +132,8 @@ static void check_columns(const char *file, const char *of)
 
 static void wanted_columns_only(void **state)
 {
-    static const char *const wanted[] = {"id", NULL};
+    static const char *const columns[] = {"id", NULL};
+    const struct ipw_rows_wanted wanted = {.columns = columns};
     /* Another column has a type that is not read. */
     static const char *const refused[] = {FOLDER "duckdb-interval.parquet",
                                           FOLDER "js-duration.arrow"};
@@ -141,7 +143,7 @@ static void wanted_columns_only(void **state)
     (void)state;
     each_case(check_columns);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        assert_int_equal(ipw_row_reader_open(&reader, refused[i], wanted, NULL), 0);
+        assert_int_equal(ipw_row_reader_open(&reader, refused[i], &wanted, NULL), 0);
         assert_int_equal(ipw_row_reader_next(reader, &row, NULL), 1);
         assert_string_equal(row.json, "{\"id\":1}");
         assert_int_equal(ipw_row_reader_next(reader, &row, NULL), 0);
@@ -190,7 +192,7 @@ static void check_refused(const char *path, const char *what)
     struct ipw_rows rows;
     struct ipw_err err = {0};
 
-    assert_int_not_equal(ipw_rows_read(&rows, path, &err), 0);
+    assert_int_not_equal(ipw_rows_read(&rows, path, NULL, &err), 0);
     if (!strstr(err.text, what) || !strstr(err.text, path)) fail_msg("%s: %s", path, err.text);
 }
 
@@ -203,7 +205,7 @@ static void folders(void **state)
     check_refused(FOLDER "saved", "several splits; name one: " FOLDER "saved/train");
     check_refused(IPW_TEST_DATA "/columnar/gaia", "neither state.json");
     check_refused(FOLDER "none.parquet", "No such file");
-    assert_int_equal(ipw_rows_read(&rows, FOLDER "gaia/2023/validation/", &err), 0);
+    assert_int_equal(ipw_rows_read(&rows, FOLDER "gaia/2023/validation/", NULL, &err), 0);
     assert_int_equal(rows.n, 3);
     assert_non_null(strstr(rows.rows[1].json, "\"How long did this take?\":\"2 minutes\""));
     assert_non_null(strstr(rows.rows[2].json, "\"Annotator Metadata\":null"));
@@ -246,7 +248,7 @@ static void shards(void **state)
     put_copy(folder, first);
     check_refused(folder, "1 of the 2 files of ");
     put_copy(folder, last);
-    assert_int_equal(ipw_rows_read(&rows, folder, &err), 0);
+    assert_int_equal(ipw_rows_read(&rows, folder, NULL, &err), 0);
     assert_int_equal(rows.n, 48);
     assert_int_equal(rows.rows[47].line, 48);
     ipw_rows_release(&rows);
@@ -255,7 +257,7 @@ static void shards(void **state)
     check_refused(folder, "/train; name one");
     take_away(folder, first);
     take_away(folder, last);
-    assert_int_equal(ipw_rows_read(&rows, folder, &err), 0);
+    assert_int_equal(ipw_rows_read(&rows, folder, NULL, &err), 0);
     assert_int_equal(rows.n, 24);
     ipw_rows_release(&rows);
     put_copy(folder, "metadata.parquet");

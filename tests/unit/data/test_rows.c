@@ -243,7 +243,7 @@ static void test_first_rows(void **state)
         assert_non_null(f);
         assert_true(fputs(files[i].text, f) >= 0);
         assert_int_equal(fclose(f), 0);
-        assert_int_equal(ipw_rows_read_columns(&rows, path, NULL, 1, &err), 0);
+        assert_int_equal(ipw_rows_read(&rows, path, &(struct ipw_rows_wanted){.most = 1}, &err), 0);
         assert_int_equal(rows.n, 1);
         assert_non_null(strchr(rows.rows[0].json, '1'));
         ipw_rows_release(&rows);
@@ -271,20 +271,20 @@ static void test_files(void **state)
     assert_int_equal(fclose(f), 0);
 
     assert_int_equal(symlink("a.jsonl", other), 0);
-    assert_int_equal(ipw_rows_read(&rows, other, &err), 0);
+    assert_int_equal(ipw_rows_read(&rows, other, NULL, &err), 0);
     assert_int_equal(rows.n, 1);
     assert_string_equal(rows.rows[0].json, "{\"a\":1}");
     ipw_rows_release(&rows);
     assert_int_equal(unlink(other), 0);
 
-    assert_int_equal(ipw_rows_read(&rows, other, &err), IPW_ENOTFOUND);
+    assert_int_equal(ipw_rows_read(&rows, other, NULL, &err), IPW_ENOTFOUND);
     assert_non_null(strstr(err.text, other));
     assert_int_equal(mkfifo(other, 0600), 0); /* would block if it were opened */
-    assert_int_equal(ipw_rows_read(&rows, other, &err), IPW_EINVAL);
+    assert_int_equal(ipw_rows_read(&rows, other, NULL, &err), IPW_EINVAL);
     assert_non_null(strstr(err.text, "not a regular file"));
     assert_int_equal(unlink(other), 0);
     assert_int_equal(mkdir(other, 0700), 0);
-    assert_int_equal(ipw_rows_read(&rows, other, &err), IPW_ENOTFOUND);
+    assert_int_equal(ipw_rows_read(&rows, other, NULL, &err), IPW_ENOTFOUND);
     assert_int_equal(rmdir(other), 0);
 
     assert_int_equal(unlink(path), 0);
@@ -311,7 +311,7 @@ static void test_repository_files(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct ipw_rows rows;
-        if (ipw_rows_read(&rows, files[i].path, &err) != 0) fail_msg("%s", err.text);
+        if (ipw_rows_read(&rows, files[i].path, NULL, &err) != 0) fail_msg("%s", err.text);
         assert_int_equal(rows.n, files[i].rows);
         ipw_rows_release(&rows);
         assert_null(rows.rows);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "energy/sources/stream_queue.h"
+#include "energy/sources/stream_line.h"
 #include "ledger/ledger.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"
@@ -251,7 +251,9 @@ static int begin(struct ipw_err *err)
     int rc;
 
     w.waits = true;
-    rc = ipw_stream_open(&s, "http://far:9440/metrics", &far_link, &far_fetch, sim_now, err);
+    rc = ipw_stream_open(
+        &s, &(struct ipw_source_place){.link = &far_link, .fetch = &far_fetch, .now = sim_now},
+        "http://far:9440/metrics", err);
     w.waits = false;
     if (rc) return rc;
     for (; s; s = s->also) {

@@ -6,16 +6,13 @@
 
 #include "unit/energy/tree.h"
 
-typedef int open_fn(struct ipw_source **out, const struct ipw_hwmon_options *options,
-                    struct ipw_err *err);
-
-static inline struct ipw_source *open_with(open_fn *open_it, const char *name, const char *gpus)
+static inline struct ipw_source *open_with(const char *name, const char *gpus)
 {
-    const struct ipw_hwmon_options o = {.root = tree_root, .gpus = gpus};
+    const struct ipw_source_place place = {.hwmon = tree_root, .gpus = gpus};
     struct ipw_source *s;
     struct ipw_err err = {0};
 
-    if (open_it(&s, &o, &err)) fail_msg("%s", err.text);
+    if (ipw_hwmon_open(&s, &place, name, &err)) fail_msg("%s", err.text);
     assert_string_equal(s->name, name);
     return s;
 }

@@ -6,11 +6,11 @@
 
 static struct ipw_source *open_battery(void)
 {
-    const struct ipw_battery_options o = {.root = tree_root};
+    const struct ipw_source_place o = {.batteries = tree_root};
     struct ipw_source *s;
     struct ipw_err err = {0};
 
-    if (ipw_battery_open(&s, &o, &err)) fail_msg("%s", err.text);
+    if (ipw_battery_open(&s, &o, "battery", &err)) fail_msg("%s", err.text);
     assert_string_equal(s->name, "battery");
     assert_int_equal(s->n_channels, 1);
     return s;
@@ -157,13 +157,14 @@ static void test_09_10_bad_texts(void **state)
 
 static void test_none(void **state)
 {
-    const struct ipw_battery_options here = {.root = tree_root}, nowhere = {.root = "/nonexistent"};
+    const struct ipw_source_place here = {.batteries = tree_root},
+                                  nowhere = {.batteries = "/nonexistent"};
     struct ipw_source *s = (struct ipw_source *)1;
     struct ipw_err err = {0};
     char want[200];
 
     (void)state;
-    assert_int_equal(ipw_battery_open(&s, &nowhere, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_battery_open(&s, &nowhere, "battery", &err), IPW_EUNSUPPORTED);
     assert_null(s);
     assert_string_equal(err.text, "no battery with a power reading in /nonexistent");
     put("AC/type", "Mains\n");
@@ -172,16 +173,17 @@ static void test_none(void **state)
     put("mouse/scope", "Device\n");
     cell("dumb", "Discharging\n"); /* neither power nor current */
     put("dumb/voltage_now", "1000\n");
-    assert_int_equal(ipw_battery_open(&s, &here, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_battery_open(&s, &here, "battery", &err), IPW_EUNSUPPORTED);
     snprintf(want, sizeof want, "no battery with a power reading in %s", tree_root);
     assert_string_equal(err.text, want);
-    assert_int_equal(ipw_battery_open(&s, &here, NULL), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_battery_open(&s, &here, "battery", NULL), IPW_EUNSUPPORTED);
 }
 
 /* What does not say that it is a battery of the machine, or not what it gives, is none. */
 static void test_no_batteries(void **state)
 {
-    const struct ipw_battery_options o = {.root = tree_root}, none = {0};
+    const struct ipw_source_place o = {.batteries = tree_root},
+                                  own = {.batteries = "/sys/class/power_supply"};
     struct ipw_source *s;
     struct ipw_err err = {0};
 
@@ -194,15 +196,15 @@ static void test_no_batteries(void **state)
     put("C/current_now", "1000000\n"); /* at no known voltage */
     put("D/type", "Battery\n");
     put("D/power_now", "1000000\n"); /* does not say whether it gives or takes */
-    assert_int_equal(ipw_battery_open(&s, &o, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_battery_open(&s, &o, "battery", &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, tree_root));
     put("B/scope", "System\n");
     s = open_battery();
     assert_string_equal(s->channels[0].device, "B");
     assert_int_equal(value(s, "battery"), 1000);
     s->close(s);
-    if (ipw_battery_open(&s, &none, &err) == 0) s->close(s); /* this machine's, if it has one */
-    if (ipw_battery_open(&s, NULL, &err) == 0) s->close(s);
+    if (ipw_battery_open(&s, &own, "battery", &err) == 0)
+        s->close(s); /* this machine's, if it has one */
 }
 
 /* One of two cells that cannot be read makes the sum unknown; so does a product beyond all

@@ -15,13 +15,13 @@ static int64_t clock_now(void) { return now_ns; }
 static struct ipw_source *open_model(void)
 {
     static char proc[128], powercap[128];
-    struct ipw_cpu_model_options o = {.proc = proc, .powercap = powercap};
+    struct ipw_source_place o = {.proc = proc, .powercap = powercap};
     struct ipw_source *source;
     struct ipw_err err = {0};
 
     snprintf(proc, sizeof proc, "%s/proc", tree_root);
     snprintf(powercap, sizeof powercap, "%s/powercap", tree_root);
-    if (ipw_cpu_model_open(&source, &o, &err)) fail_msg("%s", err.text);
+    if (ipw_cpu_model_open(&source, &o, "model", &err)) fail_msg("%s", err.text);
     source->now = clock_now;
     return source;
 }
@@ -63,22 +63,22 @@ static void test_busy(void **state)
 static void test_without_proc(void **state)
 {
     char proc[128];
-    struct ipw_cpu_model_options o = {.proc = proc, .powercap = "/nonexistent"};
+    struct ipw_source_place o = {.proc = proc, .powercap = "/nonexistent"};
     struct ipw_source *source;
     struct ipw_err err = {0};
 
     (void)state;
     snprintf(proc, sizeof proc, "%s/proc", tree_root);
-    assert_int_equal(ipw_cpu_model_open(&source, &o, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_cpu_model_open(&source, &o, "model", &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "proc/cpuinfo cannot be read"));
     assert_null(source);
     put("proc/cpuinfo", "");
-    assert_int_equal(ipw_cpu_model_open(&source, &o, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_cpu_model_open(&source, &o, "model", &err), IPW_EUNSUPPORTED);
     put("proc/cpuinfo", "processor\t: 0\n");
-    assert_int_equal(ipw_cpu_model_open(&source, &o, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_cpu_model_open(&source, &o, "model", &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "proc/stat cannot be read"));
     put("proc/stat", "");
-    assert_int_equal(ipw_cpu_model_open(&source, &o, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_cpu_model_open(&source, &o, "model", &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "proc/stat cannot be read"));
 }
 

@@ -20,14 +20,14 @@ static int as_nobody(int (*open_it)(struct ipw_source **out, struct ipw_err *err
 
 static int open_rapl(struct ipw_source **out, struct ipw_err *err)
 {
-    return ipw_rapl_open(out, tree_root, err);
+    return ipw_rapl_open(out, &(struct ipw_source_place){.powercap = tree_root}, "rapl", err);
 }
 
 static int open_amdgpu(struct ipw_source **out, struct ipw_err *err)
 {
-    const struct ipw_hwmon_options o = {.root = tree_root};
+    const struct ipw_source_place o = {.hwmon = tree_root};
 
-    return ipw_amdgpu_open(out, &o, err);
+    return ipw_hwmon_open(out, &o, "amdgpu", err);
 }
 
 static void package(int n)
@@ -111,10 +111,13 @@ static void test_rapl_root(void **state)
     put("file", "");
     put_link("loop", "loop");
     snprintf(path, sizeof path, "%s/file", tree_root);
-    assert_int_equal(ipw_rapl_open(&s, path, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_rapl_open(&s, &(struct ipw_source_place){.powercap = path}, "rapl", &err),
+                     IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "no RAPL here"));
     snprintf(path, sizeof path, "%s/loop", tree_root);
-    assert_int_not_equal(ipw_rapl_open(&s, path, &err), IPW_EUNSUPPORTED);
+    assert_int_not_equal(
+        ipw_rapl_open(&s, &(struct ipw_source_place){.powercap = path}, "rapl", &err),
+        IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "/loop"));
     assert_null(s);
 }

@@ -53,7 +53,7 @@ static struct ipw_source *open_exec(const char *command)
     struct ipw_source *s;
     struct ipw_err err = {0};
 
-    if (ipw_exec_open(&s, command, &err) < 0) fail_msg("%s", err.text);
+    if (ipw_exec_open(&s, NULL, command, &err) < 0) fail_msg("%s", err.text);
     return s;
 }
 
@@ -171,7 +171,7 @@ static void test_commands_that_do_not_work(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(ipw_exec_open(&s, cases[i].command, &err), IPW_EUNSUPPORTED);
+        assert_int_equal(ipw_exec_open(&s, NULL, cases[i].command, &err), IPW_EUNSUPPORTED);
         assert_null(s);
         assert_string_equal(err.text, cases[i].message);
     }
@@ -297,7 +297,7 @@ static void test_no_descriptors(void **state)
         low.rlim_cur = (rlim_t)probe + spare;
         close(probe);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-        assert_int_not_equal(ipw_exec_open(&s, "echo 5 W", &err), 0);
+        assert_int_not_equal(ipw_exec_open(&s, NULL, "echo 5 W", &err), 0);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
         assert_non_null(strstr(err.text, "exec=echo 5 W: "));
         assert_null(s);

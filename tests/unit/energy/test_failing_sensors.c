@@ -27,7 +27,7 @@ static void put_rapl(void)
 
 static int open_rapl(struct ipw_source **out, struct ipw_err *err)
 {
-    return ipw_rapl_open(out, tree_root, err);
+    return ipw_rapl_open(out, &(struct ipw_source_place){.powercap = tree_root}, "rapl", err);
 }
 
 static void put_battery(void)
@@ -40,9 +40,9 @@ static void put_battery(void)
 
 static int open_battery(struct ipw_source **out, struct ipw_err *err)
 {
-    const struct ipw_battery_options o = {.root = tree_root};
+    const struct ipw_source_place o = {.batteries = tree_root};
 
-    return ipw_battery_open(out, &o, err);
+    return ipw_battery_open(out, &o, "battery", err);
 }
 
 static void put_board(void)
@@ -55,9 +55,9 @@ static void put_board(void)
 
 static int open_board(struct ipw_source **out, struct ipw_err *err)
 {
-    const struct ipw_hwmon_options o = {.root = tree_root};
+    const struct ipw_source_place o = {.hwmon = tree_root};
 
-    return ipw_amdgpu_open(out, &o, err);
+    return ipw_hwmon_open(out, &o, "amdgpu", err);
 }
 
 static void put_rails(void)
@@ -73,9 +73,9 @@ static void put_rails(void)
 
 static int open_rails(struct ipw_source **out, struct ipw_err *err)
 {
-    const struct ipw_hwmon_options o = {.root = tree_root};
+    const struct ipw_source_place o = {.hwmon = tree_root};
 
-    return ipw_ina3221_open(out, &o, err);
+    return ipw_hwmon_open(out, &o, "ina3221", err);
 }
 
 static const struct sensor {

@@ -2,16 +2,16 @@
 #include "unit/energy/hwmon_tree.h"
 #include "unit/unit.h"
 
-static void refused(open_fn *open_it, const char *gpus, enum ipw_code code, const char *why)
+static void refused(const char *name, const char *gpus, enum ipw_code code, const char *why)
 {
-    const struct ipw_hwmon_options o = {.root = tree_root, .gpus = gpus};
+    const struct ipw_source_place o = {.hwmon = tree_root, .gpus = gpus};
     struct ipw_source *s = (struct ipw_source *)1;
     struct ipw_err err = {0};
 
-    assert_int_equal(open_it(&s, &o, &err), code);
+    assert_int_equal(ipw_hwmon_open(&s, &o, name, &err), code);
     assert_null(s);
     if (!strstr(err.text, why)) fail_msg("'%s' is not in '%s'", why, err.text);
-    assert_int_equal(open_it(&s, &o, NULL), code);
+    assert_int_equal(ipw_hwmon_open(&s, &o, name, NULL), code);
 }
 
 static void is(const struct ipw_source *s, const char *name, enum ipw_domain domain,
@@ -45,7 +45,7 @@ static void test_amdgpu(void **state)
     board(2, "amdgpu\n", "0000:43:00.0");
     put("hwmon2/power1_input", "1000500\n");
     put("hwmon2/power1_average", "2000000\n");
-    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    s = open_with("amdgpu", NULL);
     assert_int_equal(s->n_channels, 4);
     is(s, "amdgpu0", IPW_DOMAIN_GPU, IPW_CHANNEL_COUNTER, IPW_SCOPE_DEVICE, true);
     is(s, "amdgpu0/power", IPW_DOMAIN_GPU, IPW_CHANNEL_GAUGE, IPW_SCOPE_DEVICE, false);
@@ -63,13 +63,12 @@ static void test_amdgpu(void **state)
     assert_int_equal(value(s, "amdgpu2"), 1000);
     s->close(s);
     /* Case 19's rule for these boards: by bus id, in any spelling. */
-    s = open_with(ipw_amdgpu_open, "amdgpu", "GPU-1234,83:00.0");
+    s = open_with("amdgpu", "GPU-1234,83:00.0");
     assert_int_equal(s->n_channels, 1);
     assert_string_equal(s->channels[0].name, "amdgpu2");
     s->close(s);
-    refused(ipw_amdgpu_open, "0000:99:00.0,GPU-1", IPW_ENOTFOUND,
-            "no AMD GPU '0000:99:00.0,GPU-1'");
-    refused(ipw_intel_gpu_open, NULL, IPW_EUNSUPPORTED, "no Intel board in ");
+    refused("amdgpu", "0000:99:00.0,GPU-1", IPW_ENOTFOUND, "no AMD GPU '0000:99:00.0,GPU-1'");
+    refused("intel_gpu", NULL, IPW_EUNSUPPORTED, "no Intel board in ");
 }
 
 /* The graphics of a processor: what it calls power is the package's, which RAPL has already. */
@@ -81,7 +80,7 @@ static void test_17_apu_is_no_board(void **state)
     board(0, "amdgpu\n", "0000:c5:00.0");
     put("hwmon0/in1_label", "vddnb\n");
     put("hwmon0/power1_average", "15000000\n");
-    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    s = open_with("amdgpu", NULL);
     is(s, "amdgpu0", IPW_DOMAIN_CPU, IPW_CHANNEL_GAUGE, IPW_SCOPE_PACKAGE, false);
     s->close(s);
 }
@@ -96,7 +95,7 @@ static void test_41_frozen_accumulator_has_a_gauge(void **state)
     board(0, "amdgpu\n", "0000:03:00.0");
     put("hwmon0/power1_average", "250000000\n");
     put("hwmon0/energy1_input", "5000000\n");
-    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    s = open_with("amdgpu", NULL);
     first = value(s, "amdgpu0");
     for (int i = 0; i < 100; i++) assert_int_equal(value(s, "amdgpu0"), first);
     assert_int_equal(value(s, "amdgpu0/power"), 250000);
@@ -115,7 +114,7 @@ static void test_46_asleep(void **state)
     board(0, "amdgpu\n", "0000:03:00.0");
     put("hwmon0/power1_average", "35000000\n");
     put("hwmon0/energy1_input", "777\n");
-    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    s = open_with("amdgpu", NULL);
     assert_int_equal(value(s, "amdgpu0"), 777);
     put("pci/0000:03:00.0/power/runtime_status", "suspended\n");
     put("hwmon0/energy1_input", "nobody reads this\n");
@@ -138,7 +137,7 @@ static void test_46_asleep_from_the_start(void **state)
     put("pci/0000:03:00.0/power/runtime_status", "suspended\n");
     put_unreadable("hwmon0/power1_average");
     put_unreadable("hwmon0/energy1_input");
-    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    s = open_with("amdgpu", NULL);
     assert_true(value(s, "amdgpu0") == IPW_NO_VALUE); /* where it stands, nobody knows */
     assert_int_equal(value(s, "amdgpu0/power"), 0);
     s->close(s);
@@ -153,7 +152,7 @@ static void test_zero_watts(void **state)
     board(0, "amdgpu\n", "0000:03:00.0");
     put("hwmon0/power1_average", "0\n");
     put("hwmon0/energy1_input", "777\n");
-    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    s = open_with("amdgpu", NULL);
     for (int i = 0; i < 3; i++) assert_true(value(s, "amdgpu0/power") == IPW_NO_VALUE);
     assert_string_equal(s->note, "amdgpu0/power: ignored 0 W while awake");
     assert_int_equal(value(s, "amdgpu0"), 777);
@@ -184,7 +183,7 @@ static void test_intel(void **state)
     put_link("hwmon5/device", "../pci/0000:04:00.0");
     board(6, "xe\n", "0000:05:00.0");
     put("hwmon6/energy2_input", "4000\n"); /* an integrated one: no card */
-    s = open_with(ipw_intel_gpu_open, "intel_gpu", NULL);
+    s = open_with("intel_gpu", NULL);
     assert_int_equal(s->n_channels, 5);
     is(s, "intelgpu0", IPW_DOMAIN_GPU, IPW_CHANNEL_COUNTER, IPW_SCOPE_DEVICE, true);
     is(s, "intelgpu0/pkg", IPW_DOMAIN_GPU, IPW_CHANNEL_COUNTER, IPW_SCOPE_RAIL, false);
@@ -195,7 +194,7 @@ static void test_intel(void **state)
     assert_int_equal(value(s, "intelgpu1/gt0"), 3000);
     assert_int_equal(value(s, "intelgpu2/pkg"), 4000);
     s->close(s);
-    s = open_with(ipw_intel_gpu_open, "intel_gpu", "04:00.0");
+    s = open_with("intel_gpu", "04:00.0");
     assert_int_equal(s->n_channels, 2);
     s->close(s);
 }
@@ -221,7 +220,7 @@ static void test_power_meter_of_the_machine(void **state)
 
     (void)state;
     meter(0, NULL, "251000000\n");
-    s = open_with(ipw_power_meter_open, "power_meter", NULL);
+    s = open_with("power_meter", NULL);
     assert_int_equal(s->n_channels, 1);
     is(s, "power_meter", IPW_DOMAIN_MACHINE, IPW_CHANNEL_GAUGE, IPW_SCOPE_MACHINE, true);
     assert_int_equal(s->channels[0].period_ns, 50000000);
@@ -247,7 +246,7 @@ static void test_17_grace(void **state)
     meter(3, "CPU Power Socket 0\n", "90000000\n");
     meter(4, "SysIO Power Socket 0\n", "30000000\n");
     meter(5, "Grace Power Socket 1\n", "160000000\n");
-    s = open_with(ipw_power_meter_open, "power_meter", NULL);
+    s = open_with("power_meter", NULL);
     assert_int_equal(s->n_channels, 5);
     is(s, "module-0", IPW_DOMAIN_MACHINE, IPW_CHANNEL_GAUGE, IPW_SCOPE_MODULE, true);
     is(s, "grace-0", IPW_DOMAIN_CPU, IPW_CHANNEL_GAUGE, IPW_SCOPE_PACKAGE, true);
@@ -267,7 +266,7 @@ static void test_grace_without_its_own_meter(void **state)
     meter(3, "CPU Power Socket 0\n", "90000000\n");
     meter(4, "SysIO Power Socket 0\n", "30000000\n");
     meter(5, "Chassis Power Socket\n", "30000000\n");
-    s = open_with(ipw_power_meter_open, "power_meter", NULL);
+    s = open_with("power_meter", NULL);
     is(s, "cpu-0", IPW_DOMAIN_CPU, IPW_CHANNEL_GAUGE, IPW_SCOPE_PACKAGE, true);
     is(s, "sysio-0", IPW_DOMAIN_CPU, IPW_CHANNEL_GAUGE, IPW_SCOPE_PACKAGE, true);
     is(s, "power_meter", IPW_DOMAIN_MACHINE, IPW_CHANNEL_GAUGE, IPW_SCOPE_MACHINE, true);
@@ -276,12 +275,12 @@ static void test_grace_without_its_own_meter(void **state)
 
 static void look_denied(void)
 {
-    const struct ipw_hwmon_options o = {.root = tree_root};
+    const struct ipw_source_place o = {.hwmon = tree_root};
     struct ipw_source *s;
     struct ipw_err err = {0};
     char want[300];
 
-    look_for(ipw_power_meter_open(&s, &o, &err) == IPW_EPERM);
+    look_for(ipw_hwmon_open(&s, &o, "power_meter", &err) == IPW_EPERM);
     snprintf(want, sizeof want,
              "%s/hwmon0/device/power1_average is not readable: chmod a+r it (as root), or run as "
              "root",
@@ -291,11 +290,11 @@ static void look_denied(void)
 
 static void look_partly_denied(void)
 {
-    const struct ipw_hwmon_options o = {.root = tree_root};
+    const struct ipw_source_place o = {.hwmon = tree_root};
     struct ipw_source *s;
     int64_t values[2];
 
-    look_for(ipw_power_meter_open(&s, &o, NULL) == 0);
+    look_for(ipw_hwmon_open(&s, &o, "power_meter", NULL) == 0);
     look_for(s->n_channels == 2 && !s->channels[0].in_sum && !s->channels[1].in_sum);
     look_for(strstr(s->note, "no cpu energy: ") && strstr(s->note, "Permission denied"));
     s->read(s, values);
@@ -337,7 +336,7 @@ static void test_17_ina3221_total(void **state)
     rail(0, 3, "VDD_SOC\n", "19104\n", "120\n");
     rail(1, 1, "VDD_GPU\n", "5000\n", "-3\n");
     rail(1, 2, NULL, "5000\n", "3\n");
-    s = open_with(ipw_ina3221_open, "ina3221", NULL);
+    s = open_with("ina3221", NULL);
     assert_int_equal(s->n_channels, 4);
     is(s, "VDD_IN", IPW_DOMAIN_MACHINE, IPW_CHANNEL_GAUGE, IPW_SCOPE_MACHINE, true);
     is(s, "VDD_CPU_GPU_CV", IPW_DOMAIN_MACHINE, IPW_CHANNEL_GAUGE, IPW_SCOPE_RAIL, false);
@@ -361,7 +360,7 @@ static void test_17_ina3221_rails(void **state)
     rail(0, 1, "CPU\n", "19000\n", "500\n");
     rail(0, 2, "GPU\n", "19000\n", "600\n");
     rail(0, 3, "SOC\n", "19000\n", "100\n");
-    s = open_with(ipw_ina3221_open, "ina3221", NULL);
+    s = open_with("ina3221", NULL);
     is(s, "CPU", IPW_DOMAIN_MACHINE, IPW_CHANNEL_GAUGE, IPW_SCOPE_RAIL, true);
     is(s, "GPU", IPW_DOMAIN_MACHINE, IPW_CHANNEL_GAUGE, IPW_SCOPE_RAIL, true);
     is(s, "SOC", IPW_DOMAIN_MACHINE, IPW_CHANNEL_GAUGE, IPW_SCOPE_RAIL, true);
@@ -393,7 +392,7 @@ static void test_other_drivers(void **state)
     put("hwmon4/energy3_input", "42\n");
     put("hwmon5/power1_input", "1\n"); /* no name */
     put("hwmon6/name", "");
-    s = open_with(ipw_hwmon_open, "hwmon", NULL);
+    s = open_with("hwmon", NULL);
     assert_int_equal(s->n_channels, 5);
     is(s, "corsairpsu/power total", IPW_DOMAIN_MACHINE, IPW_CHANNEL_GAUGE, IPW_SCOPE_DEVICE, false);
     is(s, "corsairpsu/power2", IPW_DOMAIN_MACHINE, IPW_CHANNEL_GAUGE, IPW_SCOPE_DEVICE, false);
@@ -421,7 +420,7 @@ static void test_09_50_bad_texts(void **state)
     board(0, "amdgpu\n", "0000:03:00.0");
     put("hwmon0/energy1_input", "1000\n");
     put("hwmon0/power1_average", "1000\n");
-    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    s = open_with("amdgpu", NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         put("hwmon0/energy1_input", bad[i]);
         put("hwmon0/power1_average", bad[i]);
@@ -448,7 +447,7 @@ static void test_off_is_no_value(void **state)
     (void)state;
     board(0, "amdgpu\n", "0000:03:00.0");
     put_unreadable("hwmon0/power1_average");
-    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    s = open_with("amdgpu", NULL);
     assert_int_equal(s->n_channels, 1);
     assert_true(value(s, "amdgpu0") == IPW_NO_VALUE);
     s->close(s);
@@ -457,17 +456,17 @@ static void test_off_is_no_value(void **state)
 static void test_14_nothing_there(void **state)
 {
     (void)state;
-    refused(ipw_amdgpu_open, NULL, IPW_EUNSUPPORTED, "no AMD board in /tmp/");
-    refused(ipw_intel_gpu_open, NULL, IPW_EUNSUPPORTED, "no Intel board in /tmp/");
-    refused(ipw_power_meter_open, NULL, IPW_EUNSUPPORTED, "no ACPI power meter in /tmp/");
-    refused(ipw_ina3221_open, NULL, IPW_EUNSUPPORTED, "no INA3221 with labelled rails in /tmp/");
-    refused(ipw_hwmon_open, NULL, IPW_EUNSUPPORTED, "no other power or energy file in /tmp/");
+    refused("amdgpu", NULL, IPW_EUNSUPPORTED, "no AMD board in /tmp/");
+    refused("intel_gpu", NULL, IPW_EUNSUPPORTED, "no Intel board in /tmp/");
+    refused("power_meter", NULL, IPW_EUNSUPPORTED, "no ACPI power meter in /tmp/");
+    refused("ina3221", NULL, IPW_EUNSUPPORTED, "no INA3221 with labelled rails in /tmp/");
+    refused("hwmon", NULL, IPW_EUNSUPPORTED, "no other power or energy file in /tmp/");
     board(0, "amdgpu\n", "0000:03:00.0");
-    refused(ipw_amdgpu_open, NULL, IPW_EUNSUPPORTED, "neither energy1_input nor power1_average");
+    refused("amdgpu", NULL, IPW_EUNSUPPORTED, "neither energy1_input nor power1_average");
     board(1, "xe\n", "0000:04:00.0");
-    refused(ipw_intel_gpu_open, NULL, IPW_EUNSUPPORTED, "shows no energy counter");
+    refused("intel_gpu", NULL, IPW_EUNSUPPORTED, "shows no energy counter");
     snprintf(tree_root + strlen(tree_root), 8, "/no");
-    refused(ipw_hwmon_open, NULL, IPW_EUNSUPPORTED, "no other power or energy file in /tmp/");
+    refused("hwmon", NULL, IPW_EUNSUPPORTED, "no other power or energy file in /tmp/");
     tree_root[strlen(tree_root) - 3] = '\0';
 }
 

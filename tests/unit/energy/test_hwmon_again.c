@@ -14,7 +14,7 @@ static void test_16_reopened(void **state)
     (void)state;
     board(0, "amdgpu\n", "0000:03:00.0");
     put("hwmon0/energy1_input", "10\n");
-    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    s = open_with("amdgpu", NULL);
     assert_int_equal(value(s, "amdgpu0"), 10);
     s->now = tick;
     tick_ns = ipw_now_ns();
@@ -63,7 +63,7 @@ static void test_16_numbered_anew(void **state)
     put("hwmon0/energy1_input", "10\n");
     board(1, "amdgpu\n", "0000:83:00.0");
     put("hwmon1/energy1_input", "1000\n");
-    s = open_with(ipw_amdgpu_open, "amdgpu", NULL);
+    s = open_with("amdgpu", NULL);
     s->now = tick;
     tick_ns = ipw_now_ns();
     assert_int_equal(value(s, "amdgpu0"), 10);
@@ -104,7 +104,7 @@ static void test_16_plugged_in_again(void **state)
     (void)state;
     board(4, "corsairpsu\n", "0003:1B1C:1C0B.0005");
     put("hwmon4/energy1_input", "10\n");
-    s = open_with(ipw_hwmon_open, "hwmon", NULL);
+    s = open_with("hwmon", NULL);
     s->now = tick;
     tick_ns = ipw_now_ns();
     assert_int_equal(value(s, "corsairpsu/energy1"), 10);

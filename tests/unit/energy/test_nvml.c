@@ -49,11 +49,12 @@ static struct ipw_source *open_stub(const char *text)
 {
     struct ipw_source *s;
     struct ipw_err err = {0};
-    const struct ipw_nvml_options options = {.library = STUB, .pci_root = NOWHERE, .now = now};
+    const struct ipw_source_place options = {
+        .nvml = STUB, .pci = NOWHERE, .now = now, .no_metrics = true};
 
     clock_ns = S(1000);
     tell(text);
-    if (ipw_nvml_open(&s, &options, &err)) fail_msg("%s", err.text);
+    if (ipw_nvml_open(&s, &options, "nvml", &err)) fail_msg("%s", err.text);
     assert_string_equal(s->name, "nvml");
     return s;
 }
@@ -71,7 +72,11 @@ static void refused(const char *text, enum ipw_code code, const char *why)
     struct ipw_err err = {0};
 
     tell(text);
-    assert_int_equal(ipw_nvml_open(&s, &(struct ipw_nvml_options){.library = STUB}, &err), code);
+    assert_int_equal(
+        ipw_nvml_open(&s,
+                      &(struct ipw_source_place){.pci = NOWHERE, .no_metrics = true, .nvml = STUB},
+                      "nvml", &err),
+        code);
     assert_null(s);
     if (!strstr(err.text, why)) fail_msg("'%s' is not in '%s'", why, err.text);
     assert_null(strchr(err.text, '\n'));
@@ -331,7 +336,8 @@ static void test_13_14_library_replaced(void **state)
                                "device GPU-bbbb H100 700000\n"
                                "energy 1 counter watts=0 start_mj=6000\n";
     char path[] = "/tmp/ipw-nvml-lib-XXXXXX", library[64];
-    const struct ipw_nvml_options options = {.library = library, .pci_root = NOWHERE, .now = now};
+    const struct ipw_source_place options = {
+        .nvml = library, .pci = NOWHERE, .now = now, .no_metrics = true};
     struct ipw_source *s;
     struct ipw_err err = {0};
     int64_t v[2];
@@ -342,13 +348,13 @@ static void test_13_14_library_replaced(void **state)
     link_to(library, STUB);
     tell(text);
     clock_ns = S(1000);
-    if (ipw_nvml_open(&s, &options, &err)) fail_msg("%s", err.text);
+    if (ipw_nvml_open(&s, &options, "nvml", &err)) fail_msg("%s", err.text);
     s->close(s);
     tell("device GPU-aaaa H100 700000\nenergy 0 counter watts=0 start_mj=5000\n"
          "fail 0 energy 18 after_reads=2\n"
          "device GPU-bbbb H100 700000\nenergy 1 counter watts=0 start_mj=6000\n"
          "fail 1 energy 18 after_reads=2\n");
-    if (ipw_nvml_open(&s, &options, &err)) fail_msg("%s", err.text);
+    if (ipw_nvml_open(&s, &options, "nvml", &err)) fail_msg("%s", err.text);
     read_after(s, 0.1, v);
     assert_true(v[0] == 5000000 && v[1] == 6000000);
     read_after(s, 0.1, v); /* 18 */
@@ -423,13 +429,19 @@ static void test_14_absent(void **state)
 
     (void)state;
     assert_int_equal(
-        ipw_nvml_open(&s, &(struct ipw_nvml_options){.library = "/nonexistent/libnvidia-ml.so.1"},
-                      &err),
+        ipw_nvml_open(&s,
+                      &(struct ipw_source_place){.pci = NOWHERE,
+                                                 .no_metrics = true,
+                                                 .nvml = "/nonexistent/libnvidia-ml.so.1"},
+                      "nvml", &err),
         IPW_EUNSUPPORTED);
     assert_null(s);
     assert_non_null(strstr(err.text, "/nonexistent/libnvidia-ml.so.1"));
-    assert_int_equal(ipw_nvml_open(&s, &(struct ipw_nvml_options){.library = INCOMPLETE}, &err),
-                     IPW_EUNSUPPORTED);
+    assert_int_equal(
+        ipw_nvml_open(
+            &s, &(struct ipw_source_place){.pci = NOWHERE, .no_metrics = true, .nvml = INCOMPLETE},
+            "nvml", &err),
+        IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "it has no nvmlDeviceGetCount_v2"));
     refused("init 9\n", IPW_EUNSUPPORTED, "nvmlInit_v2: driver not loaded (9): modprobe nvidia");
     refused("init 18\n", IPW_EUNSUPPORTED,
@@ -507,8 +519,7 @@ static void test_power_fields(void **state)
 static void test_50_every_code(void **state)
 {
     static const char *const calls_[] = {"handle", "energy", "power", "field", "metrics"};
-    const struct ipw_nvml_options options = {
-        .library = STUB, .pci_root = NOWHERE, .metrics = true, .now = now};
+    const struct ipw_source_place options = {.nvml = STUB, .pci = NOWHERE, .now = now};
 
     (void)state;
     for (int code = -1; code <= 40; code++) {
@@ -525,7 +536,7 @@ static void test_50_every_code(void **state)
                      "fail 0 %s %d\n",
                      calls_[c], code);
             tell(text);
-            if (ipw_nvml_open(&s, &options, &err)) { /* somebody else's device */
+            if (ipw_nvml_open(&s, &options, "nvml", &err)) { /* somebody else's device */
                 assert_true(c == 0 && code == 4);
                 assert_true(err.text[0]);
                 continue;
@@ -548,7 +559,7 @@ static void test_50_every_code(void **state)
                      "fail 0 %s %d after_reads=4\n",
                      calls_[c], code);
             tell(text);
-            assert_int_equal(ipw_nvml_open(&s, &options, NULL), 0);
+            assert_int_equal(ipw_nvml_open(&s, &options, "nvml", NULL), 0);
             for (int i = 0; i < 30; i++) {
                 read_after(s, 0.1, v);
                 for (size_t k = 0; k < s->n_channels; k++) {

@@ -47,10 +47,10 @@ static void tell(const char *text)
 
 static int open_rc(struct ipw_source **s, const char *gpus, bool metrics, struct ipw_err *err)
 {
-    const struct ipw_nvml_options o = {
-        .library = STUB, .gpus = gpus, .pci_root = pci_root, .metrics = metrics, .now = now};
+    const struct ipw_source_place o = {
+        .nvml = STUB, .gpus = gpus, .pci = pci_root, .no_metrics = !metrics, .now = now};
 
-    return ipw_nvml_open(s, &o, err);
+    return ipw_nvml_open(s, &o, "nvml", err);
 }
 
 static struct ipw_source *open_gpus(const char *gpus, bool metrics)

@@ -1,5 +1,5 @@
-/* NVIDIA's boards as the kernel lists them, also those that sleep: energy/sources/nvml_priv.h. */
-#include "energy/sources/nvml_priv.h"
+/* NVIDIA's boards as the kernel lists them, also those that sleep: energy/sources/nvml_api.h. */
+#include "energy/sources/nvml_api.h"
 
 #include "unit/energy/tree.h"
 #include "unit/unit.h"

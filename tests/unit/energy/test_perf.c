@@ -1,5 +1,5 @@
 /* The perf PMU over a folder of the test's own; an event is a pipe into which the test counts. */
-#include "energy/sources/perf_priv.h"
+#include "energy/sources/perf.h"
 
 #include "unit/energy/tree.h"
 #include "unit/unit.h"
@@ -33,8 +33,8 @@ static int open_event(void *ud, uint32_t type, uint64_t config, int cpu)
     return fds[0];
 }
 
-static struct ipw_perf_options options;
-static char cpu_root[128], pmu_root[128], paranoid[128];
+static struct ipw_source_place options;
+static char cpu_root[128], pmu_root[128];
 
 static int setup(void **state)
 {
@@ -45,11 +45,10 @@ static int setup(void **state)
     if (tree_setup(state)) return 1;
     snprintf(pmu_root, sizeof pmu_root, "%s/devices", tree_root);
     snprintf(cpu_root, sizeof cpu_root, "%s/cpu", tree_root);
-    snprintf(paranoid, sizeof paranoid, "%s/paranoid", tree_root);
-    put("paranoid", "2\n");
-    options = (struct ipw_perf_options){.root = pmu_root,
-                                        .cpu_root = cpu_root,
-                                        .paranoid = paranoid,
+    put("sys/kernel/perf_event_paranoid", "2\n");
+    options = (struct ipw_source_place){.events = pmu_root,
+                                        .cpus = cpu_root,
+                                        .proc = tree_root,
                                         .open_event = open_event,
                                         .ud = opened};
     return 0;
@@ -104,7 +103,7 @@ static struct ipw_source *open_pmu(void)
     struct ipw_source *s;
     struct ipw_err err = {0};
 
-    if (ipw_perf_open(&s, &options, &err)) fail_msg("%s", err.text);
+    if (ipw_perf_open(&s, &options, "perf", &err)) fail_msg("%s", err.text);
     assert_string_equal(s->name, "perf");
     return s;
 }
@@ -243,7 +242,7 @@ static void test_15_permission(void **state)
     event("ram", "event=0x03");
     for (size_t i = 0; i < 2; i++) {
         fail_errno = codes[i];
-        assert_int_equal(ipw_perf_open(&s, &options, &err), IPW_EPERM);
+        assert_int_equal(ipw_perf_open(&s, &options, "perf", &err), IPW_EPERM);
         assert_null(s);
         assert_string_equal(
             err.text, "perf power events are not permitted (kernel.perf_event_paranoid is 2): "
@@ -262,7 +261,7 @@ static void test_15_permission(void **state)
     s->close(s);
     fail_cpu = -1;
     fail_config = 0;
-    assert_int_equal(ipw_perf_open(&s, &options, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_perf_open(&s, &options, "perf", &err), IPW_EUNSUPPORTED);
     assert_string_equal(err.text, "perf power events cannot be opened: No such device");
 }
 
@@ -271,10 +270,10 @@ static void refused(enum ipw_code code, const char *why)
     struct ipw_source *s = (struct ipw_source *)1;
     struct ipw_err err = {0};
 
-    assert_int_equal(ipw_perf_open(&s, &options, &err), code);
+    assert_int_equal(ipw_perf_open(&s, &options, "perf", &err), code);
     assert_null(s);
     if (!strstr(err.text, why)) fail_msg("'%s' is not in '%s'", why, err.text);
-    assert_int_equal(ipw_perf_open(&s, &options, NULL), code);
+    assert_int_equal(ipw_perf_open(&s, &options, "perf", NULL), code);
 }
 
 static void test_14_nothing_there(void **state)
@@ -328,8 +327,8 @@ static void test_50_cpu_lists(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int cpus[PERF_MAX_CPUS];
-        int n = ipw_perf_parse_cpus(cpus, PERF_MAX_CPUS, cases[i].text);
+        int cpus[256];
+        int n = ipw_perf_parse_cpus(cpus, 256, cases[i].text);
         if (n != cases[i].n) fail_msg("'%s': %d", cases[i].text, n);
         if (n < 0) continue;
         assert_int_equal(cpus[0], cases[i].first);
@@ -393,11 +392,14 @@ static void test_on_this_machine(void **state)
 {
     struct ipw_source *s;
     struct ipw_err err = {0};
-    int rc = ipw_perf_open(&s, NULL, &err);
+    const struct ipw_source_place here = {.events = "/sys/bus/event_source/devices",
+                                          .cpus = "/sys/devices/system/cpu",
+                                          .proc = "/proc"};
+    int rc = ipw_perf_open(&s, &here, "perf", &err);
 
     (void)state;
     if (rc == 0) {
-        int64_t values[PERF_MAX_CPUS * PERF_KINDS];
+        int64_t values[256 * 5];
         s->read(s, values);
         for (size_t i = 0; i < s->n_channels; i++) {
             assert_true(values[i] >= 0 || values[i] == IPW_NO_VALUE);

@@ -144,18 +144,18 @@ static int64_t the_time(void) { return now_ns; }
 /* From a /proc of its own: half busy for a second, then idle. */
 static void test_source(void **state)
 {
-    struct ipw_cpu_model_options o = {.proc = tree_root, .powercap = tree_root};
+    struct ipw_source_place o = {.proc = tree_root, .powercap = tree_root};
     struct ipw_source *s = NULL;
     struct ipw_err err = {0};
     int64_t a[IPW_CPU_MODEL_CHANNELS], b[IPW_CPU_MODEL_CHANNELS];
 
     (void)state;
-    assert_int_equal(ipw_cpu_model_open(&s, &o, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_cpu_model_open(&s, &o, "model", &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "cpuinfo"));
     put("cpuinfo", "processor : 0\nprocessor : 1\nflags : hypervisor\n");
-    assert_int_equal(ipw_cpu_model_open(&s, &o, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_cpu_model_open(&s, &o, "model", &err), IPW_EUNSUPPORTED);
     put("stat", "cpu  0 0 0 100 0 0 0 0\ncpu0 ...\n");
-    assert_int_equal(ipw_cpu_model_open(&s, &o, &err), 0);
+    assert_int_equal(ipw_cpu_model_open(&s, &o, "model", &err), 0);
     s->now = the_time;
     assert_int_equal(s->n_channels, 3);
     for (size_t i = 0; i < 3; i++) {

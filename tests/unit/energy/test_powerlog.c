@@ -41,7 +41,7 @@ static struct ipw_source *open_log(const char *text)
     struct ipw_err err = {0};
 
     write_log("we", text);
-    if (ipw_powerlog_open(&s, path, &err) < 0) fail_msg("%s", err.text);
+    if (ipw_powerlog_open(&s, NULL, path, &err) < 0) fail_msg("%s", err.text);
     return s;
 }
 
@@ -217,7 +217,7 @@ static void test_rows_of_several_devices_give_no_value(void **state)
     assert_true(read_one(s) == IPW_NO_VALUE);
     assert_non_null(strstr(s->note, "meter.csv:4: the log mixes several devices"));
     s->close(s);
-    assert_int_equal(ipw_powerlog_open(&s, path, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_powerlog_open(&s, NULL, path, &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "the log mixes several devices ('0' and others)"));
 }
 
@@ -283,7 +283,7 @@ static void test_a_mark_before_the_first_line(void **state)
     s->close(s);
     write_log("we", "\xEF\xBB\xBFwatts,time\n6,1\n");
     snprintf(named, sizeof named, "%s#watts", path);
-    assert_int_equal(ipw_powerlog_open(&s, named, NULL), 0);
+    assert_int_equal(ipw_powerlog_open(&s, NULL, named, NULL), 0);
     assert_int_equal(read_one(s), 6000);
     s->close(s);
 }
@@ -297,12 +297,12 @@ static void test_one_column_of_many(void **state)
     (void)state;
     write_log("we", "time,apower,w\n1,5,6\n");
     snprintf(named, sizeof named, "%s#apower", path);
-    assert_int_equal(ipw_powerlog_open(&s, named, &err), 0);
+    assert_int_equal(ipw_powerlog_open(&s, NULL, named, &err), 0);
     assert_int_equal(s->n_channels, 2);
     assert_int_equal(read_one(s), 5000);
     s->close(s);
     snprintf(named, sizeof named, "%s#none", path);
-    assert_int_equal(ipw_powerlog_open(&s, named, &err), IPW_ENOTFOUND);
+    assert_int_equal(ipw_powerlog_open(&s, NULL, named, &err), IPW_ENOTFOUND);
     assert_null(s);
 }
 
@@ -313,13 +313,13 @@ static void test_what_is_no_log(void **state)
 
     (void)state;
     unlink(path);
-    assert_int_equal(ipw_powerlog_open(&s, path, &err), IPW_ENOTFOUND);
+    assert_int_equal(ipw_powerlog_open(&s, NULL, path, &err), IPW_ENOTFOUND);
     assert_non_null(strstr(err.text, path));
     write_log("we", "");
-    assert_int_equal(ipw_powerlog_open(&s, path, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_powerlog_open(&s, NULL, path, &err), IPW_EUNSUPPORTED);
     write_log("we", "time,volts\n");
-    assert_int_equal(ipw_powerlog_open(&s, path, &err), IPW_EPARSE);
-    assert_int_equal(ipw_powerlog_open(&s, folder, &err), IPW_EINVAL);
+    assert_int_equal(ipw_powerlog_open(&s, NULL, path, &err), IPW_EPARSE);
+    assert_int_equal(ipw_powerlog_open(&s, NULL, folder, &err), IPW_EINVAL);
 }
 
 /* By the source's own clock: a log that stands still is not what the meter says now. */
@@ -375,7 +375,7 @@ static void test_lines_in_pieces(void **state)
 static int refused_path(const char *p, struct ipw_err *err)
 {
     struct ipw_source *s;
-    int rc = ipw_powerlog_open(&s, p, err);
+    int rc = ipw_powerlog_open(&s, NULL, p, err);
 
     assert_null(s);
     return rc;
@@ -468,16 +468,16 @@ static void test_one_column(void **state)
     (void)state;
     write_log("we", "time,a_w,b_w\n1,5,7\n");
     snprintf(named, sizeof named, "%s#b_w", path);
-    assert_int_equal(ipw_powerlog_open(&s, named, &err), 0);
+    assert_int_equal(ipw_powerlog_open(&s, NULL, named, &err), 0);
     assert_int_equal(s->n_channels, 2);
     assert_int_equal(read_one(s), 7000);
     s->close(s);
     snprintf(named, sizeof named, "%s#a_w", path);
-    assert_int_equal(ipw_powerlog_open(&s, named, &err), 0);
+    assert_int_equal(ipw_powerlog_open(&s, NULL, named, &err), 0);
     assert_int_equal(read_one(s), 5000);
     s->close(s);
     snprintf(named, sizeof named, "%s#c_w", path);
-    assert_int_not_equal(ipw_powerlog_open(&s, named, &err), 0);
+    assert_int_not_equal(ipw_powerlog_open(&s, NULL, named, &err), 0);
     assert_non_null(strstr(err.text, "c_w"));
 }
 

@@ -173,7 +173,8 @@ static struct ipw_source *open_page(struct exporter *e, const char *page)
     struct ipw_err err = {0};
 
     start(e, page);
-    if (ipw_prometheus_open(&source, e->url, &fetch, &err) < 0) fail_msg("%s", err.text);
+    if (ipw_prometheus_open(&source, &(struct ipw_source_place){.fetch = &fetch}, e->url, &err) < 0)
+        fail_msg("%s", err.text);
     return source;
 }
 
@@ -411,12 +412,18 @@ static void test_what_is_missing_is_no_value(void **state)
     s->close(s);
 
     atomic_store(&e.reply, OK "up 1\n");
-    assert_int_equal(ipw_prometheus_open(&s, e.url, &fetch, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(
+        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch}, e.url, &err),
+        IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "no known series of energy or power"));
     assert_null(s);
     stop(&e);
-    assert_int_equal(ipw_prometheus_open(&s, e.url, &fetch, &err), IPW_ENET);
-    assert_int_equal(ipw_prometheus_open(&s, "https://127.0.0.1/", &fetch, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(
+        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch}, e.url, &err),
+        IPW_ENET);
+    assert_int_equal(ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch},
+                                         "https://127.0.0.1/", &err),
+                     IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "plain http"));
 }
 
@@ -447,7 +454,8 @@ static void test_stamps(void **state)
     assert_string_equal(s->note, "the time stamps of 1 series stand still: no value");
     s->close(s);
     atomic_store(&e.reply, pages[4]);
-    assert_int_equal(ipw_prometheus_open(&s, e.url, &fetch, NULL), 0);
+    assert_int_equal(
+        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch}, e.url, NULL), 0);
     assert_true(value_of(s, "package-0") == IPW_NO_VALUE);
     atomic_store(&e.reply, pages[1]); /* now it moves */
     assert_int_equal(value_of(s, "package-0"), 2000000);
@@ -504,7 +512,8 @@ static void test_urls(void **state)
         struct ipw_err err = {0};
 
         asked[0] = '\0';
-        if (ipw_prometheus_open(&s, cases[i].url, &fake, &err) != cases[i].rc)
+        if (ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fake}, cases[i].url,
+                                &err) != cases[i].rc)
             fail_msg("%s: %s", cases[i].url, err.text);
         assert_string_equal(asked, cases[i].asked);
         if (cases[i].rc) continue;
@@ -521,7 +530,8 @@ static void test_long_hosts(void **state)
 
     (void)state;
     snprintf(url, sizeof url, "http://[%0500d", 0);
-    assert_int_equal(ipw_prometheus_open(&s, url, &fake, NULL), 0);
+    assert_int_equal(ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fake}, url, NULL),
+                     0);
     assert_non_null(strstr(s->channels[0].name, "0/host"));
     s->close(s);
 }
@@ -534,7 +544,9 @@ static void test_35_remote_hosts(void **state)
         struct ipw_source *s;
 
         on_loopback = i;
-        assert_int_equal(ipw_prometheus_open(&s, "http://h:1", &fake, NULL), 0);
+        assert_int_equal(
+            ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fake}, "http://h:1", NULL),
+            0);
         assert_int_equal(s->channels[0].remote, !i);
         s->close(s);
     }

@@ -78,7 +78,8 @@ static struct ipw_source *open_tree(const struct tree *tree)
     struct ipw_source *source;
     struct ipw_err err = {0};
 
-    if (ipw_rapl_open(&source, tree->root, &err)) fail_msg("%s", err.text);
+    if (ipw_rapl_open(&source, &(struct ipw_source_place){.powercap = tree->root}, "rapl", &err))
+        fail_msg("%s", err.text);
     assert_string_equal(source->name, "rapl");
     return source;
 }
@@ -322,22 +323,30 @@ static void test_nothing_there(void **state)
     char path[256], want[320];
 
     snprintf(path, sizeof path, "%s/nowhere", tree->root);
-    assert_int_equal(ipw_rapl_open(&s, path, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(ipw_rapl_open(&s, &(struct ipw_source_place){.powercap = path}, "rapl", &err),
+                     IPW_EUNSUPPORTED);
     assert_null(s);
     snprintf(want, sizeof want, "no %s: no RAPL here", path);
     assert_string_equal(err.text, want);
-    assert_int_equal(ipw_rapl_open(&s, tree->root, &err), IPW_EUNSUPPORTED);
+    assert_int_equal(
+        ipw_rapl_open(&s, &(struct ipw_source_place){.powercap = tree->root}, "rapl", &err),
+        IPW_EUNSUPPORTED);
     snprintf(want, sizeof want, "no intel-rapl zone in %s", tree->root);
     assert_string_equal(err.text, want);
-    assert_int_equal(ipw_rapl_open(&s, tree->root, NULL), IPW_EUNSUPPORTED);
+    assert_int_equal(
+        ipw_rapl_open(&s, &(struct ipw_source_place){.powercap = tree->root}, "rapl", NULL),
+        IPW_EUNSUPPORTED);
     zone(tree, "intel-rapl:0", "package-0", 10);
     snprintf(path, sizeof path, "%s/intel-rapl:0/energy_uj", tree->root);
     assert_int_equal(remove(path), 0);
-    assert_int_equal(ipw_rapl_open(&s, tree->root, &err), IPW_ENOTFOUND);
+    assert_int_equal(
+        ipw_rapl_open(&s, &(struct ipw_source_place){.powercap = tree->root}, "rapl", &err),
+        IPW_ENOTFOUND);
     assert_null(s);
     snprintf(want, sizeof want, "%s: No such file or directory", path);
     assert_string_equal(err.text, want);
-    assert_int_equal(ipw_rapl_open(&s, path, NULL), IPW_EUNSUPPORTED); /* no folder either */
+    assert_int_equal(ipw_rapl_open(&s, &(struct ipw_source_place){.powercap = path}, "rapl", NULL),
+                     IPW_EUNSUPPORTED); /* no folder either */
 }
 
 /* Cases 2 and 5 from the source's side: each socket has its own range, and its own modulus. */
@@ -422,7 +431,8 @@ static void look_denied(const struct tree *tree)
     struct ipw_err err = {0};
     char want[512];
 
-    look_for(ipw_rapl_open(&s, tree->root, &err) == IPW_EPERM);
+    look_for(ipw_rapl_open(&s, &(struct ipw_source_place){.powercap = tree->root}, "rapl", &err) ==
+             IPW_EPERM);
     look_for(!s);
     snprintf(want, sizeof want,
              "%s/intel-rapl:0/energy_uj is not readable: chmod a+r "
@@ -445,16 +455,20 @@ static void test_15_permission(void **state)
 
 static void look_partly_denied(const struct tree *tree)
 {
+    char want[200];
     struct ipw_source *s;
     int64_t values[4];
 
-    look_for(ipw_rapl_open(&s, tree->root, NULL) == 0);
+    look_for(ipw_rapl_open(&s, &(struct ipw_source_place){.powercap = tree->root}, "rapl", NULL) ==
+             0);
     look_for(s->n_channels == 3);
     for (size_t i = 0; i < 3; i++) {
         look_for(s->channels[i].in_sum == (s->channels[i].domain == IPW_DOMAIN_DRAM));
     }
-    look_for(!strcmp(s->note, "no cpu energy: intel-rapl:1/energy_uj: Permission denied "
-                              "(as root: chmod a+r it)"));
+    snprintf(want, sizeof want,
+             "no cpu energy: %s/intel-rapl:1/energy_uj: Permission denied (as root: chmod a+r it)",
+             tree->root);
+    look_for(!strcmp(s->note, want));
     s->read(s, values);
     look_for(values[0] == 10 && values[1] == 20 && values[2] == IPW_NO_VALUE);
     s->close(s);
@@ -479,7 +493,8 @@ static void look_kept(const struct tree *tree)
     struct ipw_source *s;
     int64_t v;
 
-    look_for(ipw_rapl_open(&s, tree->root, NULL) == 0);
+    look_for(ipw_rapl_open(&s, &(struct ipw_source_place){.powercap = tree->root}, "rapl", NULL) ==
+             0);
     s->read(s, &v);
     look_for(v == 10);
     s->close(s);

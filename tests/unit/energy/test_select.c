@@ -380,9 +380,8 @@ static void put_perf(void)
  * it was named, it stays. */
 static void test_perf_and_powercap(void **state)
 {
-    const struct ipw_perf_options perf = {.open_event = open_event, .paranoid = "/nonexistent"};
     struct ipw_source_options o = {
-        .sysfs_root = tree, .nvml_library = "/nonexistent", .perf = &perf};
+        .sysfs_root = tree, .nvml_library = "/nonexistent", .open_event = open_event};
     struct ipw_source_set set;
     char command[256];
 
@@ -426,9 +425,8 @@ static const struct ipw_source_verdict *verdict(const struct ipw_source_set *set
 
 static void look_as_user(void)
 {
-    const struct ipw_perf_options perf = {.open_event = open_event, .paranoid = "/nonexistent"};
     struct ipw_source_options o = {
-        .sysfs_root = tree, .nvml_library = "/nonexistent", .perf = &perf};
+        .sysfs_root = tree, .nvml_library = "/nonexistent", .open_event = open_event};
     struct ipw_source_set set;
     const char *text;
 

@@ -113,31 +113,6 @@ struct run {
     int64_t booked_uj;
 };
 
-/* Joules alone, and what the ledger remembers, are those of the figure: in windows of a query that
- * end with it, inside it, and beyond the readings. */
-static void check_joules(const struct ipw_ledger *l, int64_t ordinal, int64_t t0_ns, int64_t t1_ns)
-{
-    int64_t step_ns = (t1_ns - t0_ns) / 5;
-
-    for (int64_t i = 0; i < 36; i++) {
-        int64_t from_ns = i / 6 == 5 ? t1_ns : t0_ns + i / 6 * step_ns;
-        int64_t to_ns = i % 6 == 5 ? t1_ns : from_ns + i % 6 * step_ns;
-        struct ipw_ledger_question q = ask_query(ordinal, IPW_DOMAIN_CPU, from_ns, to_ns);
-        struct ipw_figure f = ipw_ledger_figure(l, q), again;
-        double j;
-
-        for (int on = 0; on < 2; on++) {
-            ipw_ledger_remember(l, on);
-            j = ipw_ledger_joules(l, q);
-            again = ipw_ledger_figure(l, q);
-            assert_true(f.known ? j == f.j : isnan(j) != 0);
-            assert_true(again.known == f.known && again.j == f.j && again.lo_j == f.lo_j &&
-                        again.hi_j == f.hi_j && again.split_fraction == f.split_fraction);
-        }
-        ipw_ledger_remember(l, false);
-    }
-}
-
 static void book(struct run *run, const struct tape *tape, int query, int64_t until_ns)
 {
     struct ipw_query_trace trace = {
@@ -145,7 +120,6 @@ static void book(struct run *run, const struct tape *tape, int query, int64_t un
 
     if (trace.start_ns > until_ns) trace.start_ns = until_ns;
     if (trace.end_ns > until_ns || !run->over[query]) trace.end_ns = until_ns;
-    check_joules(run->ledger, ipw_feed_ordinal(run->feed, query), trace.start_ns, trace.end_ns);
     ipw_feed_finish(run->feed, &trace);
     run->booked_uj += uj_of(trace.energy[IPW_DOMAIN_CPU]);
     run->begun[query] = run->over[query] = false;

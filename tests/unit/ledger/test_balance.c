@@ -129,7 +129,10 @@ static void joules_of_each_device(void **state)
         assert_true(sums.all[i - 1].domain < sums.all[i].domain ||
                     strcmp(sums.all[i - 1].name, sums.all[i].name) < 0);
     for (size_t i = 0; i < sums.n; i++)
-        if (sums.all[i].name[0]) assert_true(sums.all[i].account.marginal_j == 1);
+        if (sums.all[i].name[0])
+            assert_true(sums.all[i].account.marginal_j + sums.all[i].account.exclusive_j +
+                            sums.all[i].account.waste_j + sums.all[i].account.idle_tax_j ==
+                        2 * (1 + 0.5 + 0.25 + 0.125));
 
     /* a part of one query is not known: nor is the sum; without accounts these are not known
      * either */
@@ -137,7 +140,10 @@ static void joules_of_each_device(void **state)
     assert_true(isnan(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu1")));
     assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu0") == 23);
     for (size_t i = 0; i < sums.n; i++)
-        if (sums.all[i].name[0]) assert_true(isnan(sums.all[i].account.exclusive_j));
+        if (sums.all[i].name[0])
+            assert_true(
+                isnan(sums.all[i].account.exclusive_j) && isnan(sums.all[i].account.waste_j) &&
+                isnan(sums.all[i].account.idle_tax_j) && isnan(sums.all[i].account.marginal_j));
     assert_true(ipw_device_sums_whole(&sums, IPW_DOMAIN_GPU));
 
     /* a query that was told of no GPU: the list is not the whole */

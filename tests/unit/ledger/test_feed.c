@@ -94,44 +94,50 @@ static void test_back_in_time_and_cut(void **state)
  * theirs, and the query as a whole says that a part of it was elsewhere. */
 static void test_the_machine_belongs_to_the_call(void **state)
 {
-    struct ipw_channel c = test_counter("package-0", IPW_DOMAIN_CPU, 0, 400);
     const struct ipw_ledger_rules rules = {.sub_remote = "http://far:1/v1"};
-    struct ipw_query_trace trace = {.index = 0, .start_ns = S(1.1), .end_ns = S(1.5)};
     const char *asked[] = {"http://127.0.0.1:1/v1", "http://far:1/v1"};
-    struct ipw_ledger *l = ipw_ledger_new(&c, 1);
-    struct ipw_feed *f = ipw_feed_new(l);
-    int64_t v = 0;
 
     (void)state;
-    ipw_feed_describe(f, &c, 1, &rules);
-    for (int i = 0; i <= 100; i++, v += J(1)) ipw_feed_row(f, 0, 1, S(1) + i * S(0.01), &v);
-    tell(f, IPW_EV_QUERY_START, 0, S(1.1));
-    tell(f, IPW_EV_QUERY_END, 0, S(1.5));
-    trace.n_turns = 2;
-    trace.turns = ipw_calloc(2, sizeof *trace.turns);
-    for (size_t i = 0; i < 2; i++) {
-        struct ipw_turn *turn = &trace.turns[i];
+    for (size_t far = 0; far < 2; far++) { /* which of the two calls goes there */
+        struct ipw_channel c = test_counter("package-0", IPW_DOMAIN_CPU, 0, 400);
+        struct ipw_query_trace trace = {.index = 0, .start_ns = S(1.1), .end_ns = S(1.5)};
+        struct ipw_ledger *l = ipw_ledger_new(&c, 1);
+        struct ipw_feed *f = ipw_feed_new(l);
+        int64_t v = 0;
 
-        turn->start_ns = S(1.1) + (int64_t)i * S(0.2);
-        turn->end_ns = turn->start_ns + S(0.2);
-        turn->endpoint = asked[i];
-        turn->n_spans = 1;
-        turn->spans = ipw_calloc(1, sizeof *turn->spans);
-        turn->spans[0] = (struct ipw_span){
-            .kind = IPW_SPAN_LM, .start_ns = turn->start_ns, .end_ns = turn->end_ns};
-        ipw_turn_span_figures(turn);
-        turn->energy = ipw_turn_figures();
+        ipw_feed_describe(f, &c, 1, &rules);
+        for (int i = 0; i <= 100; i++, v += J(1)) ipw_feed_row(f, 0, 1, S(1) + i * S(0.01), &v);
+        tell(f, IPW_EV_QUERY_START, 0, S(1.1));
+        tell(f, IPW_EV_QUERY_END, 0, S(1.5));
+        trace.n_turns = 2;
+        trace.turns = ipw_calloc(2, sizeof *trace.turns);
+        for (size_t i = 0; i < 2; i++) {
+            struct ipw_turn *turn = &trace.turns[i];
+
+            turn->start_ns = S(1.1) + (int64_t)i * S(0.2);
+            turn->end_ns = turn->start_ns + S(0.2);
+            turn->endpoint = asked[i == far];
+            turn->n_spans = 1;
+            turn->spans = ipw_calloc(1, sizeof *turn->spans);
+            turn->spans[0] = (struct ipw_span){
+                .kind = IPW_SPAN_LM, .start_ns = turn->start_ns, .end_ns = turn->end_ns};
+            ipw_turn_span_figures(turn);
+            turn->energy = ipw_turn_figures();
+        }
+        trace.before.energy = ipw_turn_figures();
+        ipw_feed_finish(f, &trace);
+        for (size_t i = 0; i < 2; i++) {
+            const struct ipw_figure *figure = &trace.turns[i].spans[0].energy[IPW_DOMAIN_CPU];
+
+            assert_true(figure->known == (i != far));
+            if (i == far) assert_string_equal(figure->reason, "remote");
+        }
+        assert_true(trace.energy[IPW_DOMAIN_CPU].known); /* of this machine */
+        assert_int_equal(ipw_turn_lm_domains(&trace), 0);
+        ipw_query_trace_release(&trace);
+        ipw_feed_free(f);
+        ipw_ledger_free(l);
     }
-    trace.before.energy = ipw_turn_figures();
-    ipw_feed_finish(f, &trace);
-    assert_true(trace.turns[0].spans[0].energy[IPW_DOMAIN_CPU].known);
-    assert_false(trace.turns[1].spans[0].energy[IPW_DOMAIN_CPU].known);
-    assert_string_equal(trace.turns[1].spans[0].energy[IPW_DOMAIN_CPU].reason, "remote");
-    assert_true(trace.energy[IPW_DOMAIN_CPU].known); /* of this machine */
-    assert_int_equal(ipw_turn_lm_domains(&trace), 0);
-    ipw_query_trace_release(&trace);
-    ipw_feed_free(f);
-    ipw_ledger_free(l);
 }
 
 UNIT(feed)

@@ -252,6 +252,41 @@ static void test_33_exact_balance_by_each_rule(void **state)
     }
 }
 
+/* A run that ends with queries in flight: up to its end they have their shares by phase, as if an
+ * edge were there.  300 W in decode, 60 W while waiting; learned from queries that were alone. */
+static void test_close_ends_a_cell(void **state)
+{
+    struct ipw_channel c = test_counter("gpu0", GPU, 0, 900);
+    struct ipw_ledger *l = ipw_ledger_new(&c, 1);
+    int64_t q[4] = {0}, uj = 0;
+    double waits, decodes;
+
+    (void)state;
+    ipw_ledger_set_share(l, IPW_SHARE_PHASE);
+    for (int i = 0; i <= 400; i++) {
+        bool lone = i >= 100 && i < 200, both = i >= 200;
+
+        if (i == 20 || i == 100 || i == 200) {
+            q[i / 100] = ipw_ledger_query_begin(l, i * S(0.05));
+            ipw_ledger_phase(l, q[i / 100], i == 100 ? IPW_PHASE_WAIT : IPW_PHASE_DECODE,
+                             i * S(0.05), INT64_MAX);
+        }
+        if (i == 90 || i == 190) ipw_ledger_query_end(l, q[i / 100], i * S(0.05));
+        if (i == 200) {
+            q[3] = ipw_ledger_query_begin(l, i * S(0.05));
+            ipw_ledger_phase(l, q[3], IPW_PHASE_WAIT, i * S(0.05), INT64_MAX);
+        }
+        ipw_ledger_row(l, 0, 1, i * S(0.05), &uj);
+        uj += (i >= 20 && i < 90 ? 300 : lone && i < 190 ? 60 : both ? 360 : 40) * J(0.05);
+    }
+    ipw_ledger_close(l, S(20));
+    decodes = ipw_ledger_figure(l, ask_query(q[2], GPU, S(10), S(20))).j;
+    waits = ipw_ledger_figure(l, ask_query(q[3], GPU, S(10), S(20))).j;
+    assert_near(decodes + waits, 3600, 36);
+    assert_true(decodes > 2 * waits);
+    ipw_ledger_free(l);
+}
+
 /* The rule by phases comes closer to what each query added than equal slices do. */
 static void test_33_phases_come_closer_than_slices(void **state)
 {
@@ -463,6 +498,7 @@ UNIT(ledger)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_49_bunched_rows),
         cmocka_unit_test(test_33_exact_balance_by_each_rule),
+        cmocka_unit_test(test_close_ends_a_cell),
         cmocka_unit_test(test_33_phases_come_closer_than_slices),
         cmocka_unit_test(test_30_suspended),
         cmocka_unit_test(test_32_meters_out_of_phase),

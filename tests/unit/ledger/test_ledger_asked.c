@@ -239,6 +239,39 @@ static void test_no_power(void **state)
     ipw_ledger_free(l);
 }
 
+/* The median power of a counter that is read after each step, each of some watts and seconds. */
+static double median_of(const double (*steps)[2], size_t n)
+{
+    struct ipw_channel c = test_counter("package-0", CPU, 0, 900);
+    struct ipw_ledger *l = ipw_ledger_new(&c, 1);
+    struct ipw_power_stats stats;
+    int64_t t = S(1), uj = 0;
+
+    ipw_ledger_row(l, 0, 1, t, &uj);
+    for (size_t i = 0; i < n; i++) {
+        t += S(steps[i][1]);
+        uj += (int64_t)(steps[i][0] * steps[i][1] * 1e6);
+        ipw_ledger_row(l, 0, 1, t, &uj);
+    }
+    assert_true(ipw_ledger_power(l,
+                                 (struct ipw_ledger_question){IPW_LEDGER_ANY, CPU, IPW_LEDGER_ALL,
+                                                              S(1), t, IPW_LEDGER_TOTAL},
+                                 &stats));
+    ipw_ledger_free(l);
+    return stats.median_w;
+}
+
+/* Time decides, not the number of steps; at exactly half of it the two neighbours' mean. */
+static void test_median_power(void **state)
+{
+    (void)state;
+    assert_near(median_of((const double[][2]){{70, 3}}, 1), 70, 1e-3);
+    assert_near(median_of((const double[][2]){{30, 1}, {10, 1}, {20, 1}}, 3), 20, 1e-3);
+    assert_near(median_of((const double[][2]){{30, 1}, {10, 1}}, 2), 20, 1e-3);
+    assert_near(median_of((const double[][2]){{400, 9}, {10, 1}, {20, 1}, {30, 1}}, 4), 400, 1e-3);
+    assert_near(median_of((const double[][2]){{10, 2}, {20, 1}, {50, 1}}, 3), 15, 1e-3);
+}
+
 /* Part of a query that is shorter than a gauge resolves has no figure of its own; the reading is
  * its estimate. */
 static void test_below_resolution(void **state)
@@ -284,6 +317,7 @@ UNIT(ledger_asked)
         cmocka_unit_test(test_channels_outside_sums),
         cmocka_unit_test(test_read_up_to),
         cmocka_unit_test(test_no_power),
+        cmocka_unit_test(test_median_power),
         cmocka_unit_test(test_below_resolution),
     };
 

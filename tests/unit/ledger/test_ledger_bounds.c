@@ -65,6 +65,46 @@ static void tell(struct ipw_ledger *l, struct asked *all, size_t n)
     }
 }
 
+/* The bounds of a part of a query follow from those at its ends and at each edge in it, by the
+ * share on either side: alone, two in flight, alone again. */
+static void test_bounds_follow_the_share(void **state)
+{
+    struct ipw_channel c = test_counter("gpu0", GPU, 0, 400);
+    const int64_t at[] = {S(1.52), S(2.03), S(3.01), S(4.03)};
+    int64_t below[4], above[4], q1, q2 = 0;
+    struct ipw_ledger *l;
+    struct ipw_series s;
+    struct ipw_figure f;
+
+    (void)state;
+    c.period_ns = S(0.1);
+    ipw_series_init(&s, &c);
+    l = ipw_ledger_new(&c, 1);
+    ipw_ledger_set_share(l, IPW_SHARE_EQUAL);
+    q1 = -1;
+    for (int i = 0; i <= 600; i++) {
+        int64_t t = i * S(0.01), uj = i / 10 * J(10 + i / 40);
+
+        if (i == 100) q1 = ipw_ledger_query_begin(l, S(1));
+        if (i == 204) q2 = ipw_ledger_query_begin(l, at[1]);
+        if (i == 302) ipw_ledger_query_end(l, q2, at[2]);
+        if (i == 500) ipw_ledger_query_end(l, q1, S(5));
+        ipw_ledger_row(l, 0, 1, t, &uj);
+        ipw_series_push(&s, t, uj);
+    }
+    for (int i = 0; i < 4; i++) ipw_series_bounds(&s, at[i], &below[i], &above[i]);
+    for (int any = 0; any < 2; any++) { /* a slice of the device has the same share */
+        f = ipw_ledger_figure(l, ask_query(any ? IPW_LEDGER_ANY : q1, GPU, at[0], at[3]));
+        assert_true(f.known);
+        assert_near((f.hi_j - f.j) * 1e6,
+                    (double)below[0] + 0.5 * (double)(above[1] + below[2]) + (double)above[3], 1);
+        assert_near((f.j - f.lo_j) * 1e6,
+                    (double)above[0] + 0.5 * (double)(below[1] + above[2]) + (double)below[3], 1);
+    }
+    ipw_series_release(&s);
+    ipw_ledger_free(l);
+}
+
 /* A power that jumps, queries that come and go within a step of the counter, and windows cut
  * anywhere: what a query is due of the true energy lies within the bounds of its figure. */
 static void test_52_shares_are_within_their_bounds(void **state)
@@ -123,6 +163,7 @@ static void test_52_shares_are_within_their_bounds(void **state)
 UNIT(ledger_bounds)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounds_follow_the_share),
         cmocka_unit_test(test_52_shares_are_within_their_bounds),
     };
 

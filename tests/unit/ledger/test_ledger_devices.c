@@ -28,39 +28,6 @@ static struct ipw_ledger *boards(size_t n, int64_t period_ns)
     return ipw_ledger_new(c, n);
 }
 
-static void assert_same(const struct ipw_figure *a, const struct ipw_figure *b)
-{
-    assert_int_equal(a->known, b->known);
-    assert_true(a->j == b->j && a->lo_j == b->lo_j && a->hi_j == b->hi_j);
-    assert_true(a->coverage == b->coverage && a->split_fraction == b->split_fraction);
-    assert_int_equal(a->provenance, b->provenance);
-    assert_int_equal(a->samples, b->samples);
-}
-
-/* What is remembered is what would be computed, for more windows than there is room for. */
-static void assert_remembered(const struct ipw_ledger *l, int64_t query, int64_t t0, int64_t t1)
-{
-    enum { WINDOWS = 150 };
-    static struct ipw_figure first[WINDOWS][BOARDS + 1];
-
-    for (int round = 0; round < 3; round++) {
-        ipw_ledger_remember(l, round > 0);
-        for (int i = 0; i < WINDOWS; i++) {
-            int64_t from = t0 + i * (t1 - t0) / WINDOWS;
-
-            for (size_t b = 0; b <= BOARDS; b++) {
-                size_t device = b < BOARDS ? b : IPW_LEDGER_ALL;
-                struct ipw_figure f =
-                    ipw_ledger_figure(l, ask_device(device, ask_query(query, GPU, from, t1)));
-
-                if (round == 0) first[i][b] = f;
-                assert_same(&f, &first[i][b]);
-            }
-        }
-    }
-    ipw_ledger_remember(l, false);
-}
-
 /* Case 33, for each device: under each rule, whatever the queries do, the shares of a board and its
  * idle part are its total, and the boards are the domain, to the microjoule. */
 static void test_33_each_device_conserves(void **state)
@@ -104,7 +71,6 @@ static void test_33_each_device_conserves(void **state)
             for (int b = 0; b < BOARDS; b++) shown[b] = v[b] += J(1);
             ipw_ledger_row(l, 0, BOARDS, S(13.01) + i * S(0.02), shown);
         }
-        for (size_t q = 0; q < begun; q++) assert_remembered(l, ordinal[q], t0[q], t1[q]);
         for (size_t q = 0; q < begun; q++) {
             int64_t parts = 0, cuts[4] = {t0[q], t0[q] + 1000003, t0[q] + S(0.2), t1[q]};
             struct ipw_figure windows[3], one[3];

@@ -233,7 +233,7 @@ static void test_each_device_by_itself(void **state)
 static void test_clock_error_widens_bounds(void **state)
 {
     static const int64_t errors[] = {0, S(0.05)};
-    struct ipw_figure f[2];
+    struct ipw_figure f[2], all[2];
 
     (void)state;
     for (int k = 0; k < 2; k++) {
@@ -248,12 +248,19 @@ static void test_clock_error_widens_bounds(void **state)
             ipw_ledger_row(l, 2, 1, t, &uj);
         }
         f[k] = ipw_ledger_figure(l, ask_device(1, ask_query(q, GPU, S(5.495), S(7.495))));
+        all[k] = ipw_ledger_figure(l, (struct ipw_ledger_question){IPW_LEDGER_ANY, GPU, 1, S(2.5),
+                                                                   S(14), IPW_LEDGER_QUERIES});
         ipw_ledger_free(l);
     }
     assert_near(f[0].j, 200, 1e-6);
     assert_near(f[1].j, 200, 1e-6);
     assert_near(f[1].lo_j, f[0].lo_j - 10, 1e-6);
     assert_near(f[1].hi_j, f[0].hi_j + 10, 1e-6);
+    /* Of all queries together: both ends, by the most that the device can draw. */
+    assert_near(all[0].j, 200, 1e-6);
+    assert_near(all[1].j, 200, 1e-6);
+    assert_true(all[1].lo_j < all[0].lo_j - 9 && all[1].hi_j > all[0].hi_j + 9);
+    assert_true(all[1].u_j > all[0].u_j + 1);
 }
 
 UNIT(ledger_scopes)

@@ -212,6 +212,35 @@ static void test_turns_below_resolution(void **state)
     ipw_ledger_free(l);
 }
 
+/* A gauge that shows 100 W for 20 s may be stuck.  One whose value is delivered anew is steady. */
+static void test_a_value_delivered_anew(void **state)
+{
+    double width[2];
+
+    (void)state;
+    for (int fresh = 0; fresh < 2; fresh++) {
+        struct ipw_channel c = test_gauge("wall", 700);
+        int64_t q, v = 100000;
+        struct ipw_ledger *l;
+        struct ipw_figure f;
+
+        c.period_ns = S(0.1);
+        c.fresh = fresh;
+        l = ipw_ledger_new(&c, 1);
+        q = ipw_ledger_query_begin(l, S(10));
+        for (int i = 0; i <= 300; i++) {
+            ipw_ledger_row(l, 0, 1, S(1 + i * 0.1), &v);
+            if (i == 190) ipw_ledger_query_end(l, q, S(20));
+        }
+        f = ipw_ledger_figure(l, ask_query(q, GPU, S(10), S(20)));
+        assert_near(f.j, 1000, 1);
+        width[fresh] = f.hi_j - f.lo_j;
+        ipw_ledger_free(l);
+    }
+    assert_true(width[0] > 5000);
+    assert_true(width[1] < 300);
+}
+
 /* Where no sensor is, a model's three counters fill the estimate of a null; no total has it. */
 static void test_estimate_by_a_model(void **state)
 {
@@ -324,6 +353,7 @@ UNIT(ledger_silence)
         cmocka_unit_test(test_asleep),
         cmocka_unit_test(test_one_of_two),
         cmocka_unit_test(test_turns_below_resolution),
+        cmocka_unit_test(test_a_value_delivered_anew),
         cmocka_unit_test(test_estimate_by_a_model),
         cmocka_unit_test(test_estimate_after_a_trim),
         cmocka_unit_test(test_unfitted),

@@ -339,6 +339,76 @@ static void test_slack_at_a_break(void **state)
     ipw_series_release(&s);
 }
 
+/* What is usual of a counter follows all of its past, not its newest step alone. */
+static void test_what_is_usual(void **state)
+{
+    struct ipw_channel c = test_counter("gpu0", IPW_DOMAIN_GPU, 0, 400);
+    struct ipw_series s;
+    int64_t t = S(1);
+
+    (void)state;
+    c.period_ns = S(0.1);
+    s = start(c);
+    for (int i = 0; i < 200; i++, t += S(0.02)) ipw_series_push(&s, t, i / 5 * J(10));
+    assert_in_range(s.pace.spacing_ns, S(0.099), S(0.101));
+    assert_true(s.pace.longest_ns <= S(0.14)); /* not since it was opened */
+    assert_in_range(s.pace.moves_ns, S(0.099), S(0.101));
+    ipw_series_push(&s, t + S(3), J(1000)); /* one step of three seconds */
+    assert_true(s.pace.spacing_ns > S(0.1) && s.pace.spacing_ns < S(0.15));
+    ipw_series_release(&s);
+    c.period_ns = S(0.01); /* a channel that says so is slow from the start */
+    assert_int_equal(start(c).pace.moves_ns, S(0.01));
+    c.period_ns--;
+    assert_int_equal(start(c).pace.moves_ns, 0);
+}
+
+/* After a cut one reading begins a chain, and those that follow belong to it. */
+static void test_one_cut_one_chain(void **state)
+{
+    struct ipw_series s = start(test_counter("package-0", IPW_DOMAIN_CPU, 0, 400));
+
+    (void)state;
+    for (int i = 0; i <= 20; i++) {
+        if (i == 11) ipw_series_cut(&s, "suspended");
+        ipw_series_push(&s, S(1 + i * 0.1), J(10 * i));
+    }
+    assert_int_equal(s.breaks, 1);
+    assert_figure(between(&s, 2.1, 3), 90, IPW_PROV_MEASURED);
+    assert_unknown(between(&s, 1.5, 2.5), "suspended");
+    ipw_series_release(&s);
+}
+
+/* Corners go with the samples before them; those that are kept bend the line as before. */
+static void test_trim_corners(void **state)
+{
+    struct ipw_series s = start(test_counter("package-0", IPW_DOMAIN_CPU, 0, 400));
+    int64_t later;
+
+    (void)state;
+    for (int i = 0; i <= 200; i++) ipw_series_push(&s, S(1 + i * 0.1), J(10 * i));
+    for (int i = 0; i < 200; i++)
+        ipw_series_bend(&s, S(1.02 + i * 0.1), J(10 * i + 8)); /* most of it in a fifth */
+    assert_int_equal(ipw_series_at(&s, S(1.01)), J(4));
+    later = ipw_series_at(&s, S(15.51));
+    assert_int_equal(later, J(1454));
+    ipw_series_trim(&s, S(11));
+    assert_true(s.n_knots >= 100 && s.n_knots <= 102);
+    assert_int_equal(ipw_series_at(&s, S(15.51)), later);
+    ipw_series_release(&s);
+}
+
+/* A window that only ends beyond the readings is covered up to there. */
+static void test_slack_at_one_end(void **state)
+{
+    struct ipw_series s = start(test_counter("package-0", IPW_DOMAIN_CPU, 0, 400));
+
+    (void)state;
+    for (int i = 0; i <= 10; i++) ipw_series_push(&s, S(1 + i * 0.1), J(10 * i));
+    assert_near(ipw_series_between(&s, S(1), S(2.002), S(0.002)).coverage, 1 / 1.002, 1e-9);
+    assert_near(ipw_series_between(&s, S(0.998), S(2), S(0.002)).coverage, 1 / 1.002, 1e-9);
+    ipw_series_release(&s);
+}
+
 /* Hours between two readings of a large device: the straight line does not overflow. */
 static void test_long_step(void **state)
 {
@@ -467,6 +537,10 @@ UNIT(series)
         cmocka_unit_test(test_22_no_length),
         cmocka_unit_test(test_provenance),
         cmocka_unit_test(test_slack),
+        cmocka_unit_test(test_slack_at_one_end),
+        cmocka_unit_test(test_what_is_usual),
+        cmocka_unit_test(test_one_cut_one_chain),
+        cmocka_unit_test(test_trim_corners),
         cmocka_unit_test(test_slack_at_a_break),
         cmocka_unit_test(test_long_step),
         cmocka_unit_test(test_trim),

@@ -108,7 +108,7 @@ static inline char *manifest(const char *sessions)
 {
     return ipw_asprintf("{\"clock\":" CLOCK ",\"config\":" CONFIG
                         ",\"hardware\":null,\"not_quiet\":null,\"program\":" PROGRAM
-                        ",\"schema_version\":1,\"segments\":[%s],\"started_at\":null}",
+                        ",\"schema_version\":2,\"segments\":[%s],\"started_at\":null}",
                         sessions);
 }
 

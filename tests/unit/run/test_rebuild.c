@@ -56,7 +56,7 @@ static void a_lost_manifest_is_rebuilt(void **state)
 static void sessions_that_left_little_keep_their_numbers(void **state)
 {
     static const char header[] =
-        "{\"basis\":null,\"interval_ns\":1,\"schema_version\":1,\"segment\":%d,\"sources\":[],"
+        "{\"basis\":null,\"interval_ns\":1,\"schema_version\":2,\"segment\":%d,\"sources\":[],"
         "\"verdicts\":[]}\n";
     struct ipw_repair r;
     char text[200];

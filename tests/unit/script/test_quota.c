@@ -147,7 +147,7 @@ static void test_folders(void **state)
     q.max_files = 1000;
     refused(ipw_quota_write(&q, folder, true, 0, 1, &err), "more than 64 deep");
     /* A child that makes them ends at once: what it hides there is not counted. */
-    refused(ipw_quota_look(&q, folder, &again_ns, &err), "more than 64 deep");
+    refused(ipw_quota_look(&q, folder, NULL, &again_ns, &err), "more than 64 deep");
 }
 
 UNIT(quota)

@@ -188,9 +188,8 @@ static void what_does_not_hold_together_is_named(void **state)
     static const struct {
         const char *after, *was, *now, *want;
     } cases[] = {
-        {"\"schema_version\"", "2", "3", "schema_version: 3; this program knows 1 to 2"},
-        /* in version 1 nothing follows from one level up */
-        {"\"schema_version\"", "2", "1", "energy_before.cpu: has joules but no provenance"},
+        {"\"schema_version\"", "2", "3", "schema_version: 3; this program knows 2"},
+        {"\"schema_version\"", "2", "1", "schema_version: 1; this program knows 2"},
         {"\"num_turns\"", "2", "3", "num_turns: the turns sum to 2"},
         {"\"total_input_tokens\"", "30", "31", "total_input_tokens: the turns sum to 30"},
         {"\"total_tool_calls\"", "1", "2", "total_tool_calls: the turns sum to 1"},

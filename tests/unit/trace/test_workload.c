@@ -404,48 +404,6 @@ static void prompts(void **state)
     ipw_buf_release(&other);
 }
 
-/* ---- the table, against a plain one ---- */
-
-static bool is_number(const void *ud, uint32_t number, const void *key)
-{
-    (void)ud;
-    return number == *(const uint32_t *)key;
-}
-
-static void table(void **state)
-{
-    enum { KEYS = 3000 };
-    static bool there[KEYS];
-    struct ipw_workload_table t = {0};
-    uint64_t random = 20;
-    size_t n = 0;
-
-    (void)state;
-    for (int i = 0; i < 100000; i++) {
-        uint32_t key, got, *at;
-        uint64_t hash;
-
-        random = random * 6364136223846793005ULL + 1442695040888963407ULL;
-        key = (uint32_t)(random >> 33) % KEYS;
-        hash = key / 3 * 64; /* many meet in one place */
-        got = ipw_workload_table_get(&t, hash, is_number, NULL, &key);
-        assert_int_equal(got, there[key] ? key : IPW_WORKLOAD_NONE);
-        if (random >> 63) {
-            at = ipw_workload_table_at(&t, hash, is_number, NULL, &key);
-            assert_int_equal(*at, got);
-            *at = key;
-            n += !there[key];
-            there[key] = true;
-        } else {
-            ipw_workload_table_remove(&t, hash, is_number, NULL, &key);
-            n -= there[key];
-            there[key] = false;
-        }
-        assert_int_equal(t.n, n);
-    }
-    ipw_workload_table_release(&t);
-}
-
 static int setup(void **state)
 {
     (void)state;
@@ -479,7 +437,6 @@ UNIT(workload)
         cmocka_unit_test(resumed),
         cmocka_unit_test(damaged),
         cmocka_unit_test(prompts),
-        cmocka_unit_test(table),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,12 +1,18 @@
-/* The parts of a query: prefill, decode, each tool, waits and the agent tile its time, and so its
- * energy. */
-#include <math.h>
+#include "ledger/query_tiles.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "ledger/query_energy_priv.h"
+#include "base/upto.h"
+
+bool ipw_query_two_phases(const struct ipw_turn *turn)
+{
+    bool at_once = turn->decode_s == 0 || 2 * turn->decode_s < turn->times.server_decode_s;
+
+    return turn->output_tokens == 1 || !at_once;
+}
 
 /* A time in which something goes on; several may overlap. */
 struct activity {
@@ -58,7 +64,7 @@ static void gather(struct activities *a, struct ipw_query_trace *q, size_t *cap)
 {
     for (size_t i = 0; i < q->n_turns; i++) {
         const struct ipw_turn *turn = &q->turns[i];
-        bool two_phases = ipw_query_energy_two_phases(turn);
+        bool two_phases = ipw_query_two_phases(turn);
         int64_t attempt_end_ns = INT64_MAX;
 
         for (size_t k = 0; k < turn->n_spans; k++) {
@@ -89,13 +95,6 @@ static int by_from(const void *x, const void *y)
     return a->from != b->from ? (a->from < b->from ? -1 : 1) : (a->to > b->to) - (a->to < b->to);
 }
 
-static int by_instant(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-    return a < b ? -1 : a > b;
-}
-
 /* The instants at which an activity of the query begins or ends, in order, each once. */
 static size_t list_edges(int64_t **out, const struct activities *a, const struct ipw_query_trace *q)
 {
@@ -108,7 +107,7 @@ static size_t list_edges(int64_t **out, const struct activities *a, const struct
         if (a->all[i].from > q->start_ns && a->all[i].from < q->end_ns) edges[n++] = a->all[i].from;
         if (a->all[i].to > q->start_ns && a->all[i].to < q->end_ns) edges[n++] = a->all[i].to;
     }
-    qsort(edges, n, sizeof *edges, by_instant);
+    qsort(edges, n, sizeof *edges, ipw_by_int64);
     for (size_t i = 1; i < n; i++)
         if (edges[i] != edges[kept - 1]) edges[kept++] = edges[i];
     *out = edges;
@@ -167,6 +166,16 @@ static void walk(struct ipw_query_tiles *tiles, const struct activities *a,
     free(edges);
 }
 
+size_t ipw_query_tile_parts(const size_t **out, const struct ipw_query_tiles *tiles,
+                            const struct ipw_query_tile *tile)
+{
+    /* The parts of the other kinds come first in a trace's list, in their order. */
+    static const size_t first[IPW_PART_KINDS] = {0, 1, 2, 3, 4, 5};
+
+    *out = tile->kind == IPW_PART_TOOL ? &tiles->tools[tile->tools] : &first[tile->kind];
+    return tile->kind == IPW_PART_TOOL ? tile->n_tools : 1;
+}
+
 void ipw_query_tiles_make(struct ipw_query_tiles *out, struct ipw_query_trace *q)
 {
     struct activities a = {0};
@@ -180,6 +189,14 @@ void ipw_query_tiles_make(struct ipw_query_tiles *out, struct ipw_query_trace *q
     if (a.n) qsort(a.all, a.n, sizeof *a.all, by_from);
     walk(out, &a, q);
     free(a.all);
+    for (size_t i = 0; i < out->n; i++) {
+        const struct ipw_query_tile *tile = &out->all[i];
+        const size_t *parts;
+        size_t n = ipw_query_tile_parts(&parts, out, tile);
+
+        for (size_t k = 0; k < n; k++)
+            q->parts[parts[k]].seconds += ipw_ns_to_s(tile->to - tile->from) / (double)n;
+    }
 }
 
 void ipw_query_tiles_free(struct ipw_query_tiles *tiles)
@@ -187,95 +204,4 @@ void ipw_query_tiles_free(struct ipw_query_tiles *tiles)
     free(tiles->all);
     free(tiles->tools);
     *tiles = (struct ipw_query_tiles){0};
-}
-
-/* ---- time and energy ---- */
-
-/* The parts to which a tile belongs: one, or several tools. */
-static size_t parts_of(size_t **out, size_t *only, const struct ipw_query_tiles *tiles,
-                       const struct ipw_query_tile *tile)
-{
-    *only = tile->kind;
-    *out = tile->kind == IPW_PART_TOOL ? &tiles->tools[tile->tools] : only;
-    return tile->kind == IPW_PART_TOOL ? tile->n_tools : 1;
-}
-
-static void book_seconds(struct ipw_query_trace *q, const struct ipw_query_tiles *tiles)
-{
-    for (size_t i = 0; i < tiles->n; i++) {
-        const struct ipw_query_tile *tile = &tiles->all[i];
-        size_t only, *parts, n = parts_of(&parts, &only, tiles, tile);
-
-        for (size_t k = 0; k < n; k++)
-            q->parts[parts[k]].seconds += ipw_ns_to_s(tile->to - tile->from) / (double)n;
-    }
-}
-
-static void book_joules(struct ipw_query_trace *q, const struct ipw_query_tiles *tiles,
-                        const struct ipw_ledger *ledger, struct ipw_ledger_question ask)
-{
-    for (size_t i = 0; i < tiles->n; i++) {
-        const struct ipw_query_tile *tile = &tiles->all[i];
-        size_t only, *parts, n = parts_of(&parts, &only, tiles, tile);
-        struct ipw_figure f;
-        struct ipw_bounds each;
-
-        ask.t0_ns = tile->from;
-        ask.t1_ns = tile->to;
-        f = ipw_ledger_figure(ledger, ask);
-        if (!f.known) f.j = NAN;
-        f.j /= (double)n;
-        each = ipw_bounds_times(ipw_figure_bounds(&f), 1 / (double)n);
-        for (size_t k = 0; k < n; k++) {
-            struct ipw_query_part *part = &q->parts[parts[k]];
-
-            ipw_bounds_add(&part->bounds[ask.domain], part->j[ask.domain], each, f.j);
-            part->j[ask.domain] += f.j;
-            if (tile->waste) part->waste_j[ask.domain] += f.j;
-        }
-    }
-}
-
-/* Microjoules, as all energy values of a line. */
-static void settle(struct ipw_query_part *part, enum ipw_domain d, bool known)
-{
-    struct ipw_bounds *b = &part->bounds[d];
-    struct ipw_figure f = {
-        .known = known, .j = part->j[d], .lo_j = b->lo, .hi_j = b->hi, .u_j = b->u};
-
-    ipw_figure_round(&f);
-    *b = known && !isnan(b->lo) ? ipw_figure_bounds(&f) : IPW_NO_BOUNDS;
-    part->j[d] = known ? nearbyint(part->j[d] * 1e6) / 1e6 : (double)NAN;
-    part->waste_j[d] = known ? nearbyint(part->waste_j[d] * 1e6) / 1e6 : (double)NAN;
-}
-
-static int by_kind(const void *x, const void *y)
-{
-    const struct ipw_query_part *a = x, *b = y;
-
-    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
-    return a->name && b->name ? strcmp(a->name, b->name) : 0;
-}
-
-void ipw_query_energy_parts(struct ipw_query_trace *q, const struct ipw_ledger *ledger,
-                            int64_t query, const struct ipw_query_tiles *tiles)
-{
-    size_t kept = 0;
-
-    book_seconds(q, tiles);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        struct ipw_ledger_question ask = {query, (enum ipw_domain)d, .device = IPW_LEDGER_ALL};
-        /* While a remote model works, the client's own devices do not tell its energy. */
-        bool known = q->energy[d].known && ipw_query_energy_of_model(q, ask.domain);
-
-        if (known) book_joules(q, tiles, ledger, ask);
-        for (size_t i = 0; i < q->n_parts; i++) settle(&q->parts[i], ask.domain, known);
-    }
-    for (size_t i = 0; i < q->n_parts; i++) {
-        const struct ipw_query_part *part = &q->parts[i];
-
-        if (part->calls || part->seconds > 0) q->parts[kept++] = *part; /* else it did not happen */
-    }
-    q->n_parts = kept;
-    qsort(q->parts, q->n_parts, sizeof *q->parts, by_kind);
 }
