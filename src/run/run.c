@@ -328,7 +328,7 @@ static int finish(struct run *run, bool silent, struct ipw_err *err)
                                       .plan = &run->plan,
                                       .ended = &run->ended,
                                       .dir = run->dir,
-                                      .screen_note = &run->screen_note,
+                                      .screen_note = &run->ending.screen_note,
                                       .silent = silent};
     int rc = ipw_finish(&finish, err);
 
@@ -586,8 +586,8 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
     }
     stopped &= begun && origin->resumes && exit_code != IPW_EXIT_USAGE;
     end->go_on = ipw_resume_hint(stopped ? dir : NULL, &run.results);
-    end->folder = run.screen_note ? dir : NULL;
-    end->note = run.screen_note;
+    end->folder = run.ending.screen_note ? dir : NULL;
+    end->note = run.ending.screen_note;
     if (!end->folder) free(dir);
     release(&run);
     return exit_code;

@@ -89,6 +89,24 @@ return {
       "saved in    runs/x", "ipw-agent report runs/x -o report.html\n ipw-agent replay runs/x --query frames-003")
     told(one, 140, true)
   end },
+  { "a row for each query, by its number", function()
+    local one = run()
+    one.queries[1] = short.query(one, query("frames-002", 2, { energy = of({ joules = 20.04 }, { joules = 1 }),
+      answer = "Paris,\nFrance", num_turns = 2, total_tool_calls = 1, total_input_tokens = 1234,
+      metadata = { level = 2 } }))
+    one.queries[2] = short.query(one, query("frames-001", 1, { completed = false, outcome = "timeout",
+      error = "no\27answer", epoch = 1 }))
+    one.queries[2].mark = "failed"
+    local text = short.rows(screen.view(80), one):gsub("\u{202F}", "_")
+    test.equal(text, [[
+
+   query  epoch  level  turns  tools     in  out     s     J  answer
+ ! 001        1      —      —      —      —    —  2.00     —  timed out: no\u{1…
+ ✓ 002        —      2      2      1  1_234    —  2.00  21.0  Paris, France]])
+    for i = 3, 70 do one.queries[i] = short.query(one, query(("frames-%03d"):format(i), i)) end
+    contains(short.rows(screen.view(80), one), "… and 10 more in traces.jsonl")
+    test.equal(short.rows(screen.view(80), run()), "")
+  end },
   { "a long run is told from its summary", function()
     contains(told(run(), 80), "failed      2 queries: `failed` of summary.json has the reasons")
   end },
@@ -124,7 +142,8 @@ return {
         cost_usd = 0.5, gpu_energy_joules = 12 }
       s.repeats.pass_at = { { k = 1, share = 0.5 }, { k = 2, share = 0.75 } }
       s.models = { b = { turns = 1 }, a = { turns = 2 } }
-    end), 80), "judge       big: 3 correct, 1 incorrect, 2 without a verdict; 9 tokens in, 5", "GPU 12 J", "models      a 2 turns · b 1 turn",
+    end), 80), "judge       big: 3 correct, 1 incorrect, 2 without a verdict; 9 tokens in, 5", "GPU 12 J",
+      "models      a 2 turns · b 1 turn",
       "pass@k      k=1 50.0 %, k=2 75.0 %")
   end },
   { "ids are short, names with blanks are quoted", function()

@@ -124,7 +124,8 @@ return {
       response_text = "malformed", query_text = "?", turns = {},
       energy = { gpu = { reason = "no_sensor" } } }, {})
     no_wider(text, 80)
-    contains(text, "…", "\27[31mrun_token_limit, wrong\27[0m  \27[2m2025", "error", "the reply did not follow the agent's format",
+    contains(text, "…", "\27[31mrun_token_limit, wrong\27[0m  \27[2m2025", "error",
+      "the reply did not follow the agent's format",
       "0 turns, 0 tool calls, – tokens in", "not measured: no sensor")
     test.ok(not text:find("answer ", 1, true))
   end },

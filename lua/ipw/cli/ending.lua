@@ -24,6 +24,7 @@ local function run(io, path, note, verbose)
   core.close(reader)
   local view = screen.view(io.width, io.colour)
   view.bar = terminal.painter { colour = io.colour }
+  if #one.queries > 0 then io.say(short.rows(view, one)) end
   io.say(short.text(view, one, note))
 end
 

@@ -16,7 +16,7 @@ local terminal = require "ipw.report.terminal"
 local short = {}
 
 local LABEL, NUMBERS, DEAREST, REASONS, IDS = 12, 40, 4, 3, 6
-local SHOWN_TOOLS = 12
+local SHOWN_TOOLS, SHOWN_QUERIES = 12, 60
 
 --- A query as this screen has it, from a line of traces.jsonl.
 function short.query(run, query)
@@ -26,7 +26,10 @@ function short.query(run, query)
     joules = joules and j and joules + j
   end
   return { id = query.query_id or "?", index = query.query_index or 0, mark = saved.mark(query), joules = joules,
-    seconds = query.total_wall_clock_s, outcome = query.outcome or "answered", error = query.error }
+    seconds = query.total_wall_clock_s, outcome = query.outcome or "answered", error = query.error,
+    epoch = query.epoch or 0, level = (query.metadata or {}).level, turns = query.num_turns,
+    tools = query.total_tool_calls, input = query.total_input_tokens, output = query.total_output_tokens,
+    answer = query.completed and query.answer or nil }
 end
 
 --- The run of a summary. `queries` is filled by the caller with short.query; it stays empty for a long run.
@@ -182,7 +185,9 @@ local function put_not_measured(out, view, run)
   if #run.domains == 0 then
     out[#out + 1] = ""
     put(out, view, "energy", terminal.plain(headline.no_joules(run)):gsub("^No joules: ", "not measured: "))
-  elseif run.no_parts then put(out, view, "energy", known_joules(run) or "the parts are not known: " .. run.no_parts) end
+  elseif run.no_parts then
+    put(out, view, "energy", known_joules(run) or "the parts are not known: " .. run.no_parts)
+  end
   local missing, ledger = {}, run.summary.ledger or {}
   for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do
     local row = ledger[domain] or {}
@@ -231,7 +236,9 @@ local function put_work(out, view, run)
   count("context_trimmed_turns", "shortened context")
   if totals.cost_usd then parts[#parts + 1] = numbers.plain(totals.cost_usd) .. " USD" end
   local own = run.summary.own_overhead or {}
-  if own.share then parts[#parts + 1] = "overhead " .. numbers.share(own.share, 1):gsub(" ", "\u{A0}") .. " of one core" end
+  if own.share then
+    parts[#parts + 1] = "overhead " .. numbers.share(own.share, 1):gsub(" ", "\u{A0}") .. " of one core"
+  end
   put(out, view, "in all", table.concat(parts, " · "))
   local models = {}
   for name, model in pairs(run.summary.models or {}) do
@@ -299,15 +306,19 @@ local function put_dearest(out, view, run, id_of)
   put(out, view, value == "joules" and "dearest" or "longest", table.concat(parts, "  "))
 end
 
+--- How a query failed, for a narrow column: its outcome comes first.
+local function why_failed(q)
+  local why = queries.outcome(q)
+  if not q.error or q.error == q.outcome then return why end
+  return (why == "error" or why == "") and q.error or why .. ": " .. q.error
+end
+
 --- Failed queries by their reasons, the most frequent first.
 local function put_failed(out, view, run, id_of)
   local reasons, order = {}, {}
   for _, q in ipairs(run.queries) do
     if q.mark == "failed" then
-      local why = queries.outcome(q)
-      if q.error and q.error ~= q.outcome then
-        why = (why == "error" or why == "") and q.error or why .. ": " .. q.error
-      end
+      local why = why_failed(q)
       if not reasons[why] then
         reasons[why] = {}
         order[#order + 1] = why
@@ -332,6 +343,62 @@ local function put_failed(out, view, run, id_of)
   if #run.queries == 0 and failed > 0 then
     put(out, view, "failed", numbers.count(failed, "query", "queries") .. ": `failed` of summary.json has the reasons")
   end
+end
+
+-- The columns of a query's row between its id and its answer: heading, text (nil: unknown), and whether it is left out
+-- where no query has it.
+local row_columns = {
+  { "epoch", function(q) return q.epoch > 0 and numbers.at(q.epoch, 0) end, true },
+  { "level", function(q) return q.level and screen.cell(tostring(q.level), 5) end, true },
+  { "turns", function(q) return q.turns and numbers.at(q.turns, 0) end },
+  { "tools", function(q) return q.tools and numbers.at(q.tools, 0) end },
+  { "in", function(q) return q.input and numbers.at(q.input, 0) end },
+  { "out", function(q) return q.output and numbers.at(q.output, 0) end },
+  { "s", function(q) return q.seconds and numbers.plain(q.seconds) end },
+  { "J", function(q) return q.joules and numbers.plain(q.joules) end, true },
+}
+
+--- The queries by their numbers, a row each: what each did, and its answer or why it failed. "" without queries.
+---@param view table of screen.view
+---@param run table of short.run
+---@return string
+function short.rows(view, run)
+  local list, id_of = table.move(run.queries, 1, #run.queries, 1, {}), shortener(run.queries)
+  if #list == 0 then return "" end
+  table.sort(list, function(a, b)
+    if a.index ~= b.index then return a.index < b.index end
+    return a.epoch < b.epoch
+  end)
+  local shown, id_width, columns = math.min(#list, SHOWN_QUERIES), 5, {}
+  for i = 1, shown do id_width = math.max(id_width, screen.columns(id_of(list[i].id))) end
+  local head = "   " .. screen.left("query", id_width)
+  for _, column in ipairs(row_columns) do
+    local width, any = screen.columns(column[1]), not column[3]
+    for i = 1, shown do
+      local text = column[2](list[i])
+      any, width = any or text, math.max(width, screen.columns(text or numbers.dash))
+    end
+    if any then
+      columns[#columns + 1] = { column[2], width }
+      head = head .. "  " .. screen.right(column[1], width)
+    end
+  end
+  local out = { "", view.paint(head .. "  answer", "bold") }
+  for i = 1, shown do
+    local q = list[i]
+    local line = (" %s %s"):format(view.paint(queries.marks[q.mark], colour_of(q.mark)),
+      screen.left(id_of(q.id), id_width))
+    for _, column in ipairs(columns) do
+      line = line .. "  " .. screen.right(column[1](q) or numbers.dash, column[2])
+    end
+    local text = q.answer or q.mark ~= "right" and why_failed(q) or ""
+    local room = view.width - screen.columns(line) - 2
+    out[#out + 1] = room > 0 and text ~= "" and line .. "  " .. screen.cell(screen.line(text), room) or line
+  end
+  if shown < #list then
+    out[#out + 1] = view.paint(("   … and %d more in traces.jsonl"):format(#list - shown), "dim")
+  end
+  return table.concat(out, "\n")
 end
 
 --- The share of the joules that no counter told for one query alone.
@@ -385,7 +452,8 @@ function short.text(view, run, note)
   local path = terminal.plain(word(run.path))
   out[#out + 1] = ""
   local report, one = " ipw-agent report " .. path .. " -o report.html", run.dearest or run.queries[1]
-  local replay = one and ("     ipw-agent replay %s --query %s"):format(path, terminal.plain(word(name_of(run, one)))) or ""
+  local replay = one and ("     ipw-agent replay %s --query %s"):format(path,
+    terminal.plain(word(name_of(run, one)))) or ""
   local beside = screen.columns(report .. replay) <= view.width
   out[#out + 1] = report .. (beside and replay or "")
   if not beside then out[#out + 1] = replay:gsub("^ +", " ") end

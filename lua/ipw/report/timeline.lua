@@ -25,11 +25,7 @@ local function text_of(value)
   return #text > KEPT_BYTES and text:sub(1, utf8.offset(text, 0, KEPT_BYTES + 1) - 1) or text
 end
 timeline.text_of = text_of
-
---- How a query ended, in words: of "malformed" what that means, any other word as it is.
-function timeline.outcome(word)
-  return word == "malformed" and "the reply did not follow the agent's format" or word
-end
+timeline.outcome = require("ipw.report.detail").said
 
 --- The texts of a query's events by the number of their span. If an attempt was run again, the later text counts.
 ---@param events table[]
