@@ -162,7 +162,7 @@ local function show_sheets(name, zip, args)
   local title = #names > 1 and ("%s, sheet '%s' (part) of %s"):format(name, chosen.name, table.concat(names, ", "))
     or ("%s, sheet '%s'"):format(name, chosen.name)
   local text, why = show_rows(title, rows, args.start, args.lines, columns)
-  if text and cut then text = text .. "\n[... rows beyond 100000 are not read]" end
+  if text and cut then text = ("%s\n[... rows beyond %d are not read]"):format(text, #rows) end
   return text, why
 end
 

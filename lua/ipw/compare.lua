@@ -249,8 +249,8 @@ compare.settings = { { "agent", "agent_sha256" }, { "concurrency" }, { "dataset"
 --- Members of a manifest's config with other names for people; false: it is no setting, or follows from others.
 local setting_names = {
   agent_file = false, agent_sha256 = false, dataset_files = false, dataset_sha256 = false, dataset_source = false,
-  max_queries = false, no_content = false, selection_sha256 = false, client_base_url = "server", price = "prices", share = "sharing rule",
-  telemetry = "sensors", telemetry_interval = "sampling interval",
+  max_queries = false, no_content = false, selection_sha256 = false, client_base_url = "server", price = "prices",
+  share = "sharing rule", telemetry = "sensors", telemetry_interval = "sampling interval",
 }
 
 --- A member of the config as text that is compared; what is off is as what is not there.

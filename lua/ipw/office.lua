@@ -9,6 +9,7 @@ local MEMBER_BYTES <const> = 16 * 1024 * 1024
 local ALL_BYTES <const> = 64 * 1024 * 1024 -- unpacked for one file: slides can name one part 500 times
 local STEPS_BETWEEN_PAUSES <const> = 20000
 local MAX_ROWS, MAX_COLUMNS, MAX_SLIDES = 100000, 512, 500
+local MAX_CELLS <const> = 150000 -- about two seconds of reading
 
 local office = {}
 
@@ -153,7 +154,7 @@ function office.rows(zip, book, sheet)
   book.dates = book.dates or date_styles(zip, book.styles_part)
   if not sheet.part then error({ why = ("the sheet '%s' has no cells"):format(sheet.name) }, 0) end
   local rows, row, cell, reading = {}, nil, nil, false
-  local widest, last = 0, 0
+  local widest, last, cells = 0, 0, 0
   local function finish()
     local text = table.concat(cell.parts)
     if cell.kind == "s" then text = book.strings[(tonumber(text) or -1) + 1] or ""
@@ -170,7 +171,7 @@ function office.rows(zip, book, sheet)
   for kind, a, inside in walk(zip, sheet.part) do
     if kind == "open" and a == "row" then
       local number = math.tointeger(tonumber(xml.attribute(inside, "r") or #rows + 1)) or #rows + 1
-      if number > MAX_ROWS then return rows, true, widest end
+      if number > MAX_ROWS or cells > MAX_CELLS then return rows, true, widest end
       while #rows < number - 1 do rows[#rows + 1] = {} end
       row, last = {}, 0
       rows[#rows + 1] = row
@@ -184,7 +185,7 @@ function office.rows(zip, book, sheet)
     elseif kind == "text" and reading and cell then cell.parts[#cell.parts + 1] = a
     elseif kind == "close" and a == "c" and cell then
       finish()
-      cell = nil
+      cell, cells = nil, cells + 1
     end
   end
   return rows, false, widest

@@ -219,6 +219,11 @@ void ipw_poll_rate_push(struct ipw_poll_rate *p, int64_t t_ns, const int64_t *va
     if (p->n) judge(p, t_ns);
 }
 
+int64_t ipw_poll_rate_rest(const struct ipw_poll_rate *p)
+{
+    return p->period_ns && !p->fast && p->allowance_ns < 0 ? even(p) + even(p) / 4 : 0;
+}
+
 /* The distance of readings in a window, by what is left of the allowance. */
 static int64_t spacing(const struct ipw_poll_rate *p, int64_t even_ns)
 {

@@ -70,6 +70,9 @@ void ipw_poll_rate_init(struct ipw_poll_rate *p, const struct ipw_source *source
                         int64_t interval_ns, bool adapt, int64_t now_ns);
 /* Adds one row of the source, read at t_ns. */
 void ipw_poll_rate_push(struct ipw_poll_rate *p, int64_t t_ns, const int64_t *values);
+/* How long nothing but the schedule may read after the last reading, so that readings at other
+ * times stay within the allowance; 0: as soon as one likes. */
+int64_t ipw_poll_rate_rest(const struct ipw_poll_rate *p);
 /* When to read again after the last reading; later than now_ns. */
 int64_t ipw_poll_rate_next(struct ipw_poll_rate *p, int64_t now_ns);
 

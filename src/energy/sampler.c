@@ -55,6 +55,7 @@ struct worker {
     int64_t notified_ns;
     struct ipw_poll_rate pace;
     atomic_int_fast64_t poll_ns; /* the pace's interval, for other threads */
+    atomic_int_fast64_t rest_ns; /* no reading outside the schedule for so long: none is left */
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -116,6 +117,7 @@ static void take_reading(struct worker *w)
     atomic_store_explicit(&w->read_ns, before, memory_order_relaxed);
     ipw_poll_rate_push(&w->pace, w->row[0], w->row + 2);
     atomic_store_explicit(&w->poll_ns, w->pace.poll_ns, memory_order_relaxed);
+    atomic_store_explicit(&w->rest_ns, ipw_poll_rate_rest(&w->pace), memory_order_relaxed);
 }
 
 static bool has_room(struct worker *w, size_t limit)
@@ -211,7 +213,9 @@ static void take_one(struct worker *w, bool awaited)
 static int64_t kick_time(const struct worker *w)
 {
     int64_t apart = atomic_load_explicit(&w->sampler->apart_ns, memory_order_relaxed);
+    int64_t rest = atomic_load_explicit(&w->rest_ns, memory_order_relaxed);
 
+    if (apart < rest) apart = rest;
     if (apart < w->source->period_ns) apart = w->source->period_ns;
     return atomic_load_explicit(&w->read_ns, memory_order_relaxed) + apart;
 }

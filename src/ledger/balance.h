@@ -73,8 +73,8 @@ void ipw_device_balances_apart(struct ipw_device_balances *b, const struct ipw_d
                                const struct ipw_device_sums *wasted);
 void ipw_device_balances_release(struct ipw_device_balances *b);
 
-/* The balance of a run, summed over its sessions.  Warm-up queries and earlier attempts do not count;
- * they are summed separately and put into the balance at the end.  All zero is empty. */
+/* The balance of a run, summed over its sessions.  Warm-up queries and earlier attempts do not
+ * count; they are summed separately and put into the balance at the end.  All zero is empty. */
 struct ipw_uncounted {          /* joules of queries that do not count */
     double j[IPW_DOMAIN_COUNT]; /* NAN: the energy of one query is unknown */
     struct ipw_bounds bounds[IPW_DOMAIN_COUNT];

@@ -537,7 +537,7 @@ static int exit_code_of(const struct run *run)
     if (run->ending.stop_signal) return 128 + run->ending.stop_signal;
     if (run->limits.reached && !run->results.n_failed)
         return IPW_EXIT_OK; /* ended on request, before any error */
-    if (run->nothing_left || run->results.n_answered) return IPW_EXIT_OK;
+    if (run->again.nothing_left || run->results.n_answered) return IPW_EXIT_OK;
     tell_why_failed(run); /* no query has an answer */
     return IPW_EXIT_FAILED;
 }
@@ -566,7 +566,7 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
     if (!rc) {
         exit_code = IPW_EXIT_FAILED;
         sweep_workspaces();
-        if (!run.nothing_left)
+        if (!run.again.nothing_left)
             rc = run_all(&run, &err);
         else if (!o->output.quiet)
             ipw_say(ipw_dataset_count(run.cases)

@@ -8,6 +8,7 @@
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "run/grade_book.h"
 #include "run/limit_check.h"
 #include "run/run_priv.h"
 #include "script/file_hashes.h"
@@ -19,7 +20,7 @@ static int check_options(struct run *run, struct ipw_err *err)
 
     if (!rc) rc = ipw_sync_parse(&run->durable.policy, o->output.sync, err);
     if (!rc) rc = ipw_judge_options_check(&o->judge, err);
-    if (!rc) rc = ipw_retry_parse(&run->retry, o->resume.retry, err);
+    if (!rc) rc = ipw_retry_parse(&run->again.retry, o->resume.retry, err);
     if (!rc && !o->resume.on && (o->resume.force || strcmp(o->resume.retry, "cut")))
         rc = ipw_fail(err, IPW_EINVAL, "run: --%s goes with --resume",
                       o->resume.force ? "force" : "rerun");
@@ -106,9 +107,10 @@ static bool is_settled(const struct run *run)
         return false;
     return ipw_json_int(ipw_json_get(config, "dataset_files"), -1) == 0 && sha256 &&
            o->data.dataset && ipw_file_hashes_now(now, o->data.dataset) && !strcmp(now, sha256) &&
-           ipw_history_complete(h, run->differences.path, run->retry,
+           ipw_history_complete(h, run->differences.path, run->again.retry,
                                 (size_t)tasks * (size_t)o->data.epochs) &&
-           ipw_history_untouched(h, run->differences.path);
+           ipw_history_untouched(h, run->differences.path) &&
+           !ipw_grade_book_left(run->differences.path);
 }
 
 /* Takes what the manifest says of the tasks for them: reading them is most of the work. */
@@ -126,16 +128,10 @@ static void take_saved_tasks(struct run *run)
 
 static int open_tasks(struct run *run, struct ipw_err *err)
 {
-    int rc = 0;
+    int rc = run->origin->open(run->origin, &run->cases, run->o, err);
 
-    run->settled = is_settled(run);
-    if (run->settled) {
-        take_saved_tasks(run);
-    } else {
-        rc = run->origin->open(run->origin, &run->cases, run->o, err);
-        if (!rc && ipw_dataset_count(run->cases))
-            run->origin->selection(run->origin, run->selection_sha256, run->cases);
-    }
+    if (!rc && ipw_dataset_count(run->cases))
+        run->origin->selection(run->origin, run->selection_sha256, run->cases);
     return rc;
 }
 
@@ -143,11 +139,15 @@ static int open_data(struct run *run, struct ipw_err *err)
 {
     const struct ipw_run_options *o = run->o;
     int rc = ipw_pricing_open(&run->pricing, o->limits.prices, o->limits.free, err);
+    bool settled = !rc && is_settled(run);
 
-    if (!rc) rc = open_tasks(run, err);
+    if (settled)
+        take_saved_tasks(run);
+    else if (!rc)
+        rc = open_tasks(run, err);
     if (rc) return rc;
     if (!ipw_dataset_count(run->cases)) {
-        run->nothing_left = true; /* a small dataset can leave a shard without a task */
+        run->again.nothing_left = true; /* a small dataset can leave a shard without a task */
         return 0;
     }
     ipw_plan_init(&run->plan, ipw_dataset_count(run->cases), o->data.warmup, o->data.epochs);
@@ -161,14 +161,16 @@ static int open_data(struct run *run, struct ipw_err *err)
                                         .no_content = o->output.no_content,
                                         .quiet = o->output.quiet};
     rc = check_same(run, false, err);
-    return rc ? rc
-              : ipw_scripts_check(&run->scripts, &run->history, run->differences.path,
-                                  run->agent.path, &run->differences, err);
+    if (!rc)
+        rc = ipw_scripts_check(&run->scripts, &run->history, run->differences.path, run->agent.path,
+                               &run->differences, err);
+    run->again.nothing_left = !rc && settled;
+    return rc;
 }
 
 static bool is_complete(const struct run *run)
 {
-    return ipw_history_complete(&run->history, run->differences.path, run->retry,
+    return ipw_history_complete(&run->history, run->differences.path, run->again.retry,
                                 ipw_plan_counted(&run->plan));
 }
 
@@ -178,18 +180,18 @@ static int decide(struct run *run, bool complete, struct ipw_err *err)
     bool pending = false;
     int rc = 0;
 
-    run->nothing_left = complete;
-    if (run->nothing_left)
+    run->again.nothing_left = complete;
+    if (run->again.nothing_left)
         rc = ipw_grading_pending(&pending, &run->grading, ipw_rundir_path(run->dir), err);
-    run->nothing_left &= !pending;
+    run->again.nothing_left &= !pending;
     return rc;
 }
 
 static int look_for_work(struct run *run, struct ipw_err *err)
 {
-    bool complete = run->settled || is_complete(run);
+    bool complete = is_complete(run);
 
-    if (!run->settled && complete && !ipw_history_untouched(&run->history, run->differences.path)) {
+    if (complete && !ipw_history_untouched(&run->history, run->differences.path)) {
         int rc = ipw_history_mend(&run->history, run->dir, err);
 
         if (rc) return rc;
@@ -258,7 +260,7 @@ static int settle(struct run *run, struct ipw_err *err)
                                       .plan = &run->plan,
                                       .results = &run->results,
                                       .session = &run->session,
-                                      .retry = run->retry,
+                                      .retry = run->again.retry,
                                       .quiet = run->o->output.quiet};
     int rc = check_same(run, true, err);
 
@@ -328,7 +330,7 @@ static const struct {
 
 int ipw_run_prepare(struct run *run, struct ipw_err *err)
 {
-    for (size_t i = 0; i < sizeof stages / sizeof *stages && !run->nothing_left; i++) {
+    for (size_t i = 0; i < sizeof stages / sizeof *stages && !run->again.nothing_left; i++) {
         int rc = stages[i].prepare(run, err);
 
         if (rc) return rc == stages[i].special ? stages[i].special_exit_code : stages[i].exit_code;

@@ -18,6 +18,11 @@ struct run_reach {       /* of scripts, outside of their Lua states */
     char *kept_folder; /* NULL: there is none yet */
 };
 
+struct run_again { /* of a run that goes on */
+    enum ipw_retry retry;
+    bool nothing_left; /* every query was done before */
+};
+
 struct run {
     const struct ipw_run_options *o;
     const char *agent_name; /* as on the command line */
@@ -48,9 +53,7 @@ struct run {
     struct ipw_history history;
     struct ipw_differences differences;
     struct ipw_scripts scripts;
-    enum ipw_retry retry;
-    bool settled;      /* finished and unchanged, so that its tasks were not read */
-    bool nothing_left; /* every query was done before */
+    struct run_again again;
 
     struct ipw_plan plan;
     struct ipw_query_ground ground;

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "energy/sources/stream_line.h"
+#include "energy/sources/stream.h"
 #include "json/jsonl.h"
 #include "json/write.h"
 #include "trace/power.h"

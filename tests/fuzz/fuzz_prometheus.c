@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "energy/sources/prometheus_page.h"
+#include "energy/sources/prometheus.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

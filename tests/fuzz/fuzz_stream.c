@@ -1,7 +1,7 @@
 /* The stream of another machine: any bytes give channels and readings within their limits, or one
  * line that says why not.  The first line is the hello. */
 #include "check.h"
-#include "energy/sources/stream_line.h"
+#include "energy/sources/stream.h"
 
 static void check_hello(const struct ipw_stream_hello *h)
 {

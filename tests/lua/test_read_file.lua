@@ -139,6 +139,12 @@ return {
     end
   end },
 
+  { "a workbook of very many cells is read in part, and says so", function()
+    local row = '<row>' .. ('<c><v>1</v></c>'):rep(300) .. '</row>'
+    fs.write("many.xlsx", workbook(row:rep(502)))
+    matches(read { path = "many.xlsx", start = 500 }, "%[%.%.%. rows beyond 501 are not read%]$")
+  end },
+
   { "a cell far away costs no more than a near one; a cell need not be UTF-8", function()
     fs.write("far.xlsx", workbook '<row r="1"><c r="A1"><v>1</v></c></row><row r="99999"><c r="SR9"><v>2</v></c></row>')
     local text = read { path = "far.xlsx", start = 99998 }

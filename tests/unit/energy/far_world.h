@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "energy/sources/stream_line.h"
 #include "ledger/ledger.h"
 #include "sim/sim.h"
 #include "unit/energy/energy_test.h"

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "energy/sources/prometheus_page.h"
 #include "io/http_get.h"
 #include "unit/energy/energy_test.h"
 #include "unit/unit.h"

@@ -1,5 +1,5 @@
 /* The text format of exporters, line by line: what is a sample, and what is not. */
-#include "energy/sources/prometheus_page.h"
+#include "energy/sources/prometheus.h"
 
 #include <stdlib.h>
 

@@ -204,6 +204,43 @@ static void test_spaced(void **state)
     assert_int_equal(atomic_load(&a.reads), 3);
 }
 
+static void publishing_read(struct ipw_source *self, int64_t *values)
+{
+    struct fake *f = (struct fake *)self;
+
+    atomic_fetch_add(&f->reads, 1);
+    values[0] = ipw_now_ns() / S(0.1);
+    values[1] = 0;
+}
+
+/* Readings at events are paid for like all others: fifty a second, whatever is asked for. */
+static void test_kicks_within_the_allowance(void **state)
+{
+    struct ipw_sampler_options o = {.interval_ns = S(0.05), .adapt = true};
+    struct fake a;
+    struct ipw_source_set set = {.n = 1};
+    struct ipw_sampler *s;
+    long long before = 0;
+    int64_t t = ipw_now_ns(), from = 0;
+
+    (void)state;
+    fake_init(&a, "nvml", S(0.004));
+    a.source.read = publishing_read;
+    a.channels[0] = (struct ipw_channel){.kind = IPW_CHANNEL_COUNTER, .period_ns = S(0.1)};
+    set.sources[0] = &a.source;
+    assert_int_equal(ipw_sampler_start(&s, &set, &o, NULL), 0);
+    while (ipw_now_ns() < t + S(3.3)) {
+        ipw_sampler_kick(s);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        if (from || ipw_now_ns() < t + S(1.5)) continue;
+        from = ipw_now_ns();
+        before = atomic_load(&a.reads);
+    }
+    assert_true((double)(atomic_load(&a.reads) - before) <=
+                50 * (double)(ipw_now_ns() - from) / 1e9 + 10);
+    ipw_sampler_free(s);
+}
+
 /* Case 45: stopped long before the next tick, each source is read once more after the end, so that
  * the last event is enclosed by readings. */
 static void test_45_one_more_reading_after_the_end(void **state)
@@ -561,6 +598,7 @@ UNIT(sampler)
         cmocka_unit_test(test_two_sources),
         cmocka_unit_test(test_kick),
         cmocka_unit_test(test_kicks_are_merged),
+        cmocka_unit_test(test_kicks_within_the_allowance),
         cmocka_unit_test(test_spaced),
         cmocka_unit_test(test_45_one_more_reading_after_the_end),
         cmocka_unit_test(test_44_missed_ticks_are_skipped),

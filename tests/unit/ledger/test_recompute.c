@@ -436,8 +436,8 @@ static void readings(void **state)
     ipw_power_reader_close(&p);
 }
 
-/* The bytes that the allocator has given out; 0: it does not say (a sanitizer's, which finds what is
- * left over itself). */
+/* The bytes that the allocator has given out; 0: it does not say.  (A sanitizer's does not, and
+ * finds itself what is left over.) */
 static size_t bytes_held(void) { return mallinfo2().uordblks + mallinfo2().hblkhd; }
 
 /* Each of the tests again and again: the first times fill the allocator's own lists. */
