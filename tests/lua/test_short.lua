@@ -110,6 +110,12 @@ return {
   { "a long run is told from its summary", function()
     contains(told(run(), 80), "failed      2 queries: `failed` of summary.json has the reasons")
   end },
+  { "sessions that were killed are on the clock, too", function()
+    local sessions = { { start_ns = 5000000000, end_ns = 7000000000 }, { start_ns = 9000000000, end_ns = 10500000000 } }
+    test.equal(short.run("x", { segments = sessions }, summary()).seconds, 3.5)
+    sessions[2].end_ns = nil
+    test.equal(short.run("x", { segments = sessions }, summary()).seconds, 42.8)
+  end },
   { "an interrupted run", function()
     local text = told(run(function(s)
       s.status, s.totals.queries, s.totals.interrupted = "interrupted", 3, 2

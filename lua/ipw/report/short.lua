@@ -32,12 +32,22 @@ function short.query(run, query)
     answer = query.completed and query.answer or nil }
 end
 
+--- The seconds of all sessions, also of those that were killed; nil: not known.
+local function on_the_clock(manifest)
+  local sum
+  for _, session in ipairs((manifest or {}).segments or {}) do
+    if not session.start_ns or not session.end_ns then return nil end
+    sum = (sum or 0) + (session.end_ns - session.start_ns) / 1e9
+  end
+  return sum
+end
+
 --- The run of a summary. `queries` is filled by the caller with short.query; it stays empty for a long run.
 function short.run(path, manifest, summary)
   local totals, own = summary.totals or {}, summary.own_overhead or {}
   local run = { path = path, manifest = manifest or {}, summary = summary, queries = {},
     n_queries = totals.queries or 0, domains = saved.domains_of(summary),
-    seconds = own.wall_s or totals.wall_clock_s or 0 }
+    seconds = on_the_clock(manifest) or own.wall_s or 0 }
   booking.of_summary(run)
   return run
 end
