@@ -72,7 +72,8 @@ function llm.trim(thread, tokens) end
 --- not even looked at. The reply: text, reasoning, calls ({id, name, arguments}, and broken = true if the
 --- arguments are no JSON object; then the message has {} instead, because servers refuse them), message
 --- (for the thread), finish, usage ({input, output, cached, reasoning}; nil if the server did not report
---- it), model. Raises {code, message, status, retryable} if there is no reply after all retries.
+--- it), model, streamed (false: it came in one piece). Raises {code, message, status, retryable} if there
+--- is no reply after all retries.
 ---@param request ipw.ChatRequest
 ---@return ipw.Reply reply
 function llm.chat(request) end

@@ -25,8 +25,7 @@ end
 --- What `run` uses besides the C functions of `io`.
 local function with_ends(io, name)
   function io.usage(text, ...)
-    error({ status = 2, text = ("%s: %s"):format(name, select("#", ...) > 0 and text:format(...) or text),
-            usage = true }, 0)
+    io.fail(("%s: %s"):format(name, select("#", ...) > 0 and text:format(...) or text), 2)
   end
   function io.fail(text, status) error({ status = status or 1, text = text }, 0) end
   return io
@@ -47,7 +46,7 @@ function command.ran(io, declared, name, what, ...)
   local text, code = ending(status, declared)
   if not text or not code then error(status, 0) end
   io.warn("ipw-agent: " .. text)
-  if type(status) == "table" and status.usage then io.warn(("ipw-agent: see ipw-agent %s --help"):format(name)) end
+  if code == 2 then io.warn(("ipw-agent: see ipw-agent %s --help"):format(name)) end
   return code
 end
 

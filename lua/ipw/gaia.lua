@@ -182,7 +182,7 @@ local function read(source, path, encoding)
                     skipped = skipped, sample = source == binary }
 end
 
---- Where GAIA is, and how many rows it has there (ipw.cli.datasets); or nil and a message, and true when
+--- Where GAIA is, and how many rows it has there (ipw.cli.list); or nil and a message, and true when
 --- it is there and cannot be read.
 function gaia.locate(opts)
   local path, why, there = locate(opts or {}, "validation")

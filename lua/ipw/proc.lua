@@ -21,7 +21,8 @@ local proc = {}
 --- Returns { code, signal, stdout, stderr, timed_out, dropped, seconds }; or nil and a reason if it
 --- could not be started. At the time limit its whole process group is ended. A file of the child can be
 --- as long as the workspace has room (ipw.fs). If the workspace is over its limit afterwards, fs.write
---- and proc.run return nil and the reason. Raises if the run does not grant child processes.
+--- and proc.run return nil and the reason. `sandbox = true` keeps the sandbox under --unsafe-tools.
+--- Raises if the run does not grant child processes.
 ---@param request table
 ---@return table? result, string? why
 proc.run = core.run

@@ -8,4 +8,12 @@
 
 extern const struct ipw_lua_call ipw_calls[];
 
+/* One of them; `bench` is the command's struct ipw_workbench. */
+typedef int ipw_call_fn(void *bench, const char *const *args, size_t n, struct ipw_buf *out,
+                        struct ipw_err *err);
+/* calls_machine.c */
+ipw_call_fn ipw_call_machine, ipw_call_sensors, ipw_call_server;
+/* calls_score.c */
+ipw_call_fn ipw_call_score;
+
 #endif

@@ -21,6 +21,19 @@ static const struct ipw_opt path_rows[] = {
 }, script_rows[] = {
     IPW_WORKBENCH_SCRIPTS,
     IPW_OPT_END,
+}, rights_rows[] = {
+    {"Scripts and safety", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"", 0, IPW_OPT_BLOCK, AT(script), NULL, NULL, .rows = ipw_script_option_rows},
+    IPW_OPT_END,
+}, mcp_rows[] = {
+    {"", 0, IPW_OPT_BLOCK, AT(script.mcp), NULL, NULL, .rows = ipw_mcp_option_rows},
+    IPW_OPT_END,
+}, server_rows[] = {
+    {"", 0, IPW_OPT_BLOCK, AT(find), NULL, NULL, .rows = ipw_server_option_rows},
+    IPW_OPT_END,
+}, judge_rows[] = {
+    {"", 0, IPW_OPT_BLOCK, AT(judge), NULL, NULL, .rows = ipw_judge_option_rows},
+    IPW_OPT_END,
 }, verbose_rows[] = {
     {"verbose", 'v', IPW_OPT_FLAG, AT(verbose), NULL, "print what happens"},
     IPW_OPT_END,
@@ -33,6 +46,10 @@ static const struct ipw_command_block blocks[] = {
     {"scripts", script_rows},
     {"path", path_rows},
     {"verbose", verbose_rows},
+    {"rights", rights_rows},
+    {"mcp", mcp_rows},
+    {"server", server_rows},
+    {"judge", judge_rows},
     {NULL, NULL},
 };
 
@@ -47,15 +64,19 @@ struct call {
 static enum ipw_workbench_model model_of(const struct ipw_command_file *file)
 {
     if (!file->model) return IPW_BENCH_NO_MODEL;
+    if (strcmp(file->model, "find") == 0) return IPW_BENCH_FIND_MODEL;
     return strcmp(file->model, "any") ? IPW_BENCH_NAMED_MODEL : IPW_BENCH_ANY_MODEL;
 }
 
 static int parse(struct call *c, int argc, char **argv, struct ipw_err *err)
 {
+    int rc;
+
     c->o = ipw_command_file_values(&c->file);
     ipw_workbench_defaults(c->o);
     c->o->lua_cpu_ns = c->file.cpu_ns;
-    return ipw_options_parse(&c->file.command, argc, argv, c->o, &c->args, &c->n_args, err);
+    rc = ipw_options_parse(&c->file.command, argc, argv, c->o, &c->args, &c->n_args, err);
+    return rc ? rc : ipw_judge_options_check(&c->o->judge, err);
 }
 
 static int open_bench(struct call *c, struct ipw_err *err)

@@ -11,7 +11,6 @@ int ipw_cmd_run(int argc, char **argv);
 int ipw_cmd_resume(int argc, char **argv);
 int ipw_cmd_serve(int argc, char **argv);
 int ipw_cmd_replay(int argc, char **argv);
-int ipw_cmd_score(int argc, char **argv);
 int ipw_cmd_export(int argc, char **argv);
 int ipw_cmd_plot(int argc, char **argv);
 int ipw_cmd_profile(int argc, char **argv);
@@ -22,9 +21,6 @@ int ipw_cmd_submit(int argc, char **argv);
 int ipw_cmd_merge(int argc, char **argv);
 int ipw_cmd_meter(int argc, char **argv);
 int ipw_cmd_telemetry(int argc, char **argv);
-int ipw_cmd_list(int argc, char **argv);
-int ipw_cmd_doctor(int argc, char **argv);
-int ipw_cmd_show(int argc, char **argv);
 
 extern const struct ipw_command ipw_run_command;
 /* The options of a run by their full names, as a JSON object {args, cwd} for its manifest.  Options

@@ -77,6 +77,9 @@ int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
         b->connection = (struct ipw_connection){.o = &o->server, .loop = b->loop};
         rc = ipw_connect(&b->connection, (uint64_t)anchor.wall_ns, err);
     }
+    if (!rc && model == IPW_BENCH_FIND_MODEL)
+        rc = ipw_http_new(&b->connection.http, b->loop,
+                          &(struct ipw_http_options){.cacert = o->find.cacert}, err);
     if (rc) return rc;
     b->host = (struct ipw_host){
         .loop = b->loop,

@@ -8,6 +8,8 @@
 
 #include "app/options.h"
 #include "run/connect.h"
+#include "run/find_server.h"
+#include "run/judge_options.h"
 #include "run/script_options.h"
 #include "run/workspaces.h"
 #include "script/lua_command.h"
@@ -16,6 +18,7 @@ enum ipw_workbench_model {
     IPW_BENCH_NO_MODEL,
     IPW_BENCH_NAMED_MODEL, /* only with --model or --base-url */
     IPW_BENCH_ANY_MODEL,   /* else one that is found, or the demo model */
+    IPW_BENCH_FIND_MODEL,  /* ipw_call_server() looks for one, and it may be missing */
 };
 
 /* Options that the commands share; the first member of their option structs. */
@@ -24,6 +27,8 @@ struct ipw_workbench_options {
     struct ipw_script_options script;
     const char *workspace; /* NULL: a temporary folder */
     int64_t lua_cpu_ns;
+    struct ipw_server_options find; /* of a command that only looks at a server */
+    struct ipw_judge_options judge;
     bool verbose;
 };
 /* Sets the defaults before the command line is read. */

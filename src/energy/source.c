@@ -71,6 +71,18 @@ const char *ipw_source_note(const struct ipw_source *source, char *out)
     return out;
 }
 
+const char *ipw_source_verdict_words(const struct ipw_source_verdict *v, char *out)
+{
+    bool absent = v->code == IPW_EUNSUPPORTED || v->code == IPW_ENOTFOUND;
+
+    snprintf(out, IPW_VERDICT_BYTES, "%s%s",
+             absent                 ? "not here: "
+             : v->code == IPW_EPERM ? "permission: "
+                                    : "",
+             v->text);
+    return out;
+}
+
 size_t ipw_source_set_first(const struct ipw_source_set *set, size_t source)
 {
     size_t first = 0;

@@ -159,6 +159,11 @@ struct ipw_source_verdict {
     bool named;       /* the user asked for it by name */
     unsigned domains; /* domains that a source of this kind fills, as bits 1 << domain */
 };
+enum { IPW_VERDICT_BYTES = 240 };
+/* Its text as every command says it, with the word that tells how it is missing: "not here: no RAPL
+ * here".  Returns out[IPW_VERDICT_BYTES]. */
+const char *ipw_source_verdict_words(const struct ipw_source_verdict *v, char *out);
+
 enum { IPW_BASIS_BYTES = 160 };
 struct ipw_source_set {
     struct ipw_source *sources[32];

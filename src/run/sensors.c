@@ -101,6 +101,7 @@ static void give_reasons(struct ipw_sensors *s)
     give_sources_reasons(s);
     for (size_t i = 0; i < set->n_verdicts; i++) {
         const struct ipw_source_verdict *v = &set->verdicts[i];
+        char words[IPW_VERDICT_BYTES];
         bool missed = false;
 
         if (v->code == IPW_OK || v->code == IPW_EEXISTS) continue;
@@ -111,7 +112,7 @@ static void give_reasons(struct ipw_sensors *s)
             if (v->code == IPW_EPERM)
                 ipw_ledger_set_reason(s->ledger, (enum ipw_domain)d, "permission");
         }
-        if (missed) add_why(s, v->name, v->text);
+        if (missed) add_why(s, v->name, ipw_source_verdict_words(v, words));
     }
 }
 

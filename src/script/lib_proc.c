@@ -157,11 +157,12 @@ static int proc_finish(lua_State *L, struct ipw_op *base)
     return n;
 }
 
-/* run{program, args..., input=, seconds=, cpu=, memory=, output=}: its output and how it ended; or
- * nil and why it could not be started. [-1, +(1|2), e] */
+/* run{program, args..., input=, seconds=, cpu=, memory=, output=, sandbox=}: its output and how it
+ * ended; or nil and why it could not be started. [-1, +(1|2), e] */
 static int proc_run(lua_State *L)
 {
-    static const char *const known[] = {"cpu", "input", "memory", "output", "seconds", NULL};
+    static const char *const known[] = {"cpu",     "input",   "memory", "output",
+                                        "sandbox", "seconds", NULL};
     struct ipw_host *host = ipw_vm_host(L);
     struct ipw_proc_request request = {0};
     struct proc_op *op;
@@ -181,6 +182,9 @@ static int proc_run(lua_State *L)
             return luaL_error(L, "proc.run: argument %d has a NUL in it", (int)i);
         lua_pop(L, 1);
     }
+    lua_getfield(L, 1, "sandbox");
+    request.sandbox = lua_toboolean(L, -1);
+    lua_pop(L, 1);
     lua_getfield(L, 1, "input");
     if (!lua_isnil(L, -1) && !lua_isstring(L, -1))
         return luaL_error(L, "proc.run: input: expected a text, got %s", luaL_typename(L, -1));
@@ -213,7 +217,7 @@ static int proc_run(lua_State *L)
     request.input = op->input;
     request.input_len = op->input_len;
     request.cwd = ipw_host_workspace(host);
-    request.sandbox = host->grants.sandbox;
+    request.sandbox = request.sandbox || host->grants.sandbox;
     request.reads = host->grants.readable;
     op->code =
         ipw_quota_child_begins(&host->grants.quota, request.cwd, &request.file_bytes, &op->err);

@@ -139,9 +139,10 @@ static int io_call(lua_State *L)
 
     while (c && c->name && strcmp(c->name, name)) c++;
     if (!c || !c->name) return luaL_error(L, "io.call: there is no '%s'", name);
+    if (n < c->least) return luaL_error(L, "io.call: %s takes %d texts", name, (int)c->least);
     for (size_t i = 0; i < n; i++) args[i] = luaL_optstring(L, (int)i + 2, "");
     args[n] = NULL;
-    *out = IPW_BUF(64 * IPW_MIB);
+    *out = IPW_BUF(1024 * IPW_MIB); /* the scores of a long run */
     rc = c->call(e->ud, args, n, out, &err);
     if (!rc && !out->len) return 0;
     if (!rc) rc = ipw_value_decode(L, ipw_buf_str(out), out->len, &err);

@@ -27,6 +27,7 @@ struct ipw_lua_call {
     const char *name; /* NULL ends the list */
     int (*call)(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
                 struct ipw_err *err);
+    size_t least; /* texts */
 };
 
 struct ipw_lua_facts {

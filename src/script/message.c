@@ -173,6 +173,8 @@ void ipw_message_push_reply(lua_State *L, const struct ipw_chat_reply *reply, bo
     lua_pushstring(L, reply->finish_word ? reply->finish_word : "");
     lua_setfield(L, -2, "finish");
     if (reply->model) push_text(L, "model", reply->model, strlen(reply->model));
+    lua_pushboolean(L, reply->arrivals.len > 0);
+    lua_setfield(L, -2, "streamed");
     lua_createtable(L, 0, 4);
     push_count(L, "input", reply->usage.prompt);
     push_count(L, "output", reply->usage.completion);

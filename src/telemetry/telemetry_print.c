@@ -140,13 +140,13 @@ static void missing(struct ipw_buf *out, const struct ipw_telemetry *t,
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < t->set.n_verdicts; i++) {
             const struct ipw_source_verdict *v = &t->set.verdicts[i];
+            bool denied = v->code == IPW_EPERM;
+            char words[IPW_VERDICT_BYTES];
 
-            if (v->code == IPW_OK || (v->code == IPW_EPERM) != (order[pass] == IPW_EPERM)) continue;
-            ipw_buf_addf(out, " %-11s ", v->name);
-            if (v->code == IPW_EPERM)
-                ipw_buf_addf(out, "%spermission:%s ", ipw_style(IPW_RED, style->colour),
-                             ipw_style(IPW_PLAIN, style->colour));
-            ipw_format_wrapped(out, v->text, v->code == IPW_EPERM ? 25 : 13, 13, style->width);
+            if (v->code == IPW_OK || denied != (order[pass] == IPW_EPERM)) continue;
+            ipw_buf_addf(out, " %s%-11s%s ", denied ? ipw_style(IPW_RED, style->colour) : "",
+                         v->name, denied ? ipw_style(IPW_PLAIN, style->colour) : "");
+            ipw_format_wrapped(out, ipw_source_verdict_words(v, words), 13, 13, style->width);
         }
     }
 }

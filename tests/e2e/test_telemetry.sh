@@ -22,7 +22,7 @@ step "no sensor: says so, says what was looked for and what would help, and exit
 expect_exit 0 agent telemetry
 check_out "No energy sensor can be read on this machine."
 check_out "What would help"
-check_out "rapl        no $WORK/no-powercap"
+check_out "rapl        not here: no $WORK/no-powercap"
 check_out "prometheus=http://"
 check_out "Sensors are detected at the start"
 expect_exit 0 agent telemetry --json

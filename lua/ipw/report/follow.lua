@@ -4,7 +4,7 @@
 -- seconds, each tool call with its result, the end. Joules are not known until a query has ended, so they are
 -- not shown. Reads nothing: events are tables.
 local quantity = require "ipw.quantity"
-local screen = require "ipw.screen"
+local screen = require "ipw.columns"
 local timeline = require "ipw.report.timeline"
 
 local TEXT_COLUMN, SHOWN_BYTES, ID_COLUMNS = 34, 2000, 10
@@ -135,6 +135,6 @@ function Follow:event(event)
 end
 
 --- Follows the queries that `want` names; nil: all.
----@param view table of screen.view
+---@param view table of ipw.columns
 ---@param want? string
 return function(view, want) return setmetatable({ view = view, want = want, queries = {} }, Follow) end

@@ -10,7 +10,7 @@ local key_numbers = require "ipw.report.key_numbers"
 local numbers = require "ipw.report.numbers"
 local queries = require "ipw.report.queries"
 local saved = require "ipw.report.saved"
-local screen = require "ipw.screen"
+local screen = require "ipw.columns"
 local terminal = require "ipw.report.terminal"
 
 local short = {}
@@ -369,7 +369,7 @@ local row_columns = {
 }
 
 --- The queries by their numbers, a row each: what each did, and its answer or why it failed. "" without queries.
----@param view table of screen.view
+---@param view table of ipw.columns
 ---@param run table of short.run
 ---@return string
 function short.rows(view, run)
@@ -439,7 +439,7 @@ local function word(path)
 end
 
 --- The lines.
----@param view table of screen.view
+---@param view table of ipw.columns
 ---@param run table of short.run
 ---@param note? string what was not said at the start
 ---@return string

@@ -5,7 +5,7 @@
 -- these the texts are left out. Reads nothing: a query and its events are tables.
 local json = require "ipw.json"
 local quantity = require "ipw.quantity"
-local screen = require "ipw.screen"
+local screen = require "ipw.columns"
 local core = require "ipw.core.text"
 
 local timeline = {}
@@ -159,7 +159,7 @@ end
 local function counted(n, one) return ("%d %s%s"):format(n, one, n == 1 and "" or "s") end
 
 --- The lines of one query.
----@param view table of screen.view
+---@param view table of ipw.columns
 ---@param query table a line of traces.jsonl, through ipw.whole_line
 ---@param events table[] of this query; may be empty
 ---@param note? string why texts may be missing
