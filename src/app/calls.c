@@ -2,13 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/workbench.h"
 #include "base/open.h"
+#include "export/redacted.h"
 #include "json/jsonl.h"
+#include "json/whole_output.h"
 #include "json/write.h"
 #include "script/embedded.h"
 #include "script/installed.h"
@@ -99,12 +104,92 @@ static int built_in(void *ud, const char *const *args, size_t n, struct ipw_buf 
     return 0;
 }
 
+/* new_folder(path): with the folders above it. */
+static int new_folder(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                      struct ipw_err *err)
+{
+    int rc = ipw_make_parents(args[0], err);
+
+    (void)ud;
+    (void)n;
+    (void)out;
+    if (rc || mkdir(args[0], 0777) == 0) return rc;
+    return errno == EEXIST ? ipw_fail(err, IPW_EEXISTS, "%s already exists", args[0])
+                           : ipw_fail_errno(err, errno, "%s", args[0]);
+}
+
+/* temporary(name): a path in a folder that goes when the command ends. */
+static int temporary(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                     struct ipw_err *err)
+{
+    struct ipw_workbench *bench = ud;
+    char path[PATH_MAX];
+    int rc = bench->workspaces.path ? 0 : ipw_workspaces_make(&bench->workspaces, err);
+
+    if (rc) return rc;
+    snprintf(path, sizeof path, "%s/%s", bench->workspaces.path, n ? args[0] : "file");
+    put_text(out, path);
+    return 0;
+}
+
+/* copy(from, to): whole or not at all. */
+static int copy(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                struct ipw_err *err)
+{
+    struct ipw_buf bytes = IPW_BUF(256 * IPW_MIB);
+    struct ipw_whole_output *whole = NULL;
+    int rc = ipw_file_read(&bytes, args[0], err);
+
+    (void)ud;
+    (void)out;
+    (void)n;
+    if (!rc) rc = ipw_whole_file(&whole, args[1], stdout, err);
+    if (!rc) rc = ipw_whole_write(whole, ipw_buf_str(&bytes), bytes.len, err);
+    if (rc)
+        ipw_whole_drop(whole);
+    else
+        rc = ipw_whole_commit(whole, err);
+    ipw_buf_release(&bytes);
+    return rc;
+}
+
+/* allow_web(host...): as --web-allow, for addresses that the user has named in another way. */
+static int allow_web(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                     struct ipw_err *err)
+{
+    (void)out;
+    (void)err;
+    for (size_t i = 0; i < n; i++) ipw_workbench_allow(ud, args[i]);
+    return 0;
+}
+
+/* redacted(run, folder, what): the run without its texts. */
+static int redacted(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                    struct ipw_err *err)
+{
+    enum ipw_redact what = 0;
+    int rc = ipw_redact_parse(&what, args[2], err);
+
+    (void)ud;
+    (void)n;
+    (void)out;
+    return rc ? rc : ipw_export_redacted(args[0], args[1], what, err);
+}
+
 /* clang-format off */
 const struct ipw_lua_call ipw_calls[] = {
     {"real_path", real_path},
     {"write_new", write_new, 2},
     {"write", write_file, 2},
+    {"copy", copy, 2},
     {"remove", remove_file, 1},
+    {"new_folder", new_folder, 1},
+    {"temporary", temporary},
+    {"allow_web", allow_web},
+    {"start", ipw_call_start, 3},
+    {"run_words", ipw_call_run_words, 1},
+    {"redacted", redacted, 3},
+    {"mooncake", ipw_call_mooncake, 2},
     {"built_in", built_in},
     {"machine", ipw_call_machine},
     {"sensors", ipw_call_sensors},

@@ -6,14 +6,12 @@
 
 #include "script/lua_command.h"
 
-extern const struct ipw_lua_call ipw_calls[];
+extern const struct ipw_lua_call ipw_calls[]; /* their `ud` is the workbench */
 
-/* One of them; `bench` is the command's struct ipw_workbench. */
+/* Those with a file of their own, calls_NAME.c. */
 typedef int ipw_call_fn(void *bench, const char *const *args, size_t n, struct ipw_buf *out,
                         struct ipw_err *err);
-/* calls_machine.c */
-ipw_call_fn ipw_call_machine, ipw_call_sensors, ipw_call_server;
-/* calls_score.c */
-ipw_call_fn ipw_call_score;
+ipw_call_fn ipw_call_machine, ipw_call_sensors, ipw_call_server; /* calls_machine.c */
+ipw_call_fn ipw_call_mooncake, ipw_call_run_words, ipw_call_score, ipw_call_start;
 
 #endif

@@ -99,6 +99,7 @@ static int run(struct call *c, int64_t *status, char **args, size_t n, const int
 {
     char program[PATH_MAX], folder[PATH_MAX];
     struct ipw_err unknown;
+    bool beside = c->file.beside || c->file.each;
     struct ipw_lua_command entry = {
         .file = &c->file,
         .values = c->o,
@@ -111,7 +112,7 @@ static int run(struct call *c, int64_t *status, char **args, size_t n, const int
 
     if (!ipw_proc_own_file(program, sizeof program, &unknown)) entry.facts.program = program;
     entry.facts.folder = getcwd(folder, sizeof folder);
-    return ipw_workbench_command(&c->bench, status, &entry, c->file.each && !results ? *args : NULL,
+    return ipw_workbench_command(&c->bench, status, &entry, beside && n && !results ? *args : NULL,
                                  err);
 }
 

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "app/commands.h"
-#include "app/runs_command.h"
+#include "app/run_screen.h"
+#include "app/workbench.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -53,7 +54,6 @@ static const struct ipw_opt options[] = {
     {"json", 0, IPW_OPT_FLAG, AT(run.output.json), NULL, "print the result as one JSON object"},
     {"quiet", 'q', IPW_OPT_FLAG, AT(run.output.quiet), NULL, "hide notices"},
     {"verbose", 'v', IPW_OPT_FLAG, AT(run.output.verbose), NULL, "print what happens"},
-    {"energy", 0, IPW_OPT_OLD, 0, "WHERE", "model-host"},
     IPW_OPT_END,
 };
 /* clang-format on */
@@ -82,8 +82,6 @@ static const struct ipw_command command = {
 /* What they print is written in Lua (lua/ipw/cli/replay.lua). */
 static int show(char *run, const struct ipw_replay_options *o)
 {
-    struct ipw_workbench_options bench;
-    struct ipw_export_job job = {.runs = &run, .n_runs = 1, .stream = stdout};
     char limit[24];
     const char *args[] = {run,
                           o->follow ? "follow" : "show",
@@ -93,16 +91,13 @@ static int show(char *run, const struct ipw_replay_options *o)
                           o->run.output.quiet ? "quiet" : "",
                           NULL};
     struct ipw_err err = {0};
-    int64_t status = IPW_EXIT_OK;
+    int status;
 
     snprintf(limit, sizeof limit, "%lld", (long long)o->limit);
     if (!o->limit) *limit = '\0';
     if (o->follow) setvbuf(stdout, NULL, _IOLBF, 0);
-    ipw_runs_defaults(&bench);
-    bench.verbose = o->run.output.verbose;
-    if (ipw_runs_command(&status, &bench, &job, "ipw.cli.replay", args, &err))
-        return ipw_exit_with(&err, ipw_workbench_exit(&err));
-    return (int)status;
+    status = ipw_run_screen("ipw.cli.replay", run, args, o->run.output.verbose, &err);
+    return status < 0 ? ipw_exit_with(&err, ipw_workbench_exit(&err)) : status;
 }
 
 /* ---- run again ---- */

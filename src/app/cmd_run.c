@@ -4,7 +4,7 @@
 
 #include "app/commands.h"
 #include "app/options.h"
-#include "app/runs_command.h"
+#include "app/run_screen.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "run/run.h"
@@ -79,8 +79,6 @@ static const struct ipw_opt options[] = {
     {"json", 0, IPW_OPT_FLAG, AT(output.json), NULL, "print the summary as one JSON object"},
     {"quiet", 'q', IPW_OPT_FLAG, AT(output.quiet), NULL, "hide progress and notices"},
     {"verbose", 'v', IPW_OPT_FLAG, AT(output.verbose), NULL, "print what happens"},
-    {"energy", 0, IPW_OPT_OLD, 0, "WHERE", "model-host"},
-    {"retry", 0, IPW_OPT_OLD, 0, "WHICH", "rerun"},
     {"undo-mean", 0, IPW_OPT_GONE, 0, NULL, "a gauge's mean is not undone; leave it out (the bounds include the averaging)"},
     IPW_OPT_END,
 };
@@ -104,21 +102,16 @@ const struct ipw_command ipw_run_command = {
 /* The summary as a screen, which is written in Lua (lua/ipw/cli/ending.lua). */
 static int show_end(struct ipw_run_end *end, bool verbose)
 {
-    struct ipw_workbench_options bench;
-    struct ipw_export_job job = {.runs = &end->folder, .n_runs = 1, .stream = stdout};
     const char *args[] = {end->folder, end->note, verbose ? "verbose" : "", NULL};
     struct ipw_err err = {0};
-    int64_t status = IPW_EXIT_OK;
-    int rc;
+    int status = ipw_run_screen("ipw.cli.ending", end->folder, args, verbose, &err);
 
-    ipw_runs_defaults(&bench);
-    rc = ipw_runs_command(&status, &bench, &job, "ipw.cli.ending", args, &err);
-    if (rc) return ipw_exit_with(&err, IPW_EXIT_FAILED);
+    if (status < 0) return ipw_exit_with(&err, IPW_EXIT_FAILED);
     if ((fflush(stdout) || ferror(stdout)) && status == IPW_EXIT_OK) {
         ipw_fail_errno(&err, errno, "standard output: the result could not be written");
         return ipw_exit_with(&err, IPW_EXIT_FAILED);
     }
-    return (int)status;
+    return status;
 }
 
 int ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code, bool verbose)

@@ -53,7 +53,7 @@ static void lay_out(struct tables *t, const struct ipw_opt *rows, size_t offset)
 /* Is it an option that this version has under this name? */
 static bool is_listed(const struct ipw_opt *o)
 {
-    return o->kind != IPW_OPT_SECTION && o->kind != IPW_OPT_OLD && o->kind != IPW_OPT_GONE;
+    return o->kind != IPW_OPT_SECTION && o->kind != IPW_OPT_GONE;
 }
 
 static void help_row(const struct ipw_opt *o, FILE *out, unsigned width)
@@ -130,7 +130,6 @@ static int set_value(const struct ipw_opt *o, void *values, const char *text, st
     }
     case IPW_OPT_SECTION:
     case IPW_OPT_BLOCK:
-    case IPW_OPT_OLD:
     case IPW_OPT_GONE: break;
     }
     return rc ? ipw_err_prefix(err, "--%s", o->name) : 0;
@@ -179,31 +178,14 @@ static void fill_tables(struct tables *t, const struct ipw_command *command)
     t->shorts[s] = '\0';
 }
 
-static const struct ipw_opt *row_named(const struct tables *t, const char *name)
-{
-    for (size_t i = 0; i < t->n; i++) {
-        const struct ipw_opt *o = &t->rows[i];
-
-        if (o->kind == IPW_OPT_SECTION || strcmp(o->name, name)) continue;
-        return o->kind == IPW_OPT_OLD ? row_named(t, o->help) : o;
-    }
-    return NULL;
-}
-
-/* The given option and its value, under today's name. */
-static const struct ipw_opt *option_of(const struct tables *t, int c, int which, const char **value,
-                                       bool tell)
+/* The given option. */
+static const struct ipw_opt *option_of(const struct tables *t, int c, int which)
 {
     for (size_t i = 0; c != 1000 && i < t->n; i++) {
         if (t->rows[i].letter == c) return &t->rows[i];
     }
     if (c != 1000) IPW_BUG("option letter %d", c);
-    if (t->rows[which].kind != IPW_OPT_OLD) return &t->rows[which];
-    if (t->rows[which].value) *value = t->rows[which].value;
-    if (tell)
-        ipw_log(IPW_LOG_WARN, "--%s is now --%s%s%s", t->rows[which].name, t->rows[which].help,
-                t->rows[which].value ? " " : "", t->rows[which].value ? t->rows[which].value : "");
-    return row_named(t, t->rows[which].help);
+    return &t->rows[which];
 }
 
 bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_command *command,
@@ -215,7 +197,7 @@ bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_c
     for (size_t i = 0; i < t.n; i++) {
         if (t.rows[i].kind == IPW_OPT_SECTION || strcmp(t.rows[i].name, name)) continue;
         *takes_value = t.rows[i].arg != NULL;
-        *out = *row_named(&t, name);
+        *out = t.rows[i];
         return true;
     }
     return false;
@@ -259,7 +241,7 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
         if (c == ':')
             return ipw_fail(err, IPW_EINVAL, "%s: option '%s' needs a value", command->name,
                             argv[optind - 1]);
-        o = option_of(&t, c, which, &value, true);
+        o = option_of(&t, c, which);
         if (o->kind == IPW_OPT_GONE)
             return ipw_fail(err, IPW_EINVAL, "%s: there is no --%s any more: %s", command->name,
                             o->name, o->help);
@@ -292,7 +274,7 @@ int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
         const struct ipw_opt *o;
 
         if (c == '?' || c == ':' || c == 'h') continue;
-        o = option_of(&t, c, which, &value, false);
+        o = option_of(&t, c, which);
         if (o->kind != IPW_OPT_GONE) fn(ud, o, value);
     }
     return optind;

@@ -114,12 +114,8 @@ static bool put(FILE *to, const char *line)
 
 static bool say(void *ud, const char *line)
 {
-    const struct ipw_workbench *b = ud;
-
-    if (!b->keep) return put(stdout, line);
-    ipw_buf_adds(b->keep, line);
-    ipw_buf_addc(b->keep, '\n');
-    return true;
+    (void)ud;
+    return put(stdout, line);
 }
 
 static void warn(void *ud, const char *line)
@@ -148,6 +144,29 @@ static char *ask(void *ud, const char *prompt)
     return ipw_prompt_read(prompt);
 }
 
+static void open_web(struct ipw_workbench *b)
+{
+    ipw_web_free(b->host.grants.web);
+    b->host.grants.web = ipw_script_web(&b->o->script, b->loop, NULL);
+    b->host.grants.may_fetch = b->host.grants.web != NULL;
+}
+
+static void add(struct ipw_opt_list *list, const char *item)
+{
+    IPW_GROW(list->items, list->cap, list->n + 2);
+    list->items[list->n++] = item;
+    list->items[list->n] = NULL;
+}
+
+void ipw_workbench_allow(struct ipw_workbench *b, const char *host)
+{
+    char *kept = ipw_strdup(host);
+
+    add(&b->allowed, kept);
+    add(&b->o->script.web_allow, kept);
+    open_web(b);
+}
+
 int ipw_workbench_command(struct ipw_workbench *b, int64_t *status, struct ipw_lua_command *entry,
                           const char *script, struct ipw_err *err)
 {
@@ -169,8 +188,7 @@ int ipw_workbench_command(struct ipw_workbench *b, int64_t *status, struct ipw_l
     entry->ud = b;
     snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - script) : 1, slash ? script : ".");
     if (script) entry->vm.script_dir = dir;
-    b->host.grants.web = ipw_script_web(&b->o->script, b->loop, NULL);
-    b->host.grants.may_fetch = b->host.grants.web != NULL;
+    open_web(b);
     rc = ipw_lua_command_run(status, entry, err);
     ipw_host_release(&b->host);
     ipw_web_free(b->host.grants.web);
@@ -179,14 +197,6 @@ int ipw_workbench_command(struct ipw_workbench *b, int64_t *status, struct ipw_l
         rc = ipw_fail(err, IPW_ELUA, "%d handles are left over",
                       ipw_loop_leftovers(b->loop) - before);
     return rc;
-}
-
-int ipw_workbench_run(struct ipw_workbench *b, int64_t *status, const char *module,
-                      const char *script, const char *const *args, struct ipw_err *err)
-{
-    struct ipw_lua_command entry = {.module = module, .texts = args};
-
-    return ipw_workbench_command(b, status, &entry, script, err);
 }
 
 void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *o)
@@ -198,6 +208,8 @@ void ipw_workbench_close(struct ipw_workbench *b, struct ipw_workbench_options *
     }
     ipw_workspaces_remove(&b->workspaces);
     free(b->workspace);
+    for (size_t i = 0; i < b->allowed.n; i++) free((char *)b->allowed.items[i]);
+    free(b->allowed.items);
     ipw_script_options_release(&o->script);
     free(o->server.net.base_urls.items);
     o->server.net.base_urls = (struct ipw_opt_list){0};

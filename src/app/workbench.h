@@ -43,24 +43,23 @@ extern const struct ipw_opt ipw_workbench_model_rows[], ipw_workbench_script_row
 /* clang-format on */
 
 struct ipw_workbench {
-    const struct ipw_workbench_options *o;
+    struct ipw_workbench_options *o;
     struct ipw_loop *loop;
     struct ipw_connection connection;
     struct ipw_workspaces workspaces;
     struct ipw_host host;
     char *workspace;
-    struct ipw_buf *keep; /* the command's lines go there; NULL: to stdout */
-    size_t memory_bytes;  /* of a Lua state; 0: as for a query */
+    size_t memory_bytes;         /* of a Lua state; 0: as for a query */
+    struct ipw_opt_list allowed; /* of ipw_workbench_allow() */
 };
 int ipw_workbench_open(struct ipw_workbench *bench, struct ipw_workbench_options *o,
                        enum ipw_workbench_model model, struct ipw_err *err);
-/* Runs a module of lua/ipw/cli.  `script` is the file that it works on, whose folder is searched
- * first (or NULL).  Handles left on the loop are an error. */
-int ipw_workbench_run(struct ipw_workbench *bench, int64_t *status, const char *module,
-                      const char *script, const char *const *args, struct ipw_err *err);
-/* Runs a function of a command's file (app/cmd_lua.h), whose state and lines this unit owns. */
+/* Runs a function of a command's file (app/cmd_lua.h).  `script` is the file that it works on, whose
+ * folder is searched first (or NULL).  Handles left on the loop are an error. */
 int ipw_workbench_command(struct ipw_workbench *bench, int64_t *status,
                           struct ipw_lua_command *entry, const char *script, struct ipw_err *err);
+/* As --web-allow HOST, while the command runs. */
+void ipw_workbench_allow(struct ipw_workbench *bench, const char *host);
 /* Removes the workspace that it created; also releases the options. */
 void ipw_workbench_close(struct ipw_workbench *bench, struct ipw_workbench_options *o);
 /* The exit code of an error: 3 if something was not found or does not load, else 1. */

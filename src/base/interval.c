@@ -9,6 +9,8 @@
 
 enum { T_BELOW = 20, LEAST = 3, RESAMPLES = IPW_INTERVAL_RESAMPLES, BLOCK = 8192 };
 
+const char *const ipw_interval_kinds[] = {"mean", "share", "ratio", NULL};
+
 /* xorshift64*: small, and the same on every machine.  The upper half of its state is multiplied by
  * n, because a division by n costs more than the rest of a resample. */
 uint32_t ipw_interval_draw(uint64_t *state, size_t n)
@@ -22,9 +24,9 @@ uint32_t ipw_interval_draw(uint64_t *state, size_t n)
     return (uint32_t)(((x * UINT64_C(2685821657736338717)) >> 32) * n >> 32);
 }
 
-static const struct ipw_stats_cluster *cluster(const struct ipw_interval_sample *s, size_t i)
+static struct ipw_stats_cluster cluster(const struct ipw_interval_sample *s, size_t i)
 {
-    return ipw_spill_at(&s->clusters, i);
+    return ipw_stats_cluster(&s->clusters, i);
 }
 
 /* The clusters to draw from: a row of numbers for each, so that a draw is a few additions.  The
@@ -45,9 +47,7 @@ struct rows {
 
 static double value_at(const struct rows *rows, size_t column, size_t i)
 {
-    const struct ipw_stats_cluster *c = cluster(rows->all[column / 2], i);
-
-    return column % 2 ? c->n : c->sum;
+    return ipw_columns_at(&rows->all[column / 2]->clusters, column % 2, i);
 }
 
 static bool is_like(const struct rows *rows, size_t a, size_t b, size_t n)
@@ -64,11 +64,9 @@ static void choose_columns(struct rows *rows)
     rows->columns = ipw_calloc(count, sizeof *rows->columns);
     for (size_t k = 0; k < count; k++) {
         struct column *c = &rows->columns[k];
-        size_t i = 1;
 
         *c = (struct column){.first = value_at(rows, k, 0), .like = SIZE_MAX, .at = rows->width};
-        while (i < n && value_at(rows, k, i) == c->first) i++;
-        c->constant = i == n;
+        c->constant = !rows->all[k / 2]->clusters.of[k % 2].values;
         for (size_t j = 0; j < k && !c->constant && c->like == SIZE_MAX; j++)
             if (!rows->columns[j].constant && is_like(rows, j, k, n)) c->like = j;
         if (c->like != SIZE_MAX) c->at = rows->columns[c->like].at;
@@ -110,10 +108,10 @@ static inline uint64_t draw_rows(double *restrict sums, const double *block, siz
         break;                                                                                     \
     }
 
-static void draw_from_block(const struct rows *rows, size_t size, int resample, uint32_t draws,
+static void draw_from_block(const struct rows *rows, size_t size, size_t resample, uint32_t draws,
                             uint64_t *state)
 {
-    double *sums = rows->drawn + (size_t)resample * rows->width;
+    double *sums = rows->drawn + resample * rows->width;
 
     switch (rows->width) {
         DRAW_ROWS(1)
@@ -126,17 +124,17 @@ static void draw_from_block(const struct rows *rows, size_t size, int resample, 
 }
 
 /* How many draws of each resample fall into each block. */
-static void draw_blocks(struct ipw_spill *counts, size_t n, size_t blocks, uint64_t *state)
+static uint32_t *draw_blocks(size_t n, size_t blocks, uint64_t *state)
 {
-    uint32_t *of = ipw_calloc(blocks, sizeof *of);
+    uint32_t *counts = ipw_calloc(RESAMPLES * blocks, sizeof *counts);
 
-    for (int r = 0; r < RESAMPLES; r++) {
-        memset(of, 0, blocks * sizeof *of);
+    for (size_t r = 0; r < RESAMPLES; r++) {
+        uint32_t *of = counts + r * blocks;
+
         for (size_t i = 0; i < n && blocks > 1; i++) of[ipw_interval_draw(state, n) / BLOCK]++;
         if (blocks == 1) of[0] = (uint32_t)n;
-        for (size_t b = 0; b < blocks; b++) ipw_spill_add(counts, &of[b]);
     }
-    free(of);
+    return counts;
 }
 
 static double drawn_sum(const struct rows *rows, size_t resample, size_t column)
@@ -171,28 +169,23 @@ static void bootstrap(struct ipw_interval_sample **all, size_t count, uint64_t s
     struct rows rows = {.all = all, .count = count};
     uint64_t state = seed;
     size_t n = all[0]->clusters.n, blocks = (n + BLOCK - 1) / BLOCK;
-    struct ipw_spill counts;
+    uint32_t *counts = draw_blocks(n, blocks, &state);
 
     choose_columns(&rows);
-    ipw_spill_init(&counts, sizeof(uint32_t), all[0]->clusters.place);
-    draw_blocks(&counts, n, blocks, &state);
     rows.block = ipw_calloc((n < BLOCK ? n : BLOCK) * rows.width, sizeof *rows.block);
     rows.drawn = ipw_calloc(RESAMPLES * rows.width, sizeof *rows.drawn);
     for (size_t b = 0; b < blocks; b++) {
         size_t size = b + 1 < blocks ? BLOCK : n - b * BLOCK;
 
         load(&rows, b * BLOCK, size);
-        for (int r = 0; r < RESAMPLES; r++) {
-            const uint32_t *draws = ipw_spill_at(&counts, (size_t)r * blocks + b);
-
-            draw_from_block(&rows, size, r, *draws, &state);
-        }
+        for (size_t r = 0; r < RESAMPLES; r++)
+            draw_from_block(&rows, size, r, counts[r * blocks + b], &state);
     }
     for (size_t m = 0; m < count; m++) set_bounds(&rows, m);
     free(rows.columns);
     free(rows.block);
     free(rows.drawn);
-    ipw_spill_release(&counts);
+    free(counts);
 }
 
 static bool is_to_be_drawn(const struct ipw_interval_sample *s, size_t n)
@@ -238,7 +231,7 @@ static void begin_mean(struct ipw_interval_sample *s)
 
     *out = nothing(n);
     for (size_t i = 0; i < n; i++) {
-        double mean = cluster(s, i)->sum / cluster(s, i)->n;
+        double mean = cluster(s, i).sum / cluster(s, i).n;
 
         out->min = fmin(out->min, mean);
         out->max = fmax(out->max, mean);
@@ -276,11 +269,11 @@ static void begin_ratio(struct ipw_interval_sample *s)
 
     s->out = nothing(n);
     for (size_t i = 0; i < n; i++) {
-        const struct ipw_stats_cluster *c = cluster(s, i);
-        double one = c->n != 0 ? c->sum / c->n : NAN;
+        struct ipw_stats_cluster c = cluster(s, i);
+        double one = c.n != 0 ? c.sum / c.n : NAN;
 
-        x += c->sum;
-        y += c->n;
+        x += c.sum;
+        y += c.n;
         s->out.min = fmin(s->out.min, one);
         s->out.max = fmax(s->out.max, one);
     }
@@ -306,13 +299,11 @@ void ipw_interval_make(struct ipw_interval_sample *samples, size_t count, uint64
 
 struct ipw_interval ipw_interval_of(const double *values, size_t n)
 {
-    struct ipw_spill_place memory = {0};
     struct ipw_interval_sample s = {.kind = IPW_INTERVAL_MEAN};
 
-    ipw_spill_init(&s.clusters, sizeof(struct ipw_stats_cluster), &memory);
-    for (size_t i = 0; i < n; i++)
-        ipw_spill_add(&s.clusters, &(struct ipw_stats_cluster){values[i], 1});
+    ipw_columns_init(&s.clusters, 2);
+    for (size_t i = 0; i < n; i++) ipw_columns_add(&s.clusters, (double[]){values[i], 1});
     ipw_interval_make(&s, 1, IPW_INTERVAL_SEED);
-    ipw_spill_release(&s.clusters);
+    ipw_columns_release(&s.clusters);
     return s.out;
 }

@@ -6,15 +6,15 @@
  * bootstrap over clusters (seeded, 2000 resamples).  A proportion always has Wilson's interval.  A
  * ratio is bootstrapped, or has no interval.
  *
- * Clusters are in spills, which the caller fills and releases.  A resample with more clusters than
- * a block can hold (8192) is drawn in two steps with the same distribution: how often each block is
- * used, then which of its clusters. */
+ * Clusters are rows of two columns, which the caller fills and releases.  A resample with more
+ * clusters than a block can hold (8192) is drawn in two steps with the same distribution: how often
+ * each block is used, then which of its clusters. */
 #ifndef IPW_BASE_INTERVAL_H
 #define IPW_BASE_INTERVAL_H
 
 #include <stdint.h>
 
-#include "base/spill.h"
+#include "base/columns.h"
 #include "base/stats.h"
 
 #define IPW_INTERVAL_SEED 20
@@ -33,9 +33,11 @@ enum ipw_interval_kind {
     IPW_INTERVAL_RATIO, /* the clusters' sum / their n, of any two quantities */
 };
 
+extern const char *const ipw_interval_kinds[]; /* "mean", "share", "ratio", NULL */
+
 struct ipw_interval_sample {
     enum ipw_interval_kind kind;
-    struct ipw_spill clusters; /* of struct ipw_stats_cluster */
+    struct ipw_columns clusters; /* of struct ipw_stats_cluster */
     struct ipw_interval out;
 };
 /* Fills `out` of all samples.  Samples with equally many clusters use the same draws. */

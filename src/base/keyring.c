@@ -170,6 +170,27 @@ const char *ipw_keyring_env(const char *name)
     return getenv(name);
 }
 
+char **ipw_keyring_environment(void)
+{
+    size_t n = 0, n_environ = 0, bytes = 0, size;
+    char **list, *text;
+
+    while (environ && environ[n_environ]) n_environ++;
+    for (size_t i = 0; i < ring.n; i++)
+        bytes += strlen(ring.kept[i].name) + strlen(ring.kept[i].value) + 2;
+    list = ipw_malloc((n_environ + ring.n + 1) * sizeof *list + bytes);
+    text = (char *)(list + n_environ + ring.n + 1); /* the keys' texts, behind the list */
+    for (; n < n_environ; n++) list[n] = environ[n];
+    for (size_t i = 0; i < ring.n; i++) {
+        size = strlen(ring.kept[i].name) + strlen(ring.kept[i].value) + 2;
+        snprintf(text, size, "%s=%s", ring.kept[i].name, ring.kept[i].value);
+        list[n++] = text;
+        text += size;
+    }
+    list[n] = NULL;
+    return list;
+}
+
 /* ---- the command line ---- */
 
 char **ipw_keyring_take(int argc, char **argv)

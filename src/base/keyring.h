@@ -25,6 +25,9 @@ void ipw_keyring_take_variable(const char *name);
 void ipw_keyring_hide(const char *text);
 /* Like getenv(), but knows the keys as well. */
 const char *ipw_keyring_env(const char *name);
+/* The environment with the keys again: only for a child that is this program, which takes them at
+ * once.  Valid until a variable changes; free() the list. */
+char **ipw_keyring_environment(void);
 void ipw_keyring_release(void);
 
 #endif

@@ -21,7 +21,6 @@ enum ipw_opt_kind {
     IPW_OPT_LIST,     /* struct ipw_opt_list: may be given several times */
     IPW_OPT_SECTION,  /* not an option: a title in the help for the rows below */
     IPW_OPT_BLOCK,    /* not an option: the rows of `rows`, whose struct lies at `offset` */
-    IPW_OPT_OLD,      /* an old name: `help` is the new one, and `value` its value if arg is NULL */
     IPW_OPT_GONE,     /* an option that there was: `help` says what to do instead */
 };
 
@@ -49,7 +48,6 @@ struct ipw_opt {
     int64_t min, max; /* for integers and bytes; durations and numbers use only `min` */
     enum ipw_opt_holds holds;
     const struct ipw_opt *rows; /* for a block */
-    const char *value;          /* for an old name */
 };
 /* clang-format off */
 #define IPW_OPT_END {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL}

@@ -1,6 +1,9 @@
 #include "base/stats.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
 
 void ipw_stats_add(struct ipw_spill *values, double value)
 {
@@ -37,40 +40,38 @@ double ipw_stats_quantile(const double *sorted, size_t n, double p)
     return part > 0 ? sorted[i] + part * (sorted[i + 1] - sorted[i]) : sorted[i];
 }
 
-static double quantile_of(const struct ipw_spill *sorted, double p)
+struct ipw_stats_result ipw_stats_describe(double *x, size_t n)
 {
-    double part, at;
-    size_t i = place_of(&part, sorted->n, p);
-
-    at = ipw_stats_at(sorted, i);
-    return part > 0 ? at + part * (ipw_stats_at(sorted, i + 1) - at) : at;
-}
-
-struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values)
-{
-    size_t n = values->n;
     struct ipw_stats_result r = {n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    struct ipw_spill sorted;
     double sum = 0, squares = 0;
 
     if (!n) return r;
-    ipw_spill_sort(&sorted, values, ipw_stats_by_value);
-    for (size_t i = 0; i < n; i++) sum += ipw_stats_at(&sorted, i);
+    qsort(x, n, sizeof *x, ipw_stats_by_value);
+    for (size_t i = 0; i < n; i++) sum += x[i];
     r.mean = sum / (double)n;
-    r.min = ipw_stats_at(&sorted, 0);
-    r.max = ipw_stats_at(&sorted, n - 1);
-    r.median = n % 2 ? ipw_stats_at(&sorted, n / 2)
-                     : ipw_stats_at(&sorted, n / 2 - 1) / 2 + ipw_stats_at(&sorted, n / 2) / 2;
-    r.p90 = quantile_of(&sorted, 0.90);
-    r.p95 = quantile_of(&sorted, 0.95);
-    r.p99 = quantile_of(&sorted, 0.99);
+    r.min = x[0];
+    r.max = x[n - 1];
+    r.median = n % 2 ? x[n / 2] : x[n / 2 - 1] / 2 + x[n / 2] / 2;
+    r.p90 = ipw_stats_quantile(x, n, 0.90);
+    r.p95 = ipw_stats_quantile(x, n, 0.95);
+    r.p99 = ipw_stats_quantile(x, n, 0.99);
     for (size_t i = 0; i < n; i++) { /* second pass, against cancellation */
-        double off = ipw_stats_at(&sorted, i) - r.mean;
+        double off = x[i] - r.mean;
 
         squares += off * off;
     }
     r.std = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
-    ipw_spill_release(&sorted);
+    return r;
+}
+
+struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values)
+{
+    double *all = ipw_calloc(values->n + 1, sizeof *all);
+    struct ipw_stats_result r;
+
+    for (size_t i = 0; i < values->n; i++) all[i] = ipw_stats_at(values, i);
+    r = ipw_stats_describe(all, values->n);
+    free(all);
     return r;
 }
 
@@ -105,23 +106,29 @@ static double effective(double p, double variance, double n, size_t clusters)
     return fmin(n, p * (1 - p) / variance) * adjust * adjust;
 }
 
-struct ipw_stats_clustered ipw_stats_clustered(const struct ipw_spill *clusters)
+struct ipw_stats_cluster ipw_stats_cluster(const struct ipw_columns *clusters, size_t i)
+{
+    return (struct ipw_stats_cluster){ipw_columns_at(clusters, 0, i),
+                                      ipw_columns_at(clusters, 1, i)};
+}
+
+struct ipw_stats_clustered ipw_stats_clustered(const struct ipw_columns *clusters)
 {
     size_t n = clusters->n;
     struct ipw_stats_clustered out = {NAN, NAN, NAN};
     double sum = 0, count = 0, squares = 0, g = (double)n;
 
     for (size_t i = 0; i < n; i++) {
-        const struct ipw_stats_cluster *c = ipw_spill_at(clusters, i);
+        struct ipw_stats_cluster c = ipw_stats_cluster(clusters, i);
 
-        sum += c->sum;
-        count += c->n;
+        sum += c.sum;
+        count += c.n;
     }
     if (!(count > 0)) return out;
     out.mean = sum / count;
     for (size_t i = 0; i < n; i++) {
-        const struct ipw_stats_cluster *c = ipw_spill_at(clusters, i);
-        double off = c->sum - c->n * out.mean;
+        struct ipw_stats_cluster c = ipw_stats_cluster(clusters, i);
+        double off = c.sum - c.n * out.mean;
 
         squares += off * off;
     }

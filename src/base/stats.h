@@ -23,6 +23,7 @@
 #ifndef IPW_BASE_STATS_H
 #define IPW_BASE_STATS_H
 
+#include "base/columns.h"
 #include "base/spill.h"
 
 struct ipw_stats_result { /* all NAN when n is 0 */
@@ -33,6 +34,8 @@ struct ipw_stats_result { /* all NAN when n is 0 */
 
 void ipw_stats_add(struct ipw_spill *values, double value);
 struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values);
+/* The same of n values, none of them NAN, which it sorts. */
+struct ipw_stats_result ipw_stats_describe(double *values, size_t n);
 double ipw_stats_at(const struct ipw_spill *values, size_t i);
 int ipw_stats_by_value(const void *a, const void *b); /* compares doubles, for qsort */
 
@@ -50,7 +53,9 @@ struct ipw_stats_clustered {
     double mean, se;    /* NAN: no observation; se: fewer than two clusters */
     double effective_n; /* of a proportion; NAN: unknown */
 };
-struct ipw_stats_clustered ipw_stats_clustered(const struct ipw_spill *clusters);
+/* The clusters are rows of two columns: sum, n. */
+struct ipw_stats_cluster ipw_stats_cluster(const struct ipw_columns *clusters, size_t i);
+struct ipw_stats_clustered ipw_stats_clustered(const struct ipw_columns *clusters);
 /* Wilson's 95 % interval of a proportion of n observations, n > 0. */
 void ipw_stats_wilson(double *lo, double *hi, double share, double n);
 

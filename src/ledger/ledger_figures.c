@@ -341,21 +341,6 @@ static void widen_by_edges(const struct edges *e, struct ipw_figure *f)
         f->provenance = IPW_PROV_DISTRIBUTED;
 }
 
-/* The figure of a query's window as that of a part of the query. */
-static struct ipw_figure as_span(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
-                                 struct ipw_figure f)
-{
-    bool wide = is_short(&f, q->t0_ns, q->t1_ns);
-    struct edges edges = {0};
-
-    for (struct ledger_asked a = ipw_ledger_asks(l, q); ipw_ledger_next(&a);) {
-        if (is_unresolved(a.line, q->t0_ns, q->t1_ns)) return unresolved(f);
-        if (wide) add_edges(&edges, a.line->series, q->t0_ns, q->t1_ns);
-    }
-    if (wide) widen_by_edges(&edges, &f);
-    return f;
-}
-
 static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledger_line *line,
                                    int64_t t0_ns, int64_t t1_ns)
 {
@@ -392,16 +377,21 @@ static struct ipw_figure line_figure(const struct ledger_asked *a)
 struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledger_question q)
 {
     struct ipw_figure sum = unknown(l->domains[q.domain].reason);
-    bool first = true;
+    bool first = true, is_span = q.what == IPW_LEDGER_SPAN, too_fine = false;
+    struct edges edges = {0};
 
     for (struct ledger_asked a = ipw_ledger_asks(l, &q); ipw_ledger_next(&a); first = false) {
         struct ipw_figure f = line_figure(&a);
 
         add_figure(&sum, &f, first);
+        too_fine |= is_span && is_unresolved(a.line, q.t0_ns, q.t1_ns);
+        if (is_span && is_short(&f, q.t0_ns, q.t1_ns))
+            add_edges(&edges, a.line->series, q.t0_ns, q.t1_ns);
     }
-    if (q.what == IPW_LEDGER_QUERY || q.what == IPW_LEDGER_SPAN)
-        sum = by_model(l, &q, q.t0_ns, q.t1_ns, sum);
-    return q.what == IPW_LEDGER_SPAN ? as_span(l, &q, sum) : sum;
+    if (q.what == IPW_LEDGER_QUERY || is_span) sum = by_model(l, &q, q.t0_ns, q.t1_ns, sum);
+    if (too_fine) return unresolved(sum);
+    if (is_span && is_short(&sum, q.t0_ns, q.t1_ns)) widen_by_edges(&edges, &sum);
+    return sum;
 }
 
 /* The window is shorter than the period of a counter that is read no more often than it publishes.
@@ -482,14 +472,15 @@ static void line_windows(const struct ledger_asked *a, const int64_t *t, size_t 
 void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q, const int64_t *t,
                         size_t n, struct ipw_figure *out)
 {
-    struct ipw_figure *one = ipw_calloc(n + 1, sizeof *one);
+    struct ipw_figure *one = NULL;
     bool first = true;
 
     for (size_t i = 0; i < n; i++) out[i] = unknown(l->domains[q.domain].reason);
     for (struct ledger_asked a = ipw_ledger_asks(l, &q); n && ipw_ledger_next(&a); first = false) {
-        for (size_t i = 0; i < n; i++) one[i] = unknown("not_covered");
-        if (!a.missing) line_windows(&a, t, n, one);
-        for (size_t i = 0; i < n; i++) add_figure(&out[i], &one[i], first);
+        if (!first && !one) one = ipw_calloc(n, sizeof *one);
+        for (size_t i = 0; i < n; i++) (one ? one : out)[i] = unknown("not_covered");
+        if (!a.missing) line_windows(&a, t, n, one ? one : out);
+        for (size_t i = 0; i < n && one; i++) add_figure(&out[i], &one[i], false);
     }
     for (size_t i = 0; i < n; i++) out[i] = by_model(l, &q, t[i], t[i + 1], out[i]);
     free(one);

@@ -18,7 +18,7 @@
 #include "ledger/balance.h"
 #include "ledger/recompute.h"
 #include "replay/replay_job.h"
-#include "report/write_summary.h"
+#include "report/summary_facts.h"
 #include "run/query_events.h"
 
 /* ---- files ---- */

@@ -36,41 +36,6 @@ bool ipw_judge_sums_any(const struct ipw_judge_sums *s)
     return s->correct + s->incorrect + s->not_attempted + s->none > 0;
 }
 
-double ipw_judge_sums_accuracy(const struct ipw_judge_sums *s)
-{
-    size_t n = s->correct + s->incorrect + s->not_attempted;
-
-    return n ? (double)s->correct / (double)n : (double)NAN;
-}
-
-static void put_sum(struct ipw_jw *w, const char *key, const struct ipw_judge_sums *s, double sum)
-{
-    ipw_jw_knum(w, key, s->asked ? sum : (double)NAN);
-}
-
-void ipw_judge_sums_write(struct ipw_jw *w, const struct ipw_judge_sums *s)
-{
-    if (!ipw_judge_sums_any(s)) {
-        ipw_jw_null(w);
-        return;
-    }
-    ipw_jw_obj(w);
-    ipw_jw_knum(w, "accuracy", ipw_judge_sums_accuracy(s));
-    ipw_jw_kint(w, "asked", (int64_t)s->asked);
-    ipw_jw_kint(w, "correct", (int64_t)s->correct);
-    put_sum(w, "cost_usd", s, s->cost_usd);
-    ipw_jw_kmicro(w, "cpu_energy_joules", s->asked ? s->cpu_j : (double)NAN);
-    ipw_jw_kmicro(w, "gpu_energy_joules", s->asked ? s->gpu_j : (double)NAN);
-    ipw_jw_kint(w, "incorrect", (int64_t)s->incorrect);
-    put_sum(w, "input_tokens", s, s->input_tokens);
-    ipw_jw_kstr(w, "model", s->several_models || !s->model[0] ? NULL : s->model);
-    ipw_jw_kint(w, "no_verdict", (int64_t)s->none);
-    ipw_jw_kint(w, "not_attempted", (int64_t)s->not_attempted);
-    put_sum(w, "output_tokens", s, s->output_tokens);
-    put_sum(w, "wall_clock_s", s, s->wall_s);
-    ipw_jw_obj_end(w);
-}
-
 static void say_count(struct ipw_buf *out, size_t n, const char *what, bool *first)
 {
     if (!n) return;

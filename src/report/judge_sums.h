@@ -5,7 +5,7 @@
 #ifndef IPW_REPORT_JUDGE_SUMS_H
 #define IPW_REPORT_JUDGE_SUMS_H
 
-#include "json/write.h"
+#include "base/buf.h"
 #include "trace/schema.h"
 
 struct ipw_judge_sums {
@@ -18,10 +18,6 @@ struct ipw_judge_sums {
 };
 void ipw_judge_sums_add(struct ipw_judge_sums *s, const struct ipw_judgement *judge);
 bool ipw_judge_sums_any(const struct ipw_judge_sums *s);
-/* correct / all verdicts; NAN without verdicts. */
-double ipw_judge_sums_accuracy(const struct ipw_judge_sums *s);
-/* Writes an object; null if there was no judge. */
-void ipw_judge_sums_write(struct ipw_jw *w, const struct ipw_judge_sums *s);
 /* Appends the sums as one line for people. */
 void ipw_judge_sums_say(struct ipw_buf *out, const struct ipw_judge_sums *s);
 

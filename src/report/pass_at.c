@@ -78,15 +78,3 @@ void ipw_pass_at_fill(struct ipw_pass_at *out, const struct ipw_summary *s)
     for (size_t i = 0; i < out->n; i++) out->share[i] /= (double)sums.tasks;
     ipw_spill_release(&sorted);
 }
-
-void ipw_pass_at_write(struct ipw_jw *w, const struct ipw_pass_at *p)
-{
-    ipw_jw_arr(w);
-    for (size_t i = 0; i < p->n; i++) {
-        ipw_jw_obj(w);
-        ipw_jw_kint(w, "k", (int64_t)p->k[i]);
-        ipw_jw_knum(w, "share", p->share[i]);
-        ipw_jw_obj_end(w);
-    }
-    ipw_jw_arr_end(w);
-}

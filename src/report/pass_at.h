@@ -7,7 +7,6 @@
 #ifndef IPW_REPORT_PASS_AT_H
 #define IPW_REPORT_PASS_AT_H
 
-#include "json/write.h"
 #include "report/summary.h"
 
 enum { IPW_PASS_AT_MAX = 16 };
@@ -20,7 +19,5 @@ struct ipw_pass_at {
 /* Of one task: n answers, c of them correct; n >= k >= 1. */
 double ipw_pass_at_of(size_t n, size_t c, size_t k);
 void ipw_pass_at_fill(struct ipw_pass_at *out, const struct ipw_summary *s);
-/* Writes a list of {k, share}. */
-void ipw_pass_at_write(struct ipw_jw *w, const struct ipw_pass_at *p);
 
 #endif

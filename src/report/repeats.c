@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/pass_at.h"
-
 enum { LEAST = 3 };
 
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
@@ -109,8 +107,8 @@ static size_t add_cluster(struct ipw_interval_sample *s, const struct ipw_spill 
         known++;
     }
     if (known)
-        ipw_spill_add(&s->clusters, &(struct ipw_stats_cluster){ratio ? scored : sum,
-                                                                ratio ? sum : (double)known});
+        ipw_columns_add(&s->clusters,
+                        (double[]){ratio ? scored : sum, ratio ? sum : (double)known});
     return i;
 }
 
@@ -135,7 +133,7 @@ void ipw_repeats_of(struct ipw_repeats *out, const struct ipw_summary *s)
         bool known = s->n_answers || kind_of(m) == IPW_INTERVAL_MEAN; /* others need an accuracy */
 
         sample->kind = kind_of(m);
-        ipw_spill_init(&sample->clusters, sizeof(struct ipw_stats_cluster), s->rows.place);
+        ipw_columns_init(&sample->clusters, 2);
         for (size_t i = 0; known && i < sorted.n;)
             i = add_cluster(sample, &sorted, i, order, m, basis);
     }
@@ -143,7 +141,7 @@ void ipw_repeats_of(struct ipw_repeats *out, const struct ipw_summary *s)
     ipw_interval_make(samples, IPW_REPEAT_METRICS, IPW_INTERVAL_SEED);
     for (int m = 0; m < IPW_REPEAT_METRICS; m++) {
         out->metrics[m] = samples[m].out;
-        ipw_spill_release(&samples[m].clusters);
+        ipw_columns_release(&samples[m].clusters);
     }
 }
 
@@ -160,46 +158,4 @@ size_t ipw_repeats_epochs(const struct ipw_summary *s)
         n += i == 0 || ipw_stats_at(&sorted, i - 1) != ipw_stats_at(&sorted, i);
     ipw_spill_release(&sorted);
     return n;
-}
-
-void ipw_repeats_write(struct ipw_jw *w, const struct ipw_summary *s)
-{
-    static const char *const names[IPW_REPEAT_METRICS] = {
-        [IPW_REPEAT_ACCURACY] = "accuracy",           [IPW_REPEAT_CPU_J] = "cpu_energy_joules",
-        [IPW_REPEAT_GPU_J] = "gpu_energy_joules",     [IPW_REPEAT_IPJ] = "intelligence_per_joule",
-        [IPW_REPEAT_IPW] = "intelligence_per_watt",   [IPW_REPEAT_JOULES] = "joules",
-        [IPW_REPEAT_OUTPUT_TOKENS] = "output_tokens", [IPW_REPEAT_TURNS] = "turns",
-        [IPW_REPEAT_WALL_S] = "wall_clock_s",
-    };
-    struct ipw_pass_at pass_at;
-    struct ipw_repeats r;
-
-    ipw_repeats_of(&r, s);
-    ipw_jw_obj(w);
-    ipw_jw_kstr(w, "by", r.by);
-    ipw_jw_knum(w, "confidence", 0.95);
-    ipw_jw_kint(w, "epochs", (int64_t)r.epochs);
-    ipw_jw_key(w, "metrics");
-    ipw_jw_obj(w);
-    for (int m = 0; m < IPW_REPEAT_METRICS; m++) {
-        const struct ipw_interval *i = &r.metrics[m];
-
-        ipw_jw_key(w, names[m]);
-        ipw_jw_obj(w);
-        ipw_jw_knum(w, "hi", i->hi);
-        ipw_jw_knum(w, "lo", i->lo);
-        ipw_jw_knum(w, "max", i->max);
-        ipw_jw_knum(w, "mean", i->mean);
-        ipw_jw_kstr(w, "method", i->method);
-        ipw_jw_knum(w, "min", i->min);
-        ipw_jw_kint(w, "n", (int64_t)i->n);
-        ipw_jw_obj_end(w);
-    }
-    ipw_jw_obj_end(w);
-    ipw_jw_key(w, "pass_at");
-    ipw_pass_at_fill(&pass_at, s);
-    ipw_pass_at_write(w, &pass_at);
-    ipw_jw_kint(w, "seed", IPW_INTERVAL_SEED);
-    ipw_jw_kint(w, "tasks", (int64_t)r.tasks);
-    ipw_jw_obj_end(w);
 }

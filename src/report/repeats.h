@@ -8,7 +8,6 @@
 #define IPW_REPORT_REPEATS_H
 
 #include "base/interval.h"
-#include "json/write.h"
 #include "report/summary.h"
 
 enum ipw_repeat_metric {
@@ -32,7 +31,5 @@ struct ipw_repeats {
 void ipw_repeats_of(struct ipw_repeats *out, const struct ipw_summary *s);
 /* The number of epochs of the rows, without the intervals. */
 size_t ipw_repeats_epochs(const struct ipw_summary *s);
-/* Writes the value of summary.json's key "repeats". */
-void ipw_repeats_write(struct ipw_jw *w, const struct ipw_summary *s);
 
 #endif

@@ -14,41 +14,10 @@
 #define TEXT_KEPT 400       /* bytes of an answer or an error that a table can show */
 #define UNKNOWN   "unknown" /* an outcome that a file does not have */
 
-const char ipw_definition_ipj[] =
-    "intelligence_per_joule = accuracy / mean joules per query, over the devices named in basis; "
-    "accuracy = resolved / (resolved + unresolved); failed queries keep their joules in the mean. "
-    "ipj is upstream's: accuracy / total GPU joules, which falls as the run grows.";
-const char ipw_definition_ipw[] =
-    "intelligence_per_watt = accuracy / mean watts per query, watts = a query's joules / its wall "
-    "time, over the devices named in basis. ipw is upstream's: accuracy / mean GPU power, here "
-    "weighted by time.";
-
-const char ipw_definition_j_per_correct[] =
-    "joules_per_correct_answer = joules of all queries, wrong and failed ones included / queries "
-    "resolved.";
-const char ipw_definition_j_per_token[] =
-    "joules_per_output_token = joules / output tokens, over the queries of which both are known.";
-const char ipw_definition_tokens_per_j[] = "tokens_per_joule = 1 / joules_per_output_token.";
-const char ipw_definition_edp[] =
-    "energy_delay_product = mean over queries of joules x wall seconds (joule-seconds).";
-const char ipw_definition_net[] =
-    "marginal_j (net) = joules above the idle baseline, which is the median power with no query in "
-    "flight before the run; may be negative; withheld when the baseline after the run differs by "
-    "more than 2 W and 10 %.";
-const char ipw_definition_waste[] =
-    "waste_j = joules in failed, timed out and cancelled attempts and in replies that the agent "
-    "could not use; part of the queries' joules.";
-const char ipw_definition_idle_tax[] =
-    "idle_tax_j = joules while a query's tools ran or a retry waited and the model did nothing for "
-    "it; part of the queries' joules.";
-
-const char ipw_definition_judge[] = "judge_*_joules = joules from a request of the judge to its "
-                                    "reply; what the devices used after the "
-                                    "run's end between these windows is in no account.";
-
 void ipw_summary_init(struct ipw_summary *s)
 {
     *s = (struct ipw_summary){0};
+    ipw_summary_rows_init(&s->kept);
     ipw_spill_init(&s->rows, sizeof(struct ipw_summary_row), &s->place);
     ipw_spill_init(&s->calls, sizeof(struct ipw_summary_call), &s->place);
 }
@@ -65,16 +34,12 @@ static void free_shown(struct ipw_summary_shown *shown)
 void ipw_summary_release(struct ipw_summary *s)
 {
     for (size_t i = 0; i < s->n_shown; i++) free_shown(&s->shown[i]);
-    free_shown(&s->unanswered);
-    for (size_t i = 0; i < s->n_outcomes; i++) free(s->outcomes[i].name);
-    free(s->outcomes);
-    for (size_t i = 0; i < s->n_models; i++) free(s->models[i].name);
-    free(s->models);
     for (size_t i = 0; i < s->n_parts; i++) free(s->parts[i].name);
     free(s->parts);
     ipw_tool_sums_release(&s->tools);
     ipw_device_sums_release(&s->devices);
     ipw_spill_release(&s->rows);
+    ipw_summary_rows_release(&s->kept);
     ipw_spill_release(&s->calls);
     *s = (struct ipw_summary){0};
 }
@@ -179,28 +144,9 @@ static void add_shown(struct ipw_summary *s, const struct ipw_query_trace *q,
     size_t columns = q->id ? ipw_format_width(q->id, strlen(q->id)) : 0;
 
     if (columns > s->id_columns) s->id_columns = columns;
-    if (!q->completed && !s->unanswered.id) {
-        s->unanswered = newest;
-        keep_texts(&s->unanswered, q, r);
-    }
     if (!place) return;
     *place = newest;
     keep_texts(place, q, r);
-}
-
-static void add_outcome(struct ipw_summary *s, const struct ipw_summary_row *row,
-                        const char *outcome)
-{
-    size_t i = 0;
-
-    if (row->completed) return;
-    while (i < s->n_outcomes && strcmp(s->outcomes[i].name, outcome)) i++;
-    if (i == s->n_outcomes) {
-        IPW_GROW(s->outcomes, s->cap_outcomes, ++s->n_outcomes);
-        s->outcomes[i] = (struct ipw_summary_outcome){.name = ipw_strdup(outcome)};
-    }
-    s->outcomes[i].stopped += row->stopped;
-    s->outcomes[i].failed += !row->stopped;
 }
 
 /* ---- sums ---- */
@@ -249,37 +195,6 @@ static void sums_add(struct ipw_summary_sums *sums, const struct ipw_figure *f,
     sums->n_bounded += f->lo_j != 0 || f->hi_j != 0;
 }
 
-static void count_provenance(struct ipw_summary *s, const struct ipw_figure *energy)
-{
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (energy[d].known) s->provenance_j[d][energy[d].provenance] += energy[d].j;
-    }
-}
-
-static struct ipw_summary_model *model_named(struct ipw_summary *s, const char *name)
-{
-    for (size_t i = 0; i < s->n_models; i++)
-        if (!strcmp(s->models[i].name, name)) return &s->models[i];
-    IPW_GROW(s->models, s->cap_models, s->n_models + 1);
-    s->models[s->n_models] = (struct ipw_summary_model){.name = ipw_strdup(name)};
-    return &s->models[s->n_models++];
-}
-
-/* The models that answered.  For a turn the last reply's model counts, as in its line. */
-static void add_models(struct ipw_summary *s, const struct ipw_query_trace *q)
-{
-    for (size_t i = 0; i < q->n_turns; i++) {
-        const char *name = q->turns[i].error ? NULL : q->turns[i].model;
-        struct ipw_summary_model *model;
-
-        if (!name) continue;
-        model = model_named(s, name);
-        model->turns++;
-        model->queries += model->last_row != s->n;
-        model->last_row = s->n;
-    }
-}
-
 static double count(int64_t n) { return n < 0 ? NAN : (double)n; }
 
 static struct ipw_summary_part *part_like(struct ipw_summary *s, const struct ipw_query_part *like)
@@ -297,6 +212,14 @@ static struct ipw_summary_part *part_like(struct ipw_summary *s, const struct ip
         .kind = like->kind,
         .name = like->kind == IPW_PART_TOOL ? ipw_strdup(name ? name : "") : NULL};
     return &s->parts[s->n_parts++];
+}
+
+const struct ipw_summary_part *ipw_summary_tool_part(const struct ipw_summary *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_parts; i++)
+        if (s->parts[i].kind == IPW_PART_TOOL && strcmp(s->parts[i].name, name) == 0)
+            return &s->parts[i];
+    return NULL;
 }
 
 static void add_parts(struct ipw_summary *s, const struct ipw_query_trace *q)
@@ -360,20 +283,17 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
         .not_lm = (uint8_t)~ipw_turn_lm_domains(q),
     };
 
+    ipw_summary_rows_add(&s->kept, q, r);
     name_task(row.task, q->id ? q->id : "");
     add_shown(s, q, r);
-    add_outcome(s, &row, q->outcome ? q->outcome : UNKNOWN);
     s->n_answers += row.completed || row.resolved == 1;
     s->malformed += r->n_malformed;
     ipw_judge_sums_add(&s->judge, r->judge);
     for (size_t i = 0; i < q->n_turns; i++) {
         if (q->turns[i].attempts > 1) s->retries += q->turns[i].attempts - 1;
-        count_provenance(s, q->turns[i].energy);
         s->trimmed += q->turns[i].context_trimmed_bytes > 0;
         add_call(s, &q->turns[i]);
     }
-    count_provenance(s, q->energy_before);
-    add_models(s, q);
     add_parts(s, q);
     ipw_tool_sums_add(&s->tools, q);
     ipw_device_sums_add(&s->devices, q);

@@ -17,6 +17,7 @@
 #include "base/spill.h"
 #include "ledger/balance.h"
 #include "report/judge_sums.h"
+#include "report/summary_rows.h"
 #include "report/tool_sums.h"
 #include "trace/schema.h"
 
@@ -79,21 +80,6 @@ struct ipw_summary_sums {
     size_t n_estimates, n_bounded;
 };
 
-/* The number of queries with this outcome and without an answer. */
-struct ipw_summary_outcome {
-    char *name;
-    size_t stopped, failed; /* stopped with the run; all others */
-};
-
-#define IPW_PROV_COUNT (IPW_PROV_ESTIMATED + 1)
-
-/* A model that answered, as the replies name it. */
-struct ipw_summary_model {
-    char *name;
-    size_t queries, turns;
-    size_t last_row; /* number of the latest row that it answered, from 1 */
-};
-
 /* A part of the queries (trace/turn.h), over all of them. */
 struct ipw_summary_part {
     enum ipw_part_kind kind;
@@ -106,6 +92,7 @@ struct ipw_summary_part {
 };
 
 struct ipw_summary {
+    struct ipw_summary_rows kept;
     struct ipw_spill_place place;                      /* folder of the rows, set by the owner */
     struct ipw_spill rows;                             /* in the order of ipw_summary_add() */
     struct ipw_spill calls;                            /* of struct ipw_summary_call */
@@ -113,24 +100,17 @@ struct ipw_summary {
     bool part;                                         /* there are other rows */
     struct ipw_summary_shown shown[IPW_SUMMARY_SHOWN]; /* the first ones by index */
     size_t n_shown;
-    size_t n_answers;                    /* without any, no accuracy is known */
-    struct ipw_summary_shown unanswered; /* the first one that was added; id NULL: none */
-    size_t id_columns;                   /* terminal columns of the longest id */
-    struct ipw_summary_outcome *outcomes;
-    size_t n_outcomes, cap_outcomes;
+    size_t n_answers;  /* without any, no accuracy is known */
+    size_t id_columns; /* terminal columns of the longest id */
     struct ipw_summary_sums sums[IPW_DOMAIN_COUNT];
     /* Of the joules of all queries, after ipw_summary_narrow(). */
     struct ipw_bounds narrowed[IPW_DOMAIN_COUNT];
     bool is_narrowed;
     struct ipw_judge_sums judge;
-    int64_t retries, malformed, trimmed; /* trimmed: turns whose context was shortened */
-    /* Joules of turns (and of the time before them) by provenance. */
-    double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT];
+    int64_t retries, malformed, trimmed;    /* trimmed: turns whose context was shortened */
     char reason[IPW_DOMAIN_COUNT][48];      /* of the first query without an energy value, or "" */
     char estimate_by[IPW_DOMAIN_COUNT][24]; /* of the first estimate, or "" */
     struct ipw_device_sums devices;
-    struct ipw_summary_model *models; /* in the order of their first reply */
-    size_t n_models, cap_models;
     struct ipw_summary_part *parts; /* in the order in which they first happened */
     size_t n_parts, cap_parts;
     struct ipw_tool_sums tools;
@@ -252,11 +232,5 @@ void ipw_summary_basis_text(struct ipw_buf *out, unsigned domains);
 
 /* Fails if a row could not be read; then all results so far are wrong. */
 int ipw_summary_check(const struct ipw_summary *s, struct ipw_err *err);
-
-extern const char ipw_definition_ipj[];
-extern const char ipw_definition_ipw[];
-extern const char ipw_definition_j_per_correct[], ipw_definition_j_per_token[],
-    ipw_definition_tokens_per_j[], ipw_definition_edp[], ipw_definition_net[],
-    ipw_definition_waste[], ipw_definition_idle_tax[], ipw_definition_judge[];
 
 #endif

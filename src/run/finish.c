@@ -11,7 +11,7 @@
 #include "base/secret.h"
 #include "energy/hardware.h"
 #include "json/write.h"
-#include "report/write_summary.h"
+#include "report/summary_facts.h"
 
 enum { MAX_BYTES = 64 * 1024 * 1024 };
 

@@ -22,7 +22,6 @@ const struct ipw_opt ipw_limit_option_rows[] = {
     {"run-cost-limit", 0, IPW_OPT_NUM, AT(run.cost_usd), "USD", "cost of the run; needs a price", 1, INT64_MAX},
     {"run-energy-limit", 0, IPW_OPT_JOULES, AT(run.energy_j), "ENERGY", "energy of the run with idle, such as 0.1kWh", 1, INT64_MAX},
     {"prices", 0, IPW_OPT_STR, AT(prices), "FILE|free", "JSON table that overrides the built-in; free: $0"},
-    {"free", 0, IPW_OPT_OLD, 0, NULL, "prices", .value = "free"},
     IPW_OPT_END,
 };
 /* clang-format on */

@@ -275,11 +275,14 @@ void ipw_progress_query(struct ipw_progress *p, const struct ipw_query_trace *tr
 
 void ipw_progress_earlier(struct ipw_progress *p, const struct ipw_summary *earlier)
 {
-    for (size_t i = 0; i < earlier->n; i++) {
-        const struct ipw_summary_row *row = ipw_summary_row(earlier, i);
+    const struct ipw_columns *queries = &earlier->kept.queries;
+    size_t completed = ipw_summary_query_column("completed");
+    size_t stopped = ipw_summary_query_column("stopped");
+    size_t resolved = ipw_summary_query_column("resolved");
 
-        count(p, row->completed, row->stopped, row->resolved);
-    }
+    for (size_t i = 0; i < queries->n; i++)
+        count(p, ipw_columns_at(queries, completed, i) > 0, ipw_columns_at(queries, stopped, i) > 0,
+              (int)ipw_columns_at(queries, resolved, i));
 }
 
 void ipw_progress_standstill(struct ipw_progress *p, void (*say)(void *ud, char *out, size_t size),

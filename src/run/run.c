@@ -469,12 +469,12 @@ static void tell_what_stays(struct ipw_err *err, const char *path)
  * happened. */
 static void tell_why_failed(const struct run *run)
 {
-    const struct ipw_summary_shown *first = &run->results.summary.unanswered;
-    bool known = first->error && *first->error;
+    const struct ipw_summary_rows *rows = &run->results.summary.kept;
+    bool known = rows->unanswered_error && *rows->unanswered_error;
 
-    if (first->id && (run->o->output.quiet || !known))
-        ipw_say("no query was answered; query %s: %s", first->id,
-                ipw_words_outcome(known ? first->error : first->outcome));
+    if (rows->unanswered_id && (run->o->output.quiet || !known))
+        ipw_say("no query was answered; query %s: %s", rows->unanswered_id,
+                ipw_words_outcome(known ? rows->unanswered_error : rows->unanswered_outcome));
 }
 
 /* A write beyond a file size limit becomes an error like a full disk, instead of the end of the

@@ -28,9 +28,6 @@ const struct ipw_opt ipw_net_option_rows[] = {
     {"stall-timeout", 0, IPW_OPT_DURATION, AT(stall_ns), "TIME", "longest silence in a reply (default: 120s)"},
     {"comment-timeout", 0, IPW_OPT_DURATION, AT(comment_ns), "TIME", "longest time with comments only (default: 600s)"},
     {"request-timeout", 0, IPW_OPT_DURATION, AT(request_ns), "TIME", "one model call with its retries (default: none)"},
-    {"retry-cut", 0, IPW_OPT_OLD, 0, NULL, "retry-truncated"},
-    {"ttft-timeout", 0, IPW_OPT_OLD, 0, "TIME", "first-token-timeout"},
-    {"first-byte-timeout", 0, IPW_OPT_OLD, 0, "TIME", "first-token-timeout"},
     IPW_OPT_END,
 };
 #undef AT

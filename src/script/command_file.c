@@ -133,8 +133,8 @@ static int count_at(lua_State *L, int i, int otherwise)
 static int read_file(lua_State *L)
 {
     static const char *const known[] = {
-        "usage",  "about",    "more",  "args",   "options", "run",   "model",     "cpu_s", "each",
-        "memory", "children", "total", "failed", "lines",   "again", "downloads", NULL};
+        "usage",  "about",    "more",  "args",   "options", "run",   "model",     "cpu_s",  "each",
+        "memory", "children", "total", "failed", "lines",   "again", "downloads", "beside", NULL};
     struct reading *r = lua_touserdata(L, 3);
     struct ipw_command_file *f = r->f;
     const char *name = f->name;
@@ -164,6 +164,7 @@ static int read_file(lua_State *L)
     f->children = flag(L, "children");
     f->lines = flag(L, "lines");
     f->again = flag(L, "again");
+    f->beside = flag(L, "beside");
     read_options(L, r);
     f->command.options = f->rows;
     return 1;
@@ -278,7 +279,6 @@ static void push_value(lua_State *L, const struct ipw_opt *o, const void *at, bo
     case IPW_OPT_LIST: push_list(L, at); break;
     case IPW_OPT_SECTION:
     case IPW_OPT_BLOCK:
-    case IPW_OPT_OLD:
     case IPW_OPT_GONE: lua_pushnil(L); break;
     }
 }

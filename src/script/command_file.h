@@ -39,6 +39,7 @@ struct ipw_command_file {
     bool each;                /* `run` is called for each argument, in a state of its own */
     bool downloads, children; /* may use ipw.core.fetch; starts programs outside the sandbox */
     bool lines;               /* each line is written at once */
+    bool beside;              /* scripts beside its first word are found */
     bool again;               /* `run` begins anew in a new state when a limit was passed */
     int failed;               /* the status of an error; -1: by its code */
 

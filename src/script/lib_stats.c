@@ -58,13 +58,8 @@ static void check_clusters(lua_State *L, struct ipw_stats_cluster *clusters, lua
  * "share" or "ratio". [-4, +6, e] */
 static int stats_interval(lua_State *L)
 {
-    static const char *const kinds[] = {[IPW_INTERVAL_MEAN] = "mean",
-                                        [IPW_INTERVAL_SHARE] = "share",
-                                        [IPW_INTERVAL_RATIO] = "ratio",
-                                        NULL};
-    int kind = luaL_checkoption(L, 1, NULL, kinds);
+    int kind = luaL_checkoption(L, 1, NULL, ipw_interval_kinds);
     lua_Integer seed = luaL_optinteger(L, 4, IPW_INTERVAL_SEED), n;
-    struct ipw_spill_place memory = {0};
     struct ipw_interval_sample sample = {.kind = (enum ipw_interval_kind)kind};
     struct ipw_stats_cluster *clusters;
 
@@ -76,10 +71,11 @@ static int stats_interval(lua_State *L)
     clusters = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *clusters, 0);
     check_clusters(L, clusters, n, kind == IPW_INTERVAL_SHARE);
 
-    ipw_spill_init(&sample.clusters, sizeof *clusters, &memory);
-    for (lua_Integer i = 0; i < n; i++) ipw_spill_add(&sample.clusters, &clusters[i]);
+    ipw_columns_init(&sample.clusters, 2);
+    for (lua_Integer i = 0; i < n; i++)
+        ipw_columns_add(&sample.clusters, (double[]){clusters[i].sum, clusters[i].n});
     ipw_interval_make(&sample, 1, (uint64_t)seed);
-    ipw_spill_release(&sample.clusters);
+    ipw_columns_release(&sample.clusters);
 
     push_known(L, sample.out.mean);
     push_known(L, sample.out.lo);

@@ -192,28 +192,29 @@ static void push_args(lua_State *L, const struct ipw_lua_command *e)
 static int prepare(lua_State *L)
 {
     const struct ipw_lua_command *e = lua_touserdata(L, 1);
-    int n = 0;
 
     lua_settop(L, 0);
-    if (e->file) {
-        ipw_value_push_function(L, "ipw.command", "call");
+    if (e->module) {
+        int n = 0;
+
+        lua_getglobal(L, "require");
+        lua_pushstring(L, e->module);
+        lua_call(L, 1, 1);
         push_io(L, e);
-        lua_pushstring(L, e->file->name);
-        lua_pushboolean(L, e->file->built_in);
-        lua_pushstring(L, e->results ? "total" : "run");
-        ipw_command_file_push(L, e->file, e->values);
-        push_args(L, e);
-        return 7;
+        for (; e->texts && e->texts[n]; n++) {
+            luaL_checkstack(L, 2, "too many arguments");
+            lua_pushstring(L, e->texts[n]);
+        }
+        return n + 2;
     }
-    lua_getglobal(L, "require");
-    lua_pushstring(L, e->module);
-    lua_call(L, 1, 1);
+    ipw_value_push_function(L, "ipw.command", "call");
     push_io(L, e);
-    for (; e->texts && e->texts[n]; n++) {
-        luaL_checkstack(L, 2, "too many arguments");
-        lua_pushstring(L, e->texts[n]);
-    }
-    return n + 2;
+    lua_pushstring(L, e->file->name);
+    lua_pushboolean(L, e->file->built_in);
+    lua_pushstring(L, e->results ? "total" : "run");
+    ipw_command_file_push(L, e->file, e->values);
+    push_args(L, e);
+    return 7;
 }
 
 static void over(void *ud, struct ipw_task *task, enum ipw_task_end end, lua_State *co,

@@ -200,6 +200,7 @@ static const struct ipw_spec tool[] = {
     END,
 };
 static const struct ipw_spec answered[] = {KEY("queries", C), KEY("turns", C), END};
+static const struct ipw_spec others[] = {KEY("outcomes", C), KEY("queries", C), END};
 const struct ipw_spec ipw_spec_summary[] = {
     KEY("accounts", O),
     KEY("averages", O),
@@ -209,9 +210,11 @@ const struct ipw_spec ipw_spec_summary[] = {
     KEY("efficiency", O),
     KEY("energy_note", TZ),
     KEY("failed", O),
+    OF("failed_others", O | OPT, others),
     KEY("generated_at", N),
     KEY("hardware", OZ),
     KEY("interrupted", O | OPT),
+    OF("interrupted_others", O | OPT, others),
     OF("judge", OZ | OPT, judge),
     KEY("latency", O | OPT),
     OF("ledger", OZ | EACH, balance),

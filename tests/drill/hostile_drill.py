@@ -112,7 +112,7 @@ class World:
         good = self.words["GOOD"]
         begin = ["run", "tools", "--dataset", rows, "--base-url", self.words["URL"], "--model", "fake-model", "-q",
                  "--output", good, "--warmup", "1", "--sample-interval", "2ms"]
-        for command in (begin + ["--token-limit", "10"], begin + ["--resume", "--retry", "all", "--force"]):
+        for command in (begin + ["--token-limit", "10"], begin + ["--resume", "--rerun", "all", "--force"]):
             got = self.run(command)
             if got.returncode and "--force" in command:  # every query of the first hits its limit
                 fail("the run itself: exit status %d: %s" % (got.returncode, got.stderr))

@@ -82,7 +82,7 @@ assert_json remote/manifest.json "d['hardware']['basis']['gpu'] is None and d['h
 # Nor are the client's joules the model's domain by domain.
 assert_json remote/summary.json "all(e is None for k in ('efficiency', 'normalized_efficiency') for e in (d[k] or {'by_domain': {}})['by_domain'].values())"
 expect_exit 0 agent ledger remote --check
-expect_exit 2 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --energy there --output nothing
+expect_exit 2 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model-host there --output nothing
 
 step "what names a query names the same one in every mode, the warm-up counted or not"
 expect_exit 0 agent run react --dataset gaia --limit 3 --model demo --warmup 1 --output named -q

@@ -187,4 +187,11 @@ expect_exit 1 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model 
 check_err "sweep already exists"
 expect_exit 1 agent profile --dataset nowhere.jsonl --base-url "$BASE_URL" --model fake-model -o none
 check_err "the run with 1 in flight ended with status 3"
+
+step "a key of the environment reaches the runs"
+start_fake --script known.txt --key sk-profile-1234
+expect_exit 0 env OPENAI_API_KEY=sk-profile-1234 "$IPW_AGENT" profile --dataset rows.jsonl --base-url "$BASE_URL" \
+    --model fake-model --limit 2 --warmup 0 -o keyed
+assert_file_lines keyed/c1/traces.jsonl 2
+expect_exit 1 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --limit 2 --warmup 0 -o unkeyed
 end_test

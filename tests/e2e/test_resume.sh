@@ -221,7 +221,7 @@ assert_json born/traces.jsonl 'len(d) == 6'
 step "misuse is told"
 expect_exit 2 agent run single --dataset rows.jsonl --resume
 check_err "--resume: name the run to continue with --output"
-expect_exit 2 agent run single --dataset rows.jsonl --output x --retry some
+expect_exit 2 agent run single --dataset rows.jsonl --output x --rerun some
 check_err "expected none, cut, failed or all"
 expect_exit 2 agent run single --dataset rows.jsonl --output x --sync sometimes
 check_err "expected query, run or off"

@@ -114,6 +114,7 @@ result says how many values it is made of.]],
   cpu_s  = 60,
   memory = "4G", -- a query's line may have 512 MiB
   failed = 3,
+  beside = true,
   run = function(io, o, args)
     if o.list then return list(io) end
     if #args == 0 then io.usage "an argument is missing: name a run (--list lists the analyses)" end

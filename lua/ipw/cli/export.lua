@@ -1,8 +1,10 @@
---- ipw.cli.export: `ipw-agent export RUN --format NAME`, and `export --list`.
+--- ipw.cli.export: `ipw-agent export RUN --format NAME`: a saved run for other programs, or for other people without
+--- its texts.
 local check = require "ipw.check"
+local core = require "ipw.core.export"
 local script = require "ipw.core.script"
 
---- Formats that are written in C, because they are not about queries (the command runs them itself).
+--- Formats that are written in C, because they are not about queries.
 local native = {
   { name = "mooncake", about = "one request per line: times and lengths, no texts" },
   { name = "run", about = "the run folder itself, with --redact" },
@@ -28,12 +30,6 @@ local function list(io)
   return 0
 end
 
-local function usage(io, text)
-  io.warn("ipw-agent: " .. text)
-  io.warn "ipw-agent: see ipw-agent export --help"
-  return 2
-end
-
 --- Formats that are left out, and who writes them.
 local left_out = {
   parquet = "DuckDB writes it from the run itself: duckdb -cmd \".read library/traces.sql\" "
@@ -41,13 +37,13 @@ local left_out = {
 }
 
 local function unknown(io, name)
-  if left_out[name] then return usage(io, ("export: no format '%s'; %s"):format(name, left_out[name])) end
+  if left_out[name] then io.usage("no format '%s'; %s", name, left_out[name]) end
   local names = {}
   for _, format in ipairs(native) do names[#names + 1] = format.name end
   for known in script.names "exports":gmatch "(%S+) [^\n]+" do names[#names + 1] = known end
   local near = script.nearest(name, names)
-  return usage(io, ("export: unknown format '%s'%s: --list lists the formats"):format(name,
-    near and (" (did you mean '%s'?)"):format(near) or ""))
+  io.usage("unknown format '%s'%s: --list lists the formats", name,
+    near and (" (did you mean '%s'?)"):format(near) or "")
 end
 
 --- The format's settings from KEY=VALUE texts; or nil and a reason.
@@ -70,30 +66,86 @@ local function settings_of(format, texts)
   return checked
 end
 
---- The exit status for what ended an export: 1 for the output, 2 for the command line, 3 for the input.
-local status = { io = 1, exists = 1, permission = 1, limit = 1, invalid = 2, network = 1, timeout = 1, http = 1 }
-
-return function(io, name, ...)
-  if name == "" then return list(io) end
-  local path = script.find("exports", name)
-  if not path then return unknown(io, name) end
-  local loaded, format = pcall(load, path)
-  if not loaded then
-    io.warn("ipw-agent: " .. tostring(type(format) == "table" and format.message or format))
-    return 3
+--- Who names a collector to send to wants it reached, also where it is not a public address.
+local function allow_collector(io)
+  local default = "http://localhost:4318"
+  for i, name in ipairs { "ENDPOINT", "TRACES_ENDPOINT", "METRICS_ENDPOINT" } do
+    local url = core.environment("OTEL_EXPORTER_OTLP_" .. name)
+    if not url or url == "" then url = i == 1 and default or "" end
+    local host = url:match "://([^/?#]*)"
+    if host then io.call("allow_web", host) end
   end
-  local settings, why = settings_of(format, { ... })
-  if not settings then return usage(io, "export: " .. why) end
-  local ok, failed = pcall(function()
-    local export = require "ipw.export"
-    local out = export.output(format.writes or "file", settings)
-    export.run(format, out, function(text) io.warn("ipw-agent: " .. text) end)
-    require("ipw.core.export").finish(out.handle)
-  end)
+end
+
+--- A format's script reads the runs and writes the output, and can do no more than other scripts.
+local function run_format(io, o, name)
+  local path = script.find("exports", name)
+  if not path then unknown(io, name) end
+  local format = load(path)
+  local settings, why = settings_of(format, o.set)
+  if not settings then io.usage("%s", why) end
+  if name == "otlp" then allow_collector(io) end
+  local export = require "ipw.export"
+  local out = export.output(format.writes or "file", settings)
+  export.run(format, out, function(text) io.warn("ipw-agent: " .. text) end)
+  core.finish(out.handle)
+end
+
+local function mooncake(io, run, output)
+  local guessed = io.call("mooncake", run, output)
+  if guessed > 0 then
+    io.warn(("ipw-agent: %s: the lengths of %d requests were not told by a server: they are guessed"):format(run,
+      guessed))
+  end
+end
+
+local function check_usage(io, o, args, name)
+  if #args == 0 then io.usage "an argument is missing: name a run (--list lists the formats)" end
+  if #args > 1 and (name == "run" or name == "mooncake") then io.usage("--format %s takes one run", name) end
+  if name == "run" and not o.output then io.usage "--format run: --output names the new folder" end
+  if name == "run" and not o.redact then io.usage "--format run goes with --redact (without it: cp -r)" end
+end
+
+--- The exit status for what ended an export: 1 for the output, 2 for the command line, 3 for the input.
+local STATUS = { limit = 1, network = 1, timeout = 1, http = 1 }
+
+local function run(io, o, args)
+  if o.list then return list(io) end
+  local name = o.format or "jsonl"
+  check_usage(io, o, args, name)
+  args.output, args.redact = o.output, o.redact
+  local ok, failed = pcall(io.saved, args)
+  if ok and name == "run" then return io.call("redacted", args[1], o.output, o.redact) end
+  if ok and name == "mooncake" then return mooncake(io, args[1], o.output) end
+  if ok then ok, failed = pcall(run_format, io, o, name) end
   if ok then return 0 end
   local code = type(failed) == "table" and failed.code
-  local text = tostring(type(failed) == "table" and failed.message or failed)
-  if code == "invalid" then return usage(io, "export: " .. text) end
-  io.warn("ipw-agent: " .. text)
-  return status[code] or 3
+  if code == "invalid" then io.usage("%s", failed.message) end
+  if STATUS[code] then io.fail(failed.message, STATUS[code]) end
+  error(failed, 0)
 end
+
+return {
+  usage = "export RUN... [--format NAME] [--redact WHAT] [--output PATH]",
+  about = "Export saved runs: for other programs, or for sharing without their texts.",
+  more = [[
+A format is a Lua file: ipw-agent new export NAME writes one to start from.
+docs/export.md says which programs read a built-in format, and what it omits.
+
+--redact replaces texts by common words of the same length. The result can
+still be printed, compared and replayed as a workload. Names of tools and
+models and ids of queries stay, so check the result before you share it.]],
+  options = {
+    { "format", "string", "NAME", "format, or a format's .lua file (default: jsonl)" },
+    { "list", "flag", "list the formats" },
+    { "output", "string", "PATH", "file or new folder (default: standard output)", letter = "o" },
+    { "redact", "string", "text|tools|all", "replace texts, tool data, or both" },
+    { "set", "list", "KEY=VALUE", "a setting of the format; may be repeated" },
+    "scripts",
+  },
+  args   = { 0, -1 },
+  memory = "4G", -- a query's line may have 512 MiB
+  failed = 3,
+  beside = true,
+  run    = run,
+}

@@ -1,15 +1,12 @@
---- ipw.cli.plot: `ipw-agent plot RUN... --kind KIND -o FIG`: writes the gnuplot script and the caption; the command
---- itself runs gnuplot.
+--- ipw.cli.plot: `ipw-agent plot RUN... --kind KIND -o FIG`: a figure of saved runs; each kind is a Lua file, gnuplot
+--- draws it.
 local check  = require "ipw.check"
 local core   = require "ipw.core.export"
 local figure = require "ipw.figure"
 local runs   = require "ipw.runs"
 local script = require "ipw.core.script"
 
-local function fail(io, failed, status)
-  io.warn("ipw-agent: " .. tostring(type(failed) == "table" and failed.message or failed))
-  return status
-end
+local FORMATS = { svg = true, pdf = true, png = true, tex = true, gp = true }
 
 local function kinds()
   local names = {}
@@ -50,9 +47,15 @@ local function read(io, kind, i, settings)
   return run
 end
 
-local function work(io, kind, settings)
+local function after_start(seconds) return seconds and seconds > 0 and seconds or nil end
+
+--- Writes the script and the caption to a folder that goes with the command; returns it.
+local function write(io, kind, args, settings)
+  local folder = io.call("temporary", "figure")
+  args.output = folder
+  io.saved(args)
   local all = {}
-  for i = 1, #core.runs() do
+  for i = 1, #args do
     all[i] = read(io, kind, i, settings)
     if #all[i].rows == 0 then error(all[i].path .. ": has no finished query", 0) end
   end
@@ -64,29 +67,74 @@ local function work(io, kind, settings)
   core.begin(out, "caption.txt")
   core.write(out, f.caption, figure.sensor_bounds(all), "\n")
   core.finish(out)
-  return 0
+  return folder
 end
 
-return function(io, ...)
-  local settings = {}
-  for _, word in ipairs { ... } do
-    local key, value = word:match "^(%w+)=(.*)$"
-    settings[key or word] = value or true
+--- gnuplot runs without the user's settings (-d). It is an optional program: without it a message names the package.
+local function draw(io, folder)
+  local ok, ended = pcall(io.call, "start", folder, "none", "gnuplot", "-d", "figure.gp")
+  if not ok and ended.code == "not_found" then
+    io.fail("gnuplot is not installed (Debian: apt-get install gnuplot-nox); "
+      .. "-o FIG.gp writes script and data without it")
+  elseif not ok then
+    io.fail(ended.message)
+  elseif ended.status ~= 0 then
+    io.fail("gnuplot failed: " .. (ended.complaint or "no reason given"))
   end
-  if settings.list then return list(io) end
-  settings.from, settings.to = tonumber(settings.from), tonumber(settings.to)
-  settings.font = (settings.font or "Liberation Sans"):gsub("[^%w ._-]", "")
-  local ok, kind, why = pcall(load, settings.kind)
-  if not ok then return fail(io, kind, 3) end
-  if not kind then return fail(io, ("plot: %s (--list lists them)"):format(why), 2) end
-  local least, most = table.unpack(kind.runs or { 1, 1 })
-  local n = #core.runs()
-  if n < least or n > most then
-    return fail(io, ("plot: a figure of kind '%s' takes %s, not %d"):format(settings.kind,
-      least == most and ("%d run%s"):format(least, least == 1 and "" or "s") or ("%d to %d runs"):format(least,
-        most), n), 2)
-  end
-  local done, status = pcall(work, io, kind, settings)
-  if done then return status end
-  return fail(io, status, type(status) == "table" and status.code == "io" and 1 or 3)
 end
+
+local function check_usage(io, o, args, format)
+  if #args == 0 then io.usage "an argument is missing: name a run" end
+  if not o.kind then io.usage "--kind is missing (--list lists the kinds)" end
+  if not FORMATS[format] then io.usage "--output must name a file that ends in .svg, .pdf, .png, .tex or .gp" end
+end
+
+local function check_runs(io, name, kind, n)
+  local least, most = table.unpack(kind.runs or { 1, 1 })
+  if n >= least and n <= most then return end
+  io.fail(("plot: a figure of kind '%s' takes %s, not %d"):format(name,
+    least == most and ("%d run%s"):format(least, least == 1 and "" or "s") or ("%d to %d runs"):format(least, most),
+    n), 2)
+end
+
+local function run(io, o, args)
+  if o.list then return list(io) end
+  local stem, format = (o.output or ""):match "^(.*)%.([^.]*)$"
+  check_usage(io, o, args, format)
+  local kind, why = load(o.kind)
+  if not kind then io.fail(("plot: %s (--list lists them)"):format(why), 2) end
+  check_runs(io, o.kind, kind, #args)
+  local folder = write(io, kind, args, {
+    format = format, wide = o.wide, query = o.query, from = after_start(o.from), to = after_start(o.to),
+    font = (o.font or "Liberation Sans"):gsub("[^%w ._-]", ""),
+  })
+  if format ~= "gp" then draw(io, folder) end
+  io.call("copy", folder .. (format == "gp" and "/figure.gp" or "/figure.out"), o.output)
+  io.call("copy", folder .. "/caption.txt", stem .. ".caption.txt")
+end
+
+return {
+  usage = "plot RUN... --kind KIND -o FIG.svg|pdf|png|tex|gp",
+  about = "Draw a figure of saved runs for a paper, and write its caption beside it.",
+  more  = [[
+gnuplot (Debian: gnuplot-nox) draws; -o FIG.gp writes its script, with the data
+inside, for your own changes. A .tex figure needs gnuplot-lua-tikz.sty.
+FIG.caption.txt says what the marks are, of how many queries.]],
+  options = {
+    { "kind", "string", "KIND", "kind of figure, or its .lua file" },
+    { "list", "flag", "list the kinds" },
+    { "output", "string", "FIG", "file that ends in .svg, .pdf, .png, .tex or .gp", letter = "o" },
+    { "wide", "flag", "7 inches wide, not 3.3 (a column)" },
+    { "font", "string", "NAME", "font (default: Liberation Sans)" },
+    { "query", "string", "ID", "waterfall: this query (default: the costliest)" },
+    { "from", "number", "SECONDS", "timeline: begin here" },
+    { "to", "number", "SECONDS", "timeline: end here" },
+    "scripts",
+  },
+  args   = { 0, -1 },
+  cpu_s  = 60,
+  memory = "4G", -- a query's line may have 512 MiB
+  failed = 3,
+  beside = true,
+  run    = run,
+}

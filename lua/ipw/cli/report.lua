@@ -64,5 +64,6 @@ A section is a Lua file: ipw-agent new section NAME writes one to start from.]],
   cpu_s  = 3600, -- a long run takes long: no endless loop
   memory = "4G", -- a query's line may have 512 MiB
   failed = 3,
+  beside = true,
   run    = run,
 }

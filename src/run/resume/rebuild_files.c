@@ -12,7 +12,7 @@
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "report/summary.h"
-#include "report/write_summary.h"
+#include "report/summary_facts.h"
 #include "run/resume/sessions.h"
 #include "trace/rundir.h"
 
@@ -245,7 +245,8 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     facts.hardware = hardware;
     facts.planned = whole_at(config, "max_queries") * whole_at(config, "epochs");
     facts.status = ipw_json_get_str(last, "end");
-    if (facts.status && !strcmp(facts.status, "complete") && (int64_t)s->counted->n < facts.planned)
+    if (facts.status && !strcmp(facts.status, "complete") &&
+        (int64_t)s->counted->kept.queries.n < facts.planned)
         facts.status = "interrupted"; /* some of its lines are lost */
     facts.runner_cpu_s = s->h.runner_cpu_s;
     facts.sampler_cpu_s = s->h.sampler_cpu_s;

@@ -50,13 +50,13 @@ static void from_20_on_the_bootstrap_and_always_the_same(void **state)
 
 static struct ipw_interval share_of(const struct ipw_stats_cluster *clusters, size_t n)
 {
-    struct ipw_spill_place memory = {0};
     struct ipw_interval_sample s = {.kind = IPW_INTERVAL_SHARE};
 
-    ipw_spill_init(&s.clusters, sizeof *clusters, &memory);
-    for (size_t i = 0; i < n; i++) ipw_spill_add(&s.clusters, &clusters[i]);
+    ipw_columns_init(&s.clusters, 2);
+    for (size_t i = 0; i < n; i++)
+        ipw_columns_add(&s.clusters, (double[]){clusters[i].sum, clusters[i].n});
     ipw_interval_make(&s, 1, IPW_INTERVAL_SEED);
-    ipw_spill_release(&s.clusters);
+    ipw_columns_release(&s.clusters);
     return s.out;
 }
 
@@ -81,15 +81,14 @@ static void a_share_has_wilsons_interval_or_none(void **state)
 enum { SAMPLES = 12, CLUSTERS = 300 };
 
 /* Values that are often the same in every cluster, or those of another sample. */
-static void some_samples(struct ipw_interval_sample *samples, struct ipw_spill_place *place,
-                         uint64_t seed)
+static void some_samples(struct ipw_interval_sample *samples, uint64_t seed)
 {
     struct ipw_stats_cluster of[SAMPLES];
 
     for (int m = 0; m < SAMPLES; m++) {
         samples[m] = (struct ipw_interval_sample){.kind = m % 3 == 2 ? IPW_INTERVAL_RATIO
                                                                      : IPW_INTERVAL_MEAN};
-        ipw_spill_init(&samples[m].clusters, sizeof *of, place);
+        ipw_columns_init(&samples[m].clusters, 2);
     }
     for (int i = 0; i < CLUSTERS; i++) {
         for (int m = 0; m < SAMPLES; m++) {
@@ -101,7 +100,7 @@ static void some_samples(struct ipw_interval_sample *samples, struct ipw_spill_p
             if (m % 6 == 4) of[m].sum = 2;
             if (m % 6 == 5) of[m].n = of[m - 1].sum;
             if (i == CLUSTERS - 1 && m == 10) of[m].sum = 7;
-            ipw_spill_add(&samples[m].clusters, &of[m]);
+            ipw_columns_add(&samples[m].clusters, (double[]){of[m].sum, of[m].n});
         }
     }
 }
@@ -117,11 +116,11 @@ static void plain_bootstrap(double *lo, double *hi, const struct ipw_interval_sa
         double sum = 0, n = 0;
 
         for (int i = 0; i < CLUSTERS; i++) {
-            const struct ipw_stats_cluster *c =
-                ipw_spill_at(&s->clusters, ipw_interval_draw(&state, CLUSTERS));
+            struct ipw_stats_cluster c =
+                ipw_stats_cluster(&s->clusters, ipw_interval_draw(&state, CLUSTERS));
 
-            sum += c->sum;
-            n += c->n;
+            sum += c.sum;
+            n += c.n;
         }
         means[r] = n != 0 ? sum / n : 0;
     }
@@ -135,9 +134,8 @@ static void samples_that_share_their_draws_have_the_plain_bounds(void **state)
     (void)state;
     for (size_t n = 1; n <= SAMPLES; n++) {
         struct ipw_interval_sample samples[SAMPLES];
-        struct ipw_spill_place memory = {0};
 
-        some_samples(samples, &memory, 88 + n);
+        some_samples(samples, 88 + n);
         ipw_interval_make(samples, n, IPW_INTERVAL_SEED);
         for (size_t m = 0; m < SAMPLES; m++) {
             double lo, hi;
@@ -148,7 +146,7 @@ static void samples_that_share_their_draws_have_the_plain_bounds(void **state)
                 assert_near(samples[m].out.lo, lo, 1e-12 * fabs(lo));
                 assert_near(samples[m].out.hi, hi, 1e-12 * fabs(hi));
             }
-            ipw_spill_release(&samples[m].clusters);
+            ipw_columns_release(&samples[m].clusters);
         }
     }
 }

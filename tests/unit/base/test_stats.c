@@ -133,14 +133,14 @@ static void clusters_by_the_sum_over_pairs(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ipw_spill_place memory = {0};
-        struct ipw_spill clusters;
+        struct ipw_columns clusters;
         struct ipw_stats_clustered c;
 
-        ipw_spill_init(&clusters, sizeof cases[i].all[0], &memory);
-        for (size_t k = 0; k < cases[i].n; k++) ipw_spill_add(&clusters, &cases[i].all[k]);
+        ipw_columns_init(&clusters, 2);
+        for (size_t k = 0; k < cases[i].n; k++)
+            ipw_columns_add(&clusters, (double[]){cases[i].all[k].sum, cases[i].all[k].n});
         c = ipw_stats_clustered(&clusters);
-        ipw_spill_release(&clusters);
+        ipw_columns_release(&clusters);
         assert_true(isnan(cases[i].mean) ? isnan(c.mean) : fabs(c.mean - cases[i].mean) < 1e-12);
         assert_true(isnan(cases[i].se) ? isnan(c.se) : fabs(c.se - cases[i].se) < 1e-12);
         if (cases[i].mean <= 1)

@@ -30,7 +30,6 @@ static void verdicts_are_counted(void **state)
 {
     struct ipw_judge_sums s = {0};
     struct ipw_buf out = IPW_BUF(4096);
-    struct ipw_jw w;
 
     (void)state;
     add(&s, "correct", NULL, 3);
@@ -38,7 +37,6 @@ static void verdicts_are_counted(void **state)
     add(&s, "not_attempted", NULL, 5);
     add(&s, NULL, "refused", NAN);
     ipw_judge_sums_add(&s, NULL);
-    assert_true(fabs(ipw_judge_sums_accuracy(&s) - 1.0 / 3) < 1e-12);
     ipw_judge_sums_say(&out, &s);
     assert_string_equal(
         ipw_buf_str(&out),
@@ -46,12 +44,6 @@ static void verdicts_are_counted(void **state)
         "30 tokens in, 6 out, GPU 12.0\xC2\xA0J in its calls; the rest of the time after the run "
         "is in "
         "no account");
-    ipw_buf_clear(&out);
-    ipw_jw_init(&w, &out);
-    ipw_judge_sums_write(&w, &s);
-    assert_non_null(strstr(ipw_buf_str(&out), "\"asked\":3"));
-    assert_non_null(strstr(ipw_buf_str(&out), "\"cost_usd\":null"));
-    assert_non_null(strstr(ipw_buf_str(&out), "\"gpu_energy_joules\":12.0"));
     ipw_buf_release(&out);
 }
 
@@ -70,14 +62,10 @@ static void no_judge_is_nothing(void **state)
 {
     struct ipw_judge_sums s = {0};
     struct ipw_buf out = IPW_BUF(4096);
-    struct ipw_jw w;
 
     (void)state;
     ipw_judge_sums_say(&out, &s);
     assert_int_equal(out.len, 0);
-    ipw_jw_init(&w, &out);
-    ipw_judge_sums_write(&w, &s);
-    assert_string_equal(ipw_buf_str(&out), "null");
     ipw_buf_release(&out);
 }
 
