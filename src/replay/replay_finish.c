@@ -19,7 +19,6 @@
 #include "ledger/recompute.h"
 #include "replay/replay_job.h"
 #include "report/summary_facts.h"
-#include "report/table.h"
 #include "run/query_events.h"
 
 /* ---- files ---- */

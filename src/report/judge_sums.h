@@ -18,7 +18,7 @@ struct ipw_judge_sums {
 };
 void ipw_judge_sums_add(struct ipw_judge_sums *s, const struct ipw_judgement *judge);
 bool ipw_judge_sums_any(const struct ipw_judge_sums *s);
-/* Appends the line of the table, without its label. */
+/* Appends the sums as one line for people. */
 void ipw_judge_sums_say(struct ipw_buf *out, const struct ipw_judge_sums *s);
 
 #endif

@@ -16,6 +16,7 @@ struct ipw_ending {
     int stop_signal;     /* the signal that interrupted it; 0: none did */
     bool server_lost;    /* no server came back in time */
     char lost_note[700]; /* the whole sentence, for a person */
+    char *screen_note;   /* remarks for the screen of the summary; NULL: there is no summary */
 };
 
 static inline bool ipw_ending_begun(const struct ipw_ending *e)

@@ -46,7 +46,9 @@ struct ipw_lua_command {
     const int64_t *results; /* of `total`, n_args of them; NULL: `run` is called */
     struct ipw_lua_facts facts;
     const struct ipw_lua_call *calls;
-    void (*say)(void *ud, const char *line);
+    const char *module; /* of a C command's screen: called with io and `texts`; file is NULL */
+    const char *const *texts;                   /* NULL-terminated */
+    bool (*say)(void *ud, const char *line);    /* false: it could not be written; errno */
     void (*warn)(void *ud, const char *line);   /* for stderr */
     bool (*draw)(void *ud, const char *line);   /* as io.draw; may be NULL */
     char *(*ask)(void *ud, const char *prompt); /* malloc'ed, or NULL at the end; may be NULL */

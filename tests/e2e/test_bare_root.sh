@@ -39,7 +39,7 @@ check_out "Status: install ok installed"
 
 step "the first command of README"
 inside ipw-agent run react --dataset gaia --limit 3 --model demo -o /tmp/run >out 2>err || fail "run"
-check_out "accuracy"
+check_out "solved "
 inside ipw-agent validate /tmp/run >out 2>err || fail "validate"
 echo '-- edited' >>"$ROOT/usr/share/ipw-agent/agents/react.lua"
 inside ipw-agent run react --dataset gaia --limit 1 --model demo -o /tmp/edited >out 2>err || fail "run of the edited copy"
