@@ -38,6 +38,13 @@ function quantity.count(x)
   return (math.abs(x) >= 1e4 and math.abs(x) < 1e9 and "%.0f" or "%.4g"):format(x)
 end
 
+--- A whole number: "204", "1,204", "51.2k".
+function quantity.whole(n)
+  if not n or n < 0 then return quantity.unknown end
+  if n >= 10000 then return (quantity.si(n, ""):gsub(" ", "")) end
+  return n >= 1000 and ("%d,%03d"):format(n // 1000, n % 1000) or ("%d"):format(n)
+end
+
 --- By unit: "%", "s", nil (a count), else an SI unit.
 function quantity.of(x, unit)
   if not x then return quantity.unknown end

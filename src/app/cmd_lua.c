@@ -11,7 +11,6 @@
 #include "app/workbench.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/terminal.h"
 #include "io/proc.h"
 
 /* clang-format off */
@@ -86,11 +85,7 @@ static int run(struct call *c, int64_t *status, char **args, size_t n, const int
         .n_args = n,
         .results = results,
         .calls = ipw_calls,
-        .facts = {.colour = ipw_use_colour(STDOUT_FILENO),
-                  .input = isatty(STDIN_FILENO),
-                  .width = (int)ipw_terminal_width(STDOUT_FILENO),
-                  .version = IPW_VERSION,
-                  .model = c->bench.connection.model},
+        .facts = {.version = IPW_VERSION, .model = c->bench.connection.model},
     };
 
     if (!ipw_proc_own_file(program, sizeof program, &unknown)) entry.facts.program = program;

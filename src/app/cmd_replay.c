@@ -1,26 +1,17 @@
 /* replay RUN: prints a saved run, or runs it again. */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "app/commands.h"
+#include "app/runs_command.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/open.h"
-#include "base/terminal.h"
 #include "base/text.h"
-#include "json/jsonl.h"
 #include "replay/replay_job.h"
 #include "replay/workload_run.h"
-#include "report/follow.h"
-#include "report/timeline.h"
 #include "run/run.h"
-#include "trace/lock.h"
 
 #define AT(field) offsetof(struct ipw_replay_options, field)
 
@@ -86,98 +77,32 @@ static const struct ipw_command command = {
     .max_args = 1,
 };
 
-/* ---- show ---- */
+/* ---- show and follow ---- */
 
-static int print_text(void *ud, const char *text, size_t n, struct ipw_err *err)
+/* What they print is written in Lua (lua/ipw/cli/replay.lua). */
+static int show(char *run, const struct ipw_replay_options *o)
 {
-    bool *any = ud;
-
-    *any |= n > 0;
-    if (fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0) return 0;
-    if (errno == EPIPE) return ipw_fail(err, IPW_EIO, "standard output: the reader has closed it");
-    return ipw_fail_errno(err, errno, "standard output: the timeline could not be written");
-}
-
-static int show(const char *run, const struct ipw_replay_options *o)
-{
-    struct ipw_timeline_options how = {.width = ipw_terminal_width(STDOUT_FILENO),
-                                       .colour = ipw_use_colour(STDOUT_FILENO),
-                                       .limit = (size_t)o->limit};
+    struct ipw_workbench_options bench;
+    struct ipw_export_job job = {.runs = &run, .n_runs = 1, .stream = stdout};
+    char limit[24];
+    const char *args[] = {run,
+                          o->follow ? "follow" : "show",
+                          o->query ? o->query : "",
+                          o->sort ? o->sort : "",
+                          limit,
+                          o->run.output.quiet ? "quiet" : "",
+                          NULL};
     struct ipw_err err = {0};
-    bool any = false;
-    int rc = ipw_rank_parse(&how.sort, o->sort, &err);
+    int64_t status = IPW_EXIT_OK;
 
-    if (rc) return ipw_exit_with(&err, IPW_EXIT_USAGE);
-    rc = ipw_timeline_run(run, o->query, &how, print_text, &any, &err);
-
-    if (!rc && !any)
-        ipw_log(IPW_LOG_WARN, "%s: no query is finished (use --follow to see the events)", run);
-    return rc ? ipw_exit_with(&err, rc == IPW_EIO ? IPW_EXIT_FAILED : IPW_EXIT_INPUT) : IPW_EXIT_OK;
-}
-
-/* ---- follow ---- */
-
-/* Whether a process writes the run: it holds the lock of the folder. */
-static bool is_going_on(const char *run) { return ipw_lock_look(run, NULL) != 0; }
-
-/* Prints the whole lines of the text that was read; the rest waits for the next call.  `over`: the
- * last line ends the run; another session can begin after it. */
-static int show_lines(bool *over, struct ipw_follow *follow, struct ipw_buf *read,
-                      struct ipw_err *err)
-{
-    struct ipw_buf out = IPW_BUF(64 * IPW_MIB);
-    size_t at = 0;
-    bool any = false;
-    int rc;
-
-    for (char *end; at < read->len && (end = memchr(read->data + at, '\n', read->len - at));
-         at = (size_t)(end - read->data) + 1)
-        *over = ipw_follow_line(follow, &out, read->data + at, (size_t)(end - read->data) - at);
-    ipw_buf_drop_front(read, at);
-    rc = print_text(&any, ipw_buf_str(&out), out.len, err);
-    ipw_buf_release(&out);
-    return rc;
-}
-
-static int follow_run(const char *run, const struct ipw_replay_options *o)
-{
-    struct ipw_timeline_options how = {.width = ipw_terminal_width(STDOUT_FILENO),
-                                       .colour = ipw_use_colour(STDOUT_FILENO)};
-    static const struct timespec pause = {.tv_nsec = 200 * 1000 * 1000};
-    struct ipw_follow *follow = ipw_follow_new(o->query, &how);
-    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
-    struct ipw_err err = {0};
-    char *path = ipw_asprintf("%s/events.jsonl", run);
-    int fd = ipw_open_read(path, &err), code = IPW_EXIT_OK;
-    bool alive = true, over = false;
-    int rc = 0;
-
-    if (fd < 0) code = ipw_exit_with(&err, IPW_EXIT_INPUT);
-    while (fd >= 0 && !rc) {
-        char *to = ipw_buf_room(&text, 65536);
-        ssize_t n = to ? TEMP_FAILURE_RETRY(read(fd, to, 65536)) : 0;
-
-        if (!to) {
-            rc = ipw_fail(&err, IPW_ELIMIT, "%s: a line is longer than 512 MiB", path);
-        } else if (n < 0) {
-            rc = ipw_fail_errno(&err, errno, "%s", path);
-        } else if (n > 0) {
-            ipw_buf_added(&text, (size_t)n);
-            rc = show_lines(&over, follow, &text, &err);
-        } else {
-            if (over || !alive) break;
-            /* Reads once more after the process has ended, because it may have written before its
-             * end. */
-            alive = is_going_on(run);
-            if (alive) nanosleep(&pause, NULL);
-        }
-    }
-    if (rc) code = ipw_exit_with(&err, IPW_EXIT_FAILED);
-    if (fd >= 0) close(fd);
-    ipw_buf_release(&text);
-    ipw_follow_free(follow);
-    free(path);
-    return code;
+    snprintf(limit, sizeof limit, "%lld", (long long)o->limit);
+    if (!o->limit) *limit = '\0';
+    if (o->follow) setvbuf(stdout, NULL, _IOLBF, 0);
+    ipw_runs_defaults(&bench);
+    bench.verbose = o->run.output.verbose;
+    if (ipw_runs_command(&status, &bench, &job, "ipw.cli.replay", args, &err))
+        return ipw_exit_with(&err, ipw_workbench_exit(&err));
+    return (int)status;
 }
 
 /* ---- run again ---- */
@@ -293,12 +218,12 @@ int ipw_cmd_replay(int argc, char **argv)
                                                  : IPW_LOG_WARN);
         signal(SIGPIPE, SIG_IGN);
         if (strcmp(o.mode, "show") == 0) {
-            code = o.follow ? follow_run(args[0], &o) : show(args[0], &o);
+            code = show(args[0], &o);
         } else if (strcmp(o.mode, "workload") == 0) {
             struct ipw_run_end end = {0};
 
             code = ipw_workload_run(args[0], &o, ipw_cmd_run_json(&command, argc, argv), &end);
-            ipw_cmd_run_tell_end(&end, code);
+            code = ipw_cmd_run_tell_end(&end, code, o.run.output.verbose);
         } else {
             code = run_again(args[0], &o);
         }

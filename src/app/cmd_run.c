@@ -1,8 +1,10 @@
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/commands.h"
 #include "app/options.h"
+#include "app/runs_command.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "run/run.h"
@@ -99,11 +101,36 @@ const struct ipw_command ipw_run_command = {
     .max_args = 2,
 };
 
-void ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code)
+/* The summary as a screen, which is written in Lua (lua/ipw/cli/ending.lua). */
+static int show_end(struct ipw_run_end *end, bool verbose)
 {
+    struct ipw_workbench_options bench;
+    struct ipw_export_job job = {.runs = &end->folder, .n_runs = 1, .stream = stdout};
+    const char *args[] = {end->folder, end->note, verbose ? "verbose" : "", NULL};
+    struct ipw_err err = {0};
+    int64_t status = IPW_EXIT_OK;
+    int rc;
+
+    ipw_runs_defaults(&bench);
+    rc = ipw_runs_command(&status, &bench, &job, "ipw.cli.ending", args, &err);
+    if (rc) return ipw_exit_with(&err, IPW_EXIT_FAILED);
+    if ((fflush(stdout) || ferror(stdout)) && status == IPW_EXIT_OK) {
+        ipw_fail_errno(&err, errno, "standard output: the result could not be written");
+        return ipw_exit_with(&err, IPW_EXIT_FAILED);
+    }
+    return (int)status;
+}
+
+int ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code, bool verbose)
+{
+    int shown = end->folder ? show_end(end, verbose) : IPW_EXIT_OK;
+
     if (end->err.code) ipw_exit_with(&end->err, exit_code);
     if (end->go_on) ipw_say("to continue: %s", end->go_on);
     free(end->go_on);
+    free(end->folder);
+    free(end->note);
+    return exit_code == IPW_EXIT_OK ? shown : exit_code;
 }
 
 /* --shard, and the folder of the shard, which the caller frees. */
@@ -176,7 +203,7 @@ int ipw_cmd_run(int argc, char **argv)
         exit_code = ipw_run_start(o, args[0], ipw_cmd_run_json(&ipw_run_command, argc, argv),
                                   &origin.origin, ipw_run_watch_observer(watch), &end);
         ipw_run_watch_close(watch);
-        ipw_cmd_run_tell_end(&end, exit_code);
+        exit_code = ipw_cmd_run_tell_end(&end, exit_code, o->output.verbose);
     }
     free(folder);
     ipw_script_options_release(&o->script);

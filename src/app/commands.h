@@ -32,8 +32,9 @@ extern const struct ipw_command ipw_run_command;
  * are "***". */
 char *ipw_cmd_run_json(const struct ipw_command *command, int argc, char **argv);
 struct ipw_run_end;
-/* Prints how a run ended, with the command that continues it in the last line; frees the members of
- * `end`. */
-void ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code);
+/* Prints the run's summary as a screen, and how it ended, with the command that continues it in the
+ * last line; frees the members of `end`.  Returns the exit code: 1 in place of 0 if the screen could
+ * not be printed. */
+int ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code, bool verbose);
 
 #endif

@@ -95,28 +95,28 @@ int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
     return 0;
 }
 
-static void put(FILE *to, const char *line)
+static bool put(FILE *to, const char *line)
 {
     struct ipw_buf clean = IPW_BUF(256 * IPW_MIB), shown = IPW_BUF(512 * IPW_MIB);
+    bool written;
 
     ipw_buf_adds(&clean, line);
     ipw_secret_clean(&clean, 0);
     ipw_text_shown(&shown, ipw_buf_str(&clean), clean.len, isatty(fileno(to)));
-    fprintf(to, "%s\n", ipw_buf_str(&shown));
+    written = fprintf(to, "%s\n", ipw_buf_str(&shown)) >= 0;
     ipw_buf_release(&clean);
     ipw_buf_release(&shown);
+    return written;
 }
 
-static void say(void *ud, const char *line)
+static bool say(void *ud, const char *line)
 {
     const struct ipw_workbench *b = ud;
 
-    if (!b->keep) {
-        put(stdout, line);
-        return;
-    }
+    if (!b->keep) return put(stdout, line);
     ipw_buf_adds(b->keep, line);
     ipw_buf_addc(b->keep, '\n');
+    return true;
 }
 
 static void warn(void *ud, const char *line)
@@ -156,6 +156,9 @@ int ipw_workbench_command(struct ipw_workbench *b, int64_t *status, struct ipw_l
                                         .host = &b->host,
                                         .slice_cpu_ns = b->o->lua_cpu_ns,
                                         .memory_bytes = b->memory_bytes};
+    entry->facts.colour = ipw_use_colour(STDOUT_FILENO);
+    entry->facts.input = isatty(STDIN_FILENO);
+    entry->facts.width = (int)ipw_terminal_width(STDOUT_FILENO);
     entry->say = say;
     entry->warn = warn;
     entry->ask = ask;

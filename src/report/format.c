@@ -15,25 +15,13 @@ static void three_digits(char *out, size_t size, double x)
     snprintf(out, size, "%.*f", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x);
 }
 
-/* The power of 1000 in which x has one to three digits before the point. */
-static int prefix_of(double x)
-{
-    double y = fabs(x);
-    int p = 0;
-
-    if (!(y >= 1e-12)) return 0;
-    for (; y >= 999.5 && p < 5; p++) y /= 1000;
-    for (; y < 0.9995 && p > -3; p--) y *= 1000;
-    return p;
-}
-
-/* In the unit of 1000^p; below 1 of it as well with three digits, but no more than five places. */
-static char *put_si(char *out, double x, const char *unit, int p)
+char *ipw_format_si(char *out, double x, const char *unit)
 {
     static const char *const prefixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P"};
     const char *space = "";
-    double y = fabs(x) / pow(1000, p);
     char digits[16];
+    size_t p = 3;
+    double y = fabs(x);
 
     if (!isfinite(x)) return strcpy(out, IPW_UNKNOWN_TEXT);
     if (*unit == ' ') {
@@ -43,57 +31,21 @@ static char *put_si(char *out, double x, const char *unit, int p)
         space = "\xC2\xA0";
         unit += 2;
     }
-    if (fabs(x) < 1e-12) {
-        snprintf(out, OUT, "0%s%s%.8s", space, prefixes[p + 3], unit);
+    if (y < 1e-12) {
+        snprintf(out, OUT, "0%s%.8s", space, unit);
         return out;
     }
-    if (y < 0.9995) {
-        snprintf(digits, sizeof digits, "%.*f", y < 0.00995 ? 5 : y < 0.0995 ? 4 : 3, y);
-    } else {
-        three_digits(digits, sizeof digits, y);
+    while (y >= 999.5 && p + 1 < sizeof prefixes / sizeof *prefixes) {
+        y /= 1000;
+        p++;
     }
-    snprintf(out, OUT, "%s%s%s%s%.8s", x < 0 ? "-" : "", digits, space, prefixes[p + 3], unit);
+    while (y < 0.9995 && p > 0) {
+        y *= 1000;
+        p--;
+    }
+    three_digits(digits, sizeof digits, y);
+    snprintf(out, OUT, "%s%s%s%s%.8s", x < 0 ? "-" : "", digits, space, prefixes[p], unit);
     return out;
-}
-
-char *ipw_format_si(char *out, double x, const char *unit)
-{
-    return put_si(out, x, unit, prefix_of(x));
-}
-
-/* A bound beside a value: as many digits behind the point as the value has, but no more than three
- * in all; rounded outward. */
-static void put_bound(char *out, size_t size, double x, double value, bool up)
-{
-    double larger = fmax(fabs(x), value);
-    int places = x == 0 ? 0 : larger < 9.995 ? 2 : larger < 99.95 ? 1 : 0;
-    double unit = pow(10, -places), steps = x / unit;
-    double rounded = up ? ceil(steps - 1e-6) : floor(steps + 1e-6);
-
-    snprintf(out, size, "%.*f", places, unit * rounded + 0.0); /* no minus before a 0 */
-}
-
-void ipw_format_bounded(struct ipw_bounded_text *out, double x, const char *unit, double lo,
-                        double hi, double u)
-{
-    int p = prefix_of(fmax(fabs(x), isnan(lo) ? 0 : fmax(hi, u)));
-    double size = pow(1000, p), value = fabs(x) / size;
-    char least[24], most[24], deviation[24];
-    size_t n;
-
-    ipw_format_si(out->value, x, unit);
-    out->bounds[0] = '\0';
-    if (isnan(lo) || isnan(hi) || !isfinite(x)) return;
-    put_bound(least, sizeof least, lo / size, value, false);
-    put_bound(most, sizeof most, hi / size, value, true);
-    if (!strcmp(least, most)) return;
-    put_si(out->value, x, unit, p);
-    n = (size_t)snprintf(out->bounds, sizeof out->bounds, " (%s to %s", least, most);
-    if (u > 0) {
-        put_bound(deviation, sizeof deviation, u / size, value, true);
-        n += (size_t)snprintf(out->bounds + n, sizeof out->bounds - n, ", u %s", deviation);
-    }
-    snprintf(out->bounds + n, sizeof out->bounds - n, ")");
 }
 
 char *ipw_format_count(char *out, int64_t n)
@@ -127,28 +79,6 @@ char *ipw_format_seconds(char *out, double s)
     return out;
 }
 
-char *ipw_format_spaced_seconds(char *out, double s)
-{
-    double whole = floor(s + 0.5);
-
-    if (!isfinite(s) || s < 0) return strcpy(out, IPW_UNKNOWN_TEXT);
-    if (s < 99.95) {
-        char digits[16];
-
-        if (s < 0.9995) return ipw_format_si(out, s, "\xC2\xA0s");
-        three_digits(digits, sizeof digits, s);
-        snprintf(out, OUT, "%s\xC2\xA0s", digits);
-    } else if (whole < 3600) {
-        snprintf(out, OUT, "%d\xC2\xA0min\xC2\xA0%d\xC2\xA0s", (int)(whole / 60),
-                 (int)fmod(whole, 60));
-    } else {
-        whole = floor(s / 60 + 0.5);
-        snprintf(out, OUT, "%.0f\xC2\xA0h\xC2\xA0%d\xC2\xA0min", floor(whole / 60),
-                 (int)fmod(whole, 60));
-    }
-    return out;
-}
-
 char *ipw_format_percent(char *out, double share)
 {
     double percent = share * 100;
@@ -158,25 +88,6 @@ char *ipw_format_percent(char *out, double share)
         snprintf(out, OUT, "%.2g %%", percent);
     } else {
         snprintf(out, OUT, "%.1f %%", percent);
-    }
-    return out;
-}
-
-char *ipw_format_two_digits(char *out, double x)
-{
-    double step;
-
-    if (!isfinite(x)) return strcpy(out, IPW_UNKNOWN_TEXT);
-    if (fabs(x) < 5e-3) return strcpy(out, "0");
-    step = pow(10, floor(log10(fabs(x))) - 1);
-    x = round(x / step) * step;
-    snprintf(out, OUT, "%.*f", step < 0.05 ? 2 : step < 0.5 ? 1 : 0, x);
-    if (strchr(out, '.')) { /* "4", not "4.0" */
-        size_t n = strlen(out);
-
-        while (out[n - 1] == '0') n--;
-        if (out[n - 1] == '.') n--;
-        out[n] = '\0';
     }
     return out;
 }

@@ -19,17 +19,7 @@
 char *ipw_format_si(char *out, double x, const char *unit); /* "9.71 kJ" of " J", "9.71kJ" of "J" */
 char *ipw_format_count(char *out, int64_t n);               /* "1,204", "51.2k"; < 0: unknown */
 char *ipw_format_seconds(char *out, double s);              /* "421ms", "58.2s", "1m42s" */
-char *ipw_format_spaced_seconds(char *out, double s);       /* "421 ms", "58.2 s", "1 min 42 s" */
 char *ipw_format_percent(char *out, double share);          /* 0.07 is "7.0 %" */
-/* x as ipw_format_si() has it, and its bounds: "3.80 kJ" and " (3.71 to 3.92, u 0.11)".  All are in
- * one unit, that of the largest of them.  Without bounds if these are not known or not apart;
- * without u if that is not known. */
-struct ipw_bounded_text {
-    char value[32], bounds[96];
-};
-void ipw_format_bounded(struct ipw_bounded_text *out, double x, const char *unit, double lo,
-                        double hi, double u);
-char *ipw_format_two_digits(char *out, double x); /* "4.3", "12", "1200": of an estimate */
 
 size_t ipw_format_width(const char *s, size_t n); /* terminal columns */
 enum ipw_format_align { IPW_ALIGN_LEFT, IPW_ALIGN_RIGHT, IPW_ALIGN_NONE /* cut, not padded */ };

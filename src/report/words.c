@@ -11,29 +11,9 @@ const char *ipw_words_domain(enum ipw_domain domain)
     return names[domain];
 }
 
-const char *ipw_words_part(enum ipw_part_kind kind)
-{
-    static const char *const names[IPW_PART_KINDS] = {"prefill", "decode",  "other model time",
-                                                      "tools",   "waiting", "the agent"};
-
-    return names[kind];
-}
-
 const char *ipw_words_outcome(const char *outcome)
 {
     return strcmp(outcome, "malformed") ? outcome : "the reply did not follow the agent's format";
-}
-
-void ipw_words_domains(struct ipw_buf *out, unsigned domains, const char *between)
-{
-    bool first = true;
-
-    for (unsigned d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (!(domains >> d & 1)) continue;
-        if (!first) ipw_buf_adds(out, between);
-        ipw_buf_adds(out, ipw_words_domain((enum ipw_domain)d));
-        first = false;
-    }
 }
 
 /* A reason is a word of the format ("no_sensor"); here it becomes words of the language. */

@@ -7,12 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/secret.h"
-#include "base/terminal.h"
 #include "energy/hardware.h"
 #include "json/write.h"
 #include "report/summary_facts.h"
-#include "report/table.h"
 
 enum { MAX_BYTES = 64 * 1024 * 1024 };
 
@@ -27,7 +26,7 @@ static IPW_PRINTF(3, 4) void add_note(char *note, size_t size, const char *fmt, 
     va_end(ap);
 }
 
-/* The texts that the summary and the table borrow. */
+/* The texts that the summary borrows. */
 struct texts {
     struct ipw_buf config, hardware;
     char note[1024];  /* of the summary: all remarks */
@@ -127,21 +126,6 @@ static void fill_facts(struct ipw_summary_run *facts, const struct ipw_finish *f
     }
 }
 
-/* Remarks that were printed at the start are not repeated.  --quiet prints no remarks, except for
- * the model that answered. */
-static int write_table(struct ipw_buf *out, const struct ipw_finish *f,
-                       struct ipw_summary_run *facts, const struct texts *t, struct ipw_err *err)
-{
-    struct ipw_table_options options = {.width = ipw_terminal_width(STDOUT_FILENO),
-                                        .colour = ipw_use_colour(STDOUT_FILENO),
-                                        .max_rows = IPW_SUMMARY_SHOWN};
-
-    facts->note = f->manifest->o->output.quiet ? t->quiet : t->end[0] ? t->end : NULL;
-    ipw_buf_clear(out);
-    ipw_table_write(out, &f->results->summary, facts, &options);
-    return ipw_summary_check(&f->results->summary, err);
-}
-
 int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
 {
     const struct ipw_manifest *m = f->manifest;
@@ -166,18 +150,16 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     facts.devices = &all_devices;
     memcpy(balances, facts.balance, sizeof balances);
     ipw_history_add(m->history, facts.balance, &all_devices);
-    ipw_summary_narrow(&f->results->summary, facts.balance);
     rc = ipw_summary_write(&out, &f->results->summary, &facts, err);
     if (!rc) rc = ipw_rundir_write_summary(f->dir, out.data, out.len, err);
     /* Writes the manifest again, with this session's end and the self-test. */
     end.note = facts.note;
     if (!rc) rc = ipw_manifest_write(m, f->dir, &end, err);
-    if (!m->o->output.json && !f->silent) {
-        int failed = write_table(&out, f, &facts, &texts, rc ? NULL : err);
-
-        if (!rc) rc = failed;
-    }
-    if (!f->results->summary.place.error && !f->silent) { /* otherwise the values are wrong */
+    /* Remarks that were printed at the start are not repeated.  --quiet prints no remarks, except
+     * for the model that answered. */
+    if (!rc && !f->silent && !m->o->output.json)
+        *f->screen_note = ipw_strdup(m->o->output.quiet ? texts.quiet : texts.end);
+    if (!f->results->summary.place.error && !f->silent && m->o->output.json) {
         ipw_secret_clean(&out, 0);
         fwrite(ipw_buf_str(&out), 1, out.len, stdout);
     }

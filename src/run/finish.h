@@ -1,5 +1,5 @@
 /* run/finish.h: the end of a run: writes the summary and the manifest with the session's end, and
- * prints the table.
+ * prints the summary with --json.  The command prints the screen of it.
  *
  * Reads the parts of a run; owns nothing. */
 #ifndef IPW_RUN_FINISH_H
@@ -29,7 +29,8 @@ struct ipw_finish { /* all borrowed */
     const struct ipw_ending *ending;
     const struct ipw_plan *plan;
     struct ipw_rundir *dir;
-    bool silent; /* prints nothing: something follows */
+    char **screen_note; /* allocated if a screen is to be printed: the remarks on it */
+    bool silent;        /* prints nothing: something follows */
 };
 int ipw_finish(const struct ipw_finish *f, struct ipw_err *err);
 

@@ -328,6 +328,7 @@ static int finish(struct run *run, bool silent, struct ipw_err *err)
                                       .plan = &run->plan,
                                       .ended = &run->ended,
                                       .dir = run->dir,
+                                      .screen_note = &run->screen_note,
                                       .silent = silent};
     int rc = ipw_finish(&finish, err);
 
@@ -464,7 +465,7 @@ static void tell_what_stays(struct ipw_err *err, const char *path)
 }
 
 /* A run without any answer prints why in one line, also with --quiet: the exit status does not tell
- * it, and the table shows only the beginning.  Without --quiet the error was printed when it
+ * it, and the screen can cut it.  Without --quiet the error was printed when it
  * happened. */
 static void tell_why_failed(const struct run *run)
 {
@@ -585,7 +586,9 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
     }
     stopped &= begun && origin->resumes && exit_code != IPW_EXIT_USAGE;
     end->go_on = ipw_resume_hint(stopped ? dir : NULL, &run.results);
-    free(dir);
+    end->folder = run.screen_note ? dir : NULL;
+    end->note = run.screen_note;
+    if (!end->folder) free(dir);
     release(&run);
     return exit_code;
 }

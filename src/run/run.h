@@ -17,6 +17,8 @@
 struct ipw_run_end {
     struct ipw_err err; /* code 0: there is nothing to print */
     char *go_on;        /* the command line that continues it, or NULL; freed by the caller */
+    char *folder;       /* of a run with a summary to show, or NULL; freed by the caller */
+    char *note;         /* remarks that were not printed at its start; freed by the caller */
 };
 /* Runs with complete options.  Frees `command` (a JSON object: the command that began the run) and
  * returns the exit code.  `observer` can be NULL. */

@@ -61,6 +61,7 @@ struct run {
     struct ipw_run_ended ended;
     struct ipw_ending ending;
     struct ipw_progress *progress;
+    char *screen_note; /* NULL: there is no summary to show */
 };
 
 /* run_prepare.c: everything up to the run's folder.  Returns the exit code and the error of the

@@ -1,5 +1,6 @@
 #include "script/lua_command.h"
 
+#include <errno.h>
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdlib.h>
@@ -20,12 +21,25 @@ struct session {
     bool over;
 };
 
+static int raise_err(lua_State *L, const struct ipw_err *err)
+{
+    ipw_value_push_error(L, ipw_code_name(err->code), err->text, false);
+    return lua_error(L);
+}
+
 static int io_say(lua_State *L)
 {
     const struct ipw_lua_command *e = lua_touserdata(L, lua_upvalueindex(1));
 
-    e->say(e->ud, luaL_checkstring(L, 1));
-    return 0;
+    const char *line = luaL_checkstring(L, 1);
+    struct ipw_err err;
+
+    if (e->say(e->ud, line)) return 0;
+    if (errno == EPIPE)
+        ipw_fail(&err, IPW_EIO, "standard output: the reader has closed it");
+    else
+        ipw_fail_errno(&err, errno, "standard output: the result could not be written");
+    return raise_err(L, &err);
 }
 
 static int io_warn(lua_State *L)
@@ -72,12 +86,6 @@ static int saved_drop(lua_State *L)
     free(saved->output);
     *saved = (struct saved){.runs = NULL};
     return 0;
-}
-
-static int raise_err(lua_State *L, const struct ipw_err *err)
-{
-    ipw_value_push_error(L, ipw_code_name(err->code), err->text, false);
-    return lua_error(L);
 }
 
 /* saved{run..., output=, redact=}: replaces those of an earlier call. */

@@ -47,7 +47,7 @@ struct ipw_lua_command {
     const struct ipw_lua_call *calls;
     const char *module;       /* "ipw.cli.submit": a function is called with io and `texts` */
     const char *const *texts; /* NULL-terminated */
-    void (*say)(void *ud, const char *line);
+    bool (*say)(void *ud, const char *line);    /* false: it could not be written; errno */
     void (*warn)(void *ud, const char *line);   /* for stderr */
     bool (*draw)(void *ud, const char *line);   /* as io.draw; may be NULL */
     char *(*ask)(void *ud, const char *prompt); /* malloc'ed, or NULL at the end; may be NULL */

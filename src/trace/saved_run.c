@@ -30,7 +30,7 @@ struct ipw_saved_run {
     bool torn;
     struct place *places; /* by query index */
     size_t n_places, cap_places;
-    bool indexed;
+    bool indexed, sought;             /* sought: events are not read from their first line on */
     int64_t query_index, last_offset; /* of the events that are being given out */
     int64_t values[MAX_CHANNELS];
 };
@@ -42,6 +42,18 @@ static void drop_line(struct ipw_saved_run *run)
     ipw_json_free(run->doc);
     run->doc = NULL;
     ipw_buf_release(&run->text);
+}
+
+/* A run has events before its first query is finished. */
+static bool has_events(const struct ipw_saved_run *run)
+{
+    char *path = run->path ? ipw_asprintf("%s/events.jsonl", run->path) : NULL;
+    int before = errno;
+    bool yes = path && access(path, F_OK) == 0;
+
+    errno = before;
+    free(path);
+    return yes;
 }
 
 int ipw_saved_run_open(struct ipw_saved_run **out, const char *path,
@@ -62,10 +74,10 @@ int ipw_saved_run_open(struct ipw_saved_run **out, const char *path,
     } else {
         run->traces_path = ipw_strdup(path);
     }
-    if (access(run->traces_path, F_OK) < 0)
-        rc = ipw_rundir_no_run(run->path ? run->path : path, errno, err);
-    else
-        rc = ipw_jsonl_open(&run->traces, run->traces_path, IPW_LINE_MAX, err);
+    rc = access(run->traces_path, F_OK) == 0
+             ? ipw_jsonl_open(&run->traces, run->traces_path, IPW_LINE_MAX, err)
+         : has_events(run) ? 0
+                           : ipw_rundir_no_run(run->path ? run->path : path, errno, err);
     if (rc)
         ipw_saved_run_close(run);
     else
@@ -137,7 +149,10 @@ int ipw_saved_run_query(struct ipw_saved_line *out, struct ipw_saved_run *run, s
     int rc;
 
     drop_line(run);
-    rc = ipw_jsonl_next(run->traces, &line, err);
+    if (!run->traces && access(run->traces_path, F_OK) < 0)
+        return ipw_rundir_no_run(run->path, errno, err);
+    rc = run->traces ? 0 : ipw_jsonl_open(&run->traces, run->traces_path, IPW_LINE_MAX, err);
+    if (!rc) rc = ipw_jsonl_next(run->traces, &line, err);
     if (rc < 0) return rc;
     run->torn = rc && line.torn;
     if (!rc || line.torn) {
@@ -230,6 +245,7 @@ int ipw_saved_run_events(struct ipw_saved_run *run, int64_t query_index, struct 
         return 0;
     run->query_index = query_index;
     run->last_offset = run->places[query_index].last;
+    run->sought = true;
     rc = ipw_jsonl_seek(run->events, run->places[query_index].first, err);
     return rc ? rc : 1;
 }
@@ -240,6 +256,9 @@ static int give_event(struct ipw_saved_line *out, struct ipw_saved_run *run,
 {
     int rc = ipw_json_parse(&run->doc, line->text, line->n, NULL, err);
 
+    if (rc && run->sought) /* lines are counted from there */
+        return ipw_err_prefix(err, "%s/events.jsonl: line at byte %lld", run->path,
+                              (long long)line->offset);
     if (rc) return ipw_err_prefix(err, "%s/events.jsonl:%lld", run->path, (long long)line->number);
     *out = (struct ipw_saved_line){run->doc, line->text, line->n};
     rc = redact(run, out, ipw_redact_event, err);
@@ -271,7 +290,11 @@ int ipw_saved_run_each_event(struct ipw_saved_line *out, int64_t *offset, struct
     drop_line(run);
     if (rc || !run->events) return rc;
     rc = ipw_jsonl_next(run->events, &line, err);
-    if (rc <= 0 || line.torn) return rc < 0 ? rc : 0;
+    if (rc < 0) return rc;
+    if (!rc || line.torn) {
+        ipw_jsonl_more(run->events);
+        return 0;
+    }
     *offset = line.offset;
     return give_event(out, run, &line, err);
 }
@@ -283,6 +306,7 @@ int ipw_saved_run_event_at(struct ipw_saved_line *out, struct ipw_saved_run *run
     int rc = run->events ? ipw_jsonl_seek(run->events, offset, err) : 0;
 
     drop_line(run);
+    run->sought = true;
     if (!rc && run->events) rc = ipw_jsonl_next(run->events, &line, err);
     if (rc < 0) return rc;
     if (rc == 0 || line.torn)

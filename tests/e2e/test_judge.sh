@@ -62,7 +62,7 @@ step "verdicts, each with its own window, tokens and joules"
 judged verdicts
 expect_exit 0 agent run ./echo.lua -d ./facts.lua -m m -u "$MODEL_URL" --api-key-env RUN_KEY --judge-model j \
     --judge-url "$JUDGE_URL" --judge-key-env JUDGE_KEY --sample-interval 10ms -o r1
-check_words "accuracy 33.3 %: 1 of 3 correct, 2 wrong"
+check_words "m solved 1 of 3"
 check_words "judge j: 1 correct, 1 incorrect, 1 not attempted; 180 tokens in, 10 out"
 assert_json r1/traces.jsonl '[q["judge_verdict"] for q in d] == ["correct", "incorrect", "not_attempted"]'
 assert_json r1/traces.jsonl '[q["is_resolved"] for q in d] == [True, False, False]'
@@ -143,7 +143,7 @@ printf 'always\ntext They agree.\\ncorrect: yes\n' >agrees
 judged agrees
 expect_exit 0 agent run ./echo.lua -d rows.jsonl -m m -u "$MODEL_URL" --judge-model j --judge-url "$JUDGE_URL" \
     --telemetry none -o opinion
-check_words "accuracy 50.0 %: 1 of 2 correct, 1 wrong"
+check_words "solved 1 of 2"
 check_words "judge j: 2 correct"
 assert_json opinion/traces.jsonl '[q["is_resolved"] for q in d] == [False, True] and d[0]["judge_verdict"] == "correct"'
 assert_json opinion/summary.json 'd["totals"]["accuracy"] == 0.5 and d["judge"]["accuracy"] == 1'

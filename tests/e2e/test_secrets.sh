@@ -64,6 +64,7 @@ start_fake --script echo
 expect_exit 0 agent run tools --tools python --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
     --max-retries 3 --verbose --output run
 clean run
+expect_exit 0 agent replay run
 check_out "***"
 assert_contains run/events.jsonl "***"
 assert_json run/events.jsonl '[e["outcome"] for e in d if e["event"] == "lm_inference_end"] == ["http_error", "ok", "ok"]'

@@ -102,7 +102,7 @@ right=21
 command -v pdftotext >/dev/null || right=20 # one asks for what a PDF holds
 for agent in plan code; do
     expect_exit 0 agent run $agent --model demo --dataset gaia-sample --concurrency 4 -o "sample_$agent"
-    check_out "$right of 22 correct"
+    check_out "solved $right of 22"
     expect_exit 0 agent replay "sample_$agent" --mode hermetic -o "sample_$agent-again"
     cmp "sample_$agent/events.jsonl" "sample_$agent-again/events.jsonl" || fail "events differ"
 done

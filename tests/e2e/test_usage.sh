@@ -46,7 +46,7 @@ cat >cases <<'EOF'
 2|replay run --mode hermetic --from-divergence live --base-url http://127.0.0.1:1/v1 --api-key-env NOT_THERE|--api-key-env NOT_THERE: that variable is not set
 3|replay run --query zzz|run: there is no query "zzz"
 3|replay run --mode hermetic --query zzz|run: there is no query "zzz"
-3|replay nowhere --follow|nowhere/events.jsonl: No such file
+3|replay nowhere --follow|nowhere: no such run: No such file
 1|replay run --mode hermetic -o run|run: already contains a run
 3|replay run --mode tools --dataset nowhere.jsonl|nowhere.jsonl: No such file
 3|replay run --mode hermetic --agent nowhere.lua|nowhere.lua: no such agent file

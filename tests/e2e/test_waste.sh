@@ -50,7 +50,7 @@ ttft = s["latency"]["ttft_s"]
 assert ttft["n"] == 1 and ttft["p50"] == ttft["p99"] == q["turns"][0]["ttft_s"] >= 0.6
 assert s["statistics"]["wall_clock_s"]["p95"] == q["total_wall_clock_s"] and s["definitions"]["latency"]["ttft_s"]
 PY
-check_out "spent in"
+check_out "▒ wasted"
 
 step "ledger says the same from the files"
 expect_exit 0 agent ledger waste --check

@@ -160,6 +160,54 @@ local function add_outside(run)
   return true
 end
 
+--- The parts, and what belongs to no query; then the sums of all parts.
+local function sum_up(run)
+  run.parts = in_order(run)
+  if not add_outside(run) then
+    run.no_parts, run.parts = "the ledger has no total", nil
+    return
+  end
+  run.sum_uj, run.wasted_uj, run.held_uj, run.model_uj = 0, 0, 0, 0
+  for _, part in ipairs(run.parts) do
+    run.sum_uj, run.wasted_uj = run.sum_uj + part.uj, run.wasted_uj + part.wasted_uj
+    if part.tool or part.key == "wait" then run.held_uj = run.held_uj + part.uj end
+    if part.model then run.model_uj = run.model_uj + part.uj end
+  end
+end
+
+--- The same from `parts` and `tools` of summary.json alone; a part also has its seconds, a tool its failed calls.
+function booking.of_summary(run)
+  local function microjoules(by_domain)
+    local uj, each = 0, {}
+    for _, domain in ipairs(run.domains) do
+      local joules = (by_domain or {})[domain]
+      if not joules then return nil, each end
+      each[domain] = math.floor(joules * 1e6 + 0.5)
+      uj = uj + each[domain]
+    end
+    return uj, each
+  end
+  run.by_part, run.calls = {}, {}
+  run.no_parts = #run.domains == 0 and "no sensor was read" or nil
+  for _, part in ipairs(run.summary.parts or {}) do
+    local key = part.part == "tool" and "tool " .. (part.name or "?") or part.part
+    local uj, by_domain = microjoules(part.joules)
+    if not uj then run.no_parts = run.no_parts or "of some queries they are not known" end
+    run.by_part[key] = { key = key, uj = uj or 0, wasted_uj = microjoules(part.waste_joules) or 0,
+      by_domain = by_domain, seconds = part.seconds }
+    if part.part == "tool" then run.calls[key] = part.calls end
+  end
+  for _, tool in ipairs(run.summary.tools or {}) do
+    local part = run.by_part["tool " .. tool.name]
+    if part then part.failed = tool.calls - ((tool.outcomes or {}).ok or 0) end
+  end
+  if run.no_parts then
+    run.parts, run.sum_uj, run.wasted_uj = in_order(run), 0, 0
+  else
+    sum_up(run)
+  end
+end
+
 --- Fills run.parts, or run.no_parts with the reason why the energy cannot be told apart.
 function booking.book(run)
   local complete, missing = 0, nil
@@ -191,16 +239,7 @@ function booking.book(run)
   elseif complete < #run.queries then
     run.no_parts = ("of %d queries the joules of the parts are not known"):format(#run.queries - complete)
   else
-    run.parts = in_order(run)
-    if not add_outside(run) then run.no_parts, run.parts = "the ledger has no total", nil end
-  end
-  if run.parts then
-    run.sum_uj, run.wasted_uj, run.held_uj, run.model_uj = 0, 0, 0, 0
-    for _, part in ipairs(run.parts) do
-      run.sum_uj, run.wasted_uj = run.sum_uj + part.uj, run.wasted_uj + part.wasted_uj
-      if part.tool or part.key == "wait" then run.held_uj = run.held_uj + part.uj end
-      if part.model then run.model_uj = run.model_uj + part.uj end
-    end
+    sum_up(run)
   end
 end
 

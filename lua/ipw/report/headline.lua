@@ -46,7 +46,7 @@ end
 function headline.title(run)
   local right, n = scored(run)
   local model, dataset = headline.model(run), headline.dataset(run)
-  local queries = #run.queries
+  local queries = run.n_queries or #run.queries
   local per_solved, lo, hi = headline.per_solved(run)
   if n > 0 and right == 0 then return ("%s solved none of %s %s questions"):format(model, numbers.at(n, 0), dataset) end
   if n > 0 then

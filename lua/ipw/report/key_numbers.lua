@@ -9,14 +9,14 @@ local key_numbers = {}
 --- An interval of the summary; of one query there is none, and none of these can be below 0.
 local function metric(run, name)
   local m = ((run.summary.repeats or {}).metrics or {})[name] or {}
-  if #run.queries < 2 or not m.lo then return {} end
+  if (run.n_queries or #run.queries) < 2 or not m.lo then return {} end
   return { lo = math.max(0, m.lo), hi = m.hi, method = m.method }
 end
 
 local rules = { wilson = "Wilson", bootstrap = "bootstrap", t = "Student\u{2019}s t" }
 
-
-local function accuracy(run)
+--- {text, unit, range} of the share of right answers; `why` where nothing was scored.
+function key_numbers.accuracy(run)
   local m, totals = metric(run, "accuracy"), run.summary.totals or {}
   local right, n = totals.resolved or 0, (totals.resolved or 0) + (totals.unresolved or 0)
   local out = { name = "Accuracy", short = "accuracy", unit = "%" }
@@ -136,7 +136,7 @@ end
 ---@param run table
 ---@return table[]
 function key_numbers.list(run)
-  local list = { accuracy(run), per_solved(run), per_query(run), seconds(run), tokens(run), cost(run) }
+  local list = { key_numbers.accuracy(run), per_solved(run), per_query(run), seconds(run), tokens(run), cost(run) }
   local top = 0
   for _, key in ipairs(list) do
     if key.scale and key.hi then top = math.max(top, key.hi) end

@@ -15,7 +15,7 @@ local said = { right = "right", wrong = "wrong", failed = "failed", stopped = "s
 local outcomes = { max_turns = "turn limit", turn_limit = "turn limit", token_limit = "token limit",
                    timeout = "timed out", malformed = detail.said "malformed",
                    working_limit = "time limit", cost_limit = "cost limit", energy_limit = "energy limit",
-                   server_lost = "server lost", memory = "out of memory", cpu = "out of CPU time" }
+                   malformed = "the reply did not follow the agent's format", server_lost = "server lost", memory = "out of memory", cpu = "out of CPU time" }
 
 --- The outcome in words; "" for an answer.
 function queries.outcome(q)

@@ -26,7 +26,7 @@ function saved.mark(query)
   return "open"
 end
 
-local function domains_of(summary)
+function saved.domains_of(summary)
   local domains = {}
   for domain in ((summary.efficiency or {}).basis or ""):gmatch "%a+" do domains[#domains + 1] = domain end
   return domains
@@ -95,7 +95,7 @@ function saved.read(options, warn)
       current = { path = run.path, name = run.name, number = run.number, manifest = run.manifest or {},
                   summary = run.summary, queries = {}, content = options.content, known = 0, known_joules = 0,
                   redacted = run.redacted, names = {} }
-      current.domains = domains_of(run.summary)
+      current.domains = saved.domains_of(run.summary)
       runs[#runs + 1] = current
     end,
     query = function(_, query) take(current, query) end,

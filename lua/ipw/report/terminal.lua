@@ -51,7 +51,8 @@ local function wrap(text, n, indent)
   return lines
 end
 
-local function painter(options)
+--- What paints a text in the colour of a part or of a word of this file.
+function terminal.painter(options)
   return function(text, colour)
     if not options.colour or text == "" then return text end
     return "\27[" .. colours[colour] .. "m" .. text .. "\27[0m"
@@ -59,7 +60,7 @@ local function painter(options)
 end
 
 --- A bar of so many columns (a fraction), the last `wasted` of them hatched.
-local function blocks(columns, wasted, paint, class)
+function terminal.blocks(columns, wasted, paint, class)
   local hatched = wasted > 0 and math.max(1, math.floor(wasted + 0.5)) or 0
   local solid = math.max(0, columns - hatched)
   local whole = math.floor(solid)
@@ -96,7 +97,7 @@ local function energy_lines(run, out, paint)
   for _, part in ipairs(run.parts) do largest = math.max(largest, part.uj) end
   for _, part in ipairs(run.parts) do
     local n = part.uj / largest * columns
-    local bar, long = blocks(n, part.wasted_uj / largest * columns, paint, part.class)
+    local bar, long = terminal.blocks(n, part.wasted_uj / largest * columns, paint, part.class)
     local short = part.name:gsub(",.*", ""):gsub("^agent’s own code$", "agent’s own"):gsub("^waiting to retry$",
       "retry wait")
     out[#out + 1] = (" %s %s%s %s J %s%s"):format(left(cut(terminal.plain(short), 15), 15), bar,
@@ -193,7 +194,7 @@ local function query_lines(run, out, paint)
       local text, bounds = numbers.metered(q.energy)
       figure = text .. (bounds and " " .. bounds or "")
       local n = q.energy.joules / scale * 11
-      bar = blocks(n, 0, paint, "decode")
+      bar = terminal.blocks(n, 0, paint, "decode")
     end
     local outcome = queries.outcome(q)
     local mark = (q.mark == "wrong" or q.mark == "failed") and paint(queries.marks[q.mark], "bad")
@@ -227,7 +228,7 @@ local function quantile_lines(run, out)
 end
 
 local function story(run, options)
-  local paint, out = painter(options), {}
+  local paint, out = terminal.painter(options), {}
   for _, line in ipairs(wrap(terminal.plain(headline.title(run)), WIDTH - 2, " ")) do out[#out + 1] = paint(line,
     "bold") end
   out[#out + 1] = ""

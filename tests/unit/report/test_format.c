@@ -97,40 +97,10 @@ static void wrapping(void **state)
     ipw_buf_release(&out);
 }
 
-/* One unit, that of the largest number; bounds are rounded outward, and left out if not apart. */
-static void ranges_of_bounds(void **state)
-{
-    static const struct {
-        double x, lo, hi, u;
-        const char *value, *bounds;
-    } cases[] = {{3800, 0, 370000, NAN, "3.80 kJ", " (0 to 370)"},
-                 {3800, 3712, 3921, 110, "3.80 kJ", " (3.71 to 3.93, u 0.11)"},
-                 {15.7, 15.02, 16.41, 0.46, "15.7 J", " (15.0 to 16.5, u 0.5)"},
-                 {785, 784.1, 785.2, NAN, "785 J", " (784 to 786)"},
-                 {785, 784.1, 1000.2, NAN, "0.785 kJ", " (0.78 to 1.01)"},
-                 {0.628, 0.1, 14.9, NAN, "0.628 J", " (0.10 to 14.9)"},
-                 {0.104, 0, 6.5874, 1200, "0.00010 kJ", " (0 to 0.01, u 1.20)"},
-                 {0.0386, 0, 6587.4, NAN, "0.00004 kJ", " (0 to 6.59)"},
-                 {0, 0, 14.9, NAN, "0 J", " (0 to 14.9)"},
-                 {0, 0, 0, NAN, "0 J", ""},
-                 {5, 5, 5, 0.1, "5.00 J", ""},
-                 {5, NAN, 7, 0.1, "5.00 J", ""}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ipw_bounded_text out;
-
-        ipw_format_bounded(&out, cases[i].x, " J", cases[i].lo, cases[i].hi, cases[i].u);
-        assert_string_equal(out.value, cases[i].value);
-        assert_string_equal(out.bounds, cases[i].bounds);
-    }
-}
-
 UNIT(format)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),
-        cmocka_unit_test(ranges_of_bounds),
         cmocka_unit_test(widths_and_cells),
         cmocka_unit_test(wrapping),
     };

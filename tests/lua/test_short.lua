@@ -1,0 +1,139 @@
+--- ipw.report.short: the screen at the end of a run, from its summary.
+local screen = require "ipw.screen"
+local short = require "ipw.report.short"
+local test = require "ipw.test"
+
+local function of(gpu, cpu) return { gpu = gpu, cpu = cpu } end
+
+local function summary()
+  return {
+    status = "complete", run = { agent = "react", model = "sim-small", dataset = "frames", planned = 28 },
+    totals = { queries = 28, resolved = 18, unresolved = 8, completed = 26, failed = 2, interrupted = 0,
+      input_tokens = 250000, output_tokens = 19920, turns = 120, tool_calls = 49, retries = 4, cost_usd = 0.125,
+      known = { gpu_energy_joules = 18000, cpu_energy_joules = 4333 } },
+    averages = { wall_clock_per_query_s = 5.7 },
+    latency = { ttft_s = { n = 120, p50 = 0.371, p95 = 0.854 } },
+    efficiency = { basis = "gpu+cpu", mean_joules_per_query = 797.6, joules_per_correct_answer = 1240.7 },
+    repeats = { metrics = { accuracy = { mean = 18 / 26, lo = 0.46, hi = 0.79, method = "wilson" },
+      joules = { mean = 797.6, lo = 560, hi = 1040 } } },
+    own_overhead = { wall_s = 42.8, share = 0.019 },
+    provenance = { gpu = { distributed = 0.98, measured = 0.02 }, cpu = { distributed = 1 } },
+    ledger = { gpu = { total_j = 18019, idle_j = 19, warmup_j = 0, wasted_j = 0, queries_j = 18000 },
+      cpu = { total_j = 4333, idle_j = 0, warmup_j = 0, wasted_j = 0, queries_j = 4333 },
+      dram = { reason = "permission" }, machine = { reason = "no_sensor" } },
+    parts = {
+      { part = "prefill", calls = 120, seconds = 46.5, joules = of(9000, 1450), waste_joules = of(0, 0) },
+      { part = "decode", calls = 120, seconds = 60.4, joules = of(5000, 710), waste_joules = of(500, 0) },
+      { part = "tool", name = "web_search", calls = 40, seconds = 28.1, joules = of(3000, 2000),
+        waste_joules = of(0, 0) },
+      { part = "agent", calls = 0, seconds = 1.25, joules = of(1000, 173), waste_joules = of(0, 0) },
+    },
+    tools = { { name = "web_search", calls = 40, outcomes = { ok = 38, error = 2 } } },
+  }
+end
+
+local function run(change)
+  local one = summary()
+  if change then change(one) end
+  return short.run("runs/x", { config = { concurrency = 3 } }, one)
+end
+
+local function query(id, index, fields)
+  local q = { query_id = id, query_index = index, completed = true, is_resolved = true, outcome = "answered",
+    total_wall_clock_s = 2 }
+  for key, value in pairs(fields or {}) do q[key] = value end
+  return q
+end
+
+local function told(one, width, colour, note)
+  local text = short.text(screen.view(width, colour), one, note)
+  for line in text:gmatch "[^\n]+" do
+    test.ok(screen.columns(line) <= math.max(80, width), "too wide: " .. line)
+  end
+  return (text:gsub("\u{A0}", "_"):gsub("\u{202F}", "_"))
+end
+
+local function contains(text, ...)
+  for _, part in ipairs { ... } do test.ok(text:find(part, 1, true), ("no %q in %s"):format(part, text)) end
+end
+
+local screen_80 = [[
+
+ sim-small solved 18 of 26 frames questions, at 1_241 J for each one solved
+ (69_%,_95_%:_46–79)
+ agent react · 3 at a time · 42.8_s · joules: GPU 81 %, CPU 19 %
+
+ where                 J     % ▒ wasted                          s  calls failed
+ prefill          10_450  46.8 ██████████████████████████       47
+ decode            5_710  25.5 █████████████▎▒                  60
+ web_search        5_000  22.4 ████████████▌                    28     40      2
+ agent’s own       1_173   5.2 ██▉                             1.2
+ idle                 19   0.1 ]]
+
+return {
+  { "the whole screen", function()
+    local one = run()
+    for i = 1, 3 do
+      one.queries[i] = short.query(one, query(("frames-%03d"):format(i), i,
+        { energy = { gpu = { joules = 100 * i }, cpu = { joules = i } } }))
+    end
+    one.queries[4] = short.query(one, query("frames-027", 4, { completed = false, outcome = "error",
+      error = "HTTP 500: out of\nmemory\27[2J", is_resolved = nil, energy = {} }))
+    one.queries[4].mark = "failed"
+    local text = told(one, 80)
+    test.equal(text:sub(1, #screen_80), screen_80)
+    contains(text, "sum              22_352   100 = the sensors’ count", "not measured: DRAM (permission)",
+      "per query   798 J (560–1_040) · 5.70_s · 9_640 tokens", "TTFT 0.371_s, p95", "120 turns · 49 tool calls",
+      "4 retries · 0.125 USD", "dearest     ✓_003_303_J ✓_002_202_J ✓_001_101_J\n",
+      "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules divided",
+      "saved in    runs/x", "ipw-agent report runs/x -o report.html\n ipw-agent replay runs/x --query frames-003")
+    told(one, 140, true)
+  end },
+  { "a long run is told from its summary", function()
+    contains(told(run(), 80), "failed      2 queries: `failed` of summary.json has the reasons")
+  end },
+  { "an interrupted run", function()
+    local text = told(run(function(s)
+      s.status, s.totals.queries, s.totals.interrupted = "interrupted", 3, 2
+      s.run.planned = 9
+    end), 80, false, "ended by \27[2Jme")
+    contains(text, "interrupted: 1 of 9 queries done", "note        ended by ·[2Jme")
+    test.ok(not text:find("ended early", 1, true)) -- that line says it
+  end },
+  { "without a sensor", function()
+    local text = told(run(function(s)
+      s.efficiency, s.energy_note, s.provenance = {}, "sensors are switched off (--telemetry none)", {}
+      s.ledger = { gpu = { reason = "switched_off" } }
+      for _, part in ipairs(s.parts) do part.joules, part.waste_joules = {}, {} end
+    end), 80)
+    contains(text, "not measured: sensors are switched off (--telemetry none)",
+      "\n where                 s  calls failed\n prefill              47\n", "in all")
+    test.ok(not text:find("sensors’ count", 1, true) and not text:find("shared", 1, true))
+  end },
+  { "joules of a part are not known", function()
+    local text = told(run(function(s)
+      s.parts[1].joules, s.ledger.gpu.reason = { gpu = 4 }, "gpu_lost"
+      s.statistics = { gpu_energy_joules = { n = 25 } }
+    end), 80)
+    contains(text, "energy      GPU 18_000 J (3 of 28 queries without: gpu lost)")
+    test.ok(not text:find("sensors’ count", 1, true))
+  end },
+  { "a judge, several models, pass@k", function()
+    contains(told(run(function(s)
+      s.judge = { model = "big", correct = 3, incorrect = 1, no_verdict = 2, input_tokens = 9, output_tokens = 5,
+        cost_usd = 0.5, gpu_energy_joules = 12 }
+      s.repeats.pass_at = { { k = 1, share = 0.5 }, { k = 2, share = 0.75 } }
+      s.models = { b = { turns = 1 }, a = { turns = 2 } }
+    end), 80), "judge       big: 3 correct, 1 incorrect, 2 without a verdict; 9 tokens in, 5", "GPU 12 J", "models      a 2 turns · b 1 turn",
+      "pass@k      k=1 50.0 %, k=2 75.0 %")
+  end },
+  { "ids are short, names with blanks are quoted", function()
+    local one = run(function(s) s.efficiency = {} end)
+    one.path = "runs/it's mine"
+    for i, id in ipairs { "a54dca18-2530-4b1d", "b54dca18-2530-4b1e" } do
+      one.queries[i] = short.query(one, query(id, i, { is_resolved = false }))
+    end
+    contains(told(one, 80), "longest     ✗_a54dca1…4b1d_2.00_s ✗_b54dca1…4b1e_2.00_s",
+      "ipw-agent report 'runs/it'\\''s mine' -o report.html")
+  end },
+}
