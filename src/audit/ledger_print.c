@@ -122,7 +122,8 @@ static void put_devices(struct ipw_buf *out, const struct ipw_ledger_report *r, 
     if (!ipw_device_balances_whole(&r->balances.devices, d)) return;
     for (size_t i = 0; i < r->balances.devices.n; i++) {
         const struct ipw_device_balance *item = &r->balances.devices.all[i];
-        struct ipw_sum sum = {.total = ipw_device_sums_get(&r->summary.devices, d, item->name)};
+        struct ipw_sum sum = {.total =
+                                  ipw_device_sums_get(&r->summary.kept.devices, d, item->name)};
         struct ipw_summary_balance_line line;
         char label[16];
 
@@ -151,10 +152,10 @@ static void put_balance(struct ipw_buf *out, const struct ipw_ledger_report *r)
         }
         put_devices(out, r, (enum ipw_domain)d, totals.queries);
         if (line.total_j != line.total_j) continue;
-        put_part(out, "of the queries: wasted", totals.waste[d].total);
+        put_part(out, "of the queries: wasted", totals.account[d].waste_j);
         put_part(out, "of the queries: while tools ran or a retry waited",
-                 totals.idle_tax[d].total);
-        put_part(out, "of the queries: net, above the idle baseline", totals.marginal[d].total);
+                 totals.account[d].idle_tax_j);
+        put_part(out, "of the queries: net, above the idle baseline", totals.account[d].marginal_j);
     }
     if (!any) ipw_buf_adds(out, "no domain has a total: no sensor was read\n");
 }
@@ -264,7 +265,7 @@ static void put_saved(struct ipw_buf *out, const struct ipw_ledger_report *r)
         ipw_buf_addf(out, "%s: saved ", ipw_words_domain((enum ipw_domain)d));
         put_known(out, was, NULL);
         ipw_buf_adds(out, ", recomputed ");
-        put_known(out, now, r->summary.reason[d]);
+        put_known(out, now, r->summary.kept.reason[d]);
         ipw_buf_addc(out, '\n');
     }
 }
@@ -356,18 +357,19 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
         ipw_summary_balance_line(&line, &r->balances.balance[d], &totals.energy[d], totals.queries);
         ipw_jw_key(&w, ipw_domain_name(d));
         ipw_jw_obj(&w);
-        ipw_summary_put_devices(&w, &r->balances.devices, d, &r->summary.devices, totals.queries);
+        ipw_summary_put_devices(&w, &r->balances.devices, d, &r->summary.kept.devices,
+                                totals.queries);
         ipw_jw_kmicro(&w, "difference_j", line.difference_j);
         ipw_jw_kmicro(&w, "idle_j", line.idle_j);
-        ipw_jw_kmicro(&w, "idle_tax_j", totals.idle_tax[d].total);
-        ipw_jw_kmicro(&w, "marginal_j", totals.marginal[d].total);
+        ipw_jw_kmicro(&w, "idle_tax_j", totals.account[d].idle_tax_j);
+        ipw_jw_kmicro(&w, "marginal_j", totals.account[d].marginal_j);
         ipw_jw_kmicro(&w, "queries_j", line.queries_j);
         ipw_jw_kstr(&w, "reason",
                     r->balances.balance[d].total.known ? NULL
                                                        : r->balances.balance[d].total.reason);
         ipw_jw_kmicro(&w, "total_j", line.total_j);
         ipw_jw_kmicro(&w, "warmup_j", line.warmup_j);
-        ipw_jw_kmicro(&w, "waste_j", totals.waste[d].total);
+        ipw_jw_kmicro(&w, "waste_j", totals.account[d].waste_j);
         ipw_jw_kmicro(&w, "wasted_j", line.wasted_j);
         ipw_jw_obj_end(&w);
     }

@@ -3,18 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
-
-void ipw_stats_add(struct ipw_spill *values, double value)
-{
-    if (!isnan(value)) ipw_spill_add(values, &value);
-}
-
-double ipw_stats_at(const struct ipw_spill *values, size_t i)
-{
-    return *(const double *)ipw_spill_at(values, i);
-}
-
 int ipw_stats_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -61,17 +49,6 @@ struct ipw_stats_result ipw_stats_describe(double *x, size_t n)
         squares += off * off;
     }
     r.std = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
-    return r;
-}
-
-struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values)
-{
-    double *all = ipw_calloc(values->n + 1, sizeof *all);
-    struct ipw_stats_result r;
-
-    for (size_t i = 0; i < values->n; i++) all[i] = ipw_stats_at(values, i);
-    r = ipw_stats_describe(all, values->n);
-    free(all);
     return r;
 }
 

@@ -1,7 +1,6 @@
 /* base/stats.h: statistics of one metric.
  *
- * Values are collected in a spill of doubles (unknown values, NAN, are left out) and evaluated at
- * once.  The deviation is that of a sample (n - 1), and 0 for a single value, as upstream has it.
+ * The deviation is that of a sample (n - 1), and 0 for a single value, as upstream has it.
  *
  * Repeats of one task are alike, so N observations of G tasks say less than N tasks.  The standard
  * error of their mean is cluster-robust (Liang and Zeger 1986; Cameron and Miller 2015, section VI;
@@ -24,7 +23,6 @@
 #define IPW_BASE_STATS_H
 
 #include "base/columns.h"
-#include "base/spill.h"
 
 struct ipw_stats_result { /* all NAN when n is 0 */
     size_t n;
@@ -32,11 +30,8 @@ struct ipw_stats_result { /* all NAN when n is 0 */
     double p90, p95, p99; /* ipw_stats_quantile() */
 };
 
-void ipw_stats_add(struct ipw_spill *values, double value);
-struct ipw_stats_result ipw_stats_result(const struct ipw_spill *values);
-/* The same of n values, none of them NAN, which it sorts. */
+/* Of n values, none of them NAN, which it sorts. */
 struct ipw_stats_result ipw_stats_describe(double *values, size_t n);
-double ipw_stats_at(const struct ipw_spill *values, size_t i);
 int ipw_stats_by_value(const void *a, const void *b); /* compares doubles, for qsort */
 
 /* The value below which a share p (0 to 1) of n > 0 sorted values is: linear between two values,

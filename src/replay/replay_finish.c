@@ -183,7 +183,6 @@ static int write_summary(struct ipw_replay_results *w, struct ipw_err *err)
     facts.attempts = w->n_attempts;
     fill_balance(&facts, w);
     take_baseline(&facts, job);
-    if (facts.have_balance) ipw_summary_narrow(&w->summary, facts.balance);
     rc = ipw_summary_write(&out, &w->summary, &facts, err);
     if (!rc) rc = ipw_rundir_write_summary(job->dir, ipw_buf_str(&out), out.len, err);
     ipw_buf_release(&out);

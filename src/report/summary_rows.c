@@ -283,6 +283,8 @@ static void add_accounts(struct ipw_summary_rows *s, const struct ipw_query_trac
         s->accounts[d].marginal_j += q->account[d].marginal_j;
         s->accounts[d].waste_j += q->account[d].waste_j;
         s->accounts[d].idle_tax_j += q->account[d].idle_tax_j;
+        if (!q->energy[d].known && q->energy[d].reason && !s->reason[d][0])
+            snprintf(s->reason[d], sizeof s->reason[d], "%s", q->energy[d].reason);
     }
 }
 

@@ -54,6 +54,7 @@ struct ipw_summary_rows {
     struct ipw_query_account accounts[IPW_DOMAIN_COUNT];   /* sums over all queries */
     double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT]; /* joules of turns and before them */
     struct ipw_device_sums devices;
+    char reason[IPW_DOMAIN_COUNT][48]; /* of the first query without an energy value, or "" */
     /* The first query without an answer; NULL: there is none.  Its error may be NULL. */
     char *unanswered_id, *unanswered_outcome, *unanswered_error;
 };

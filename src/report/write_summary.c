@@ -1,25 +1,7 @@
-/* What the table and `ledger --json` say as summary.json does. */
+/* The devices of a balance, as `ledger --json` and summary.json have them. */
 #include "report/write_summary.h"
 
 #include <string.h>
-
-#include "base/stats.h"
-
-static double content_s(const struct ipw_summary_call *c) { return c->latency_content_s; }
-static double ttft_s(const struct ipw_summary_call *c) { return c->ttft_s; }
-
-struct ipw_stats_result ipw_summary_latency(const struct ipw_summary *s, const char *key)
-{
-    double (*get)(const struct ipw_summary_call *call) = strcmp(key, "ttft_s") ? content_s : ttft_s;
-    struct ipw_stats_result r;
-    struct ipw_spill values;
-
-    ipw_spill_init(&values, sizeof(double), s->calls.place);
-    for (size_t i = 0; i < s->calls.n; i++) ipw_stats_add(&values, get(ipw_spill_at(&s->calls, i)));
-    r = ipw_stats_result(&values);
-    ipw_spill_release(&values);
-    return r;
-}
 
 static void put_ledger_bounds(struct ipw_jw *w, const struct ipw_summary_balance_line *line,
                               const struct ipw_balance *balance)

@@ -3,7 +3,6 @@
 #ifndef IPW_REPORT_WRITE_SUMMARY_H
 #define IPW_REPORT_WRITE_SUMMARY_H
 
-#include "base/stats.h"
 #include "json/write.h"
 #include "report/summary.h"
 
@@ -12,7 +11,5 @@
 void ipw_summary_put_devices(struct ipw_jw *w, const struct ipw_device_balances *balances,
                              enum ipw_domain domain, const struct ipw_device_sums *queries,
                              size_t n_queries);
-/* "ttft_s" or "latency_content_s" of the model calls. */
-struct ipw_stats_result ipw_summary_latency(const struct ipw_summary *s, const char *key);
 
 #endif

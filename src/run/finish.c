@@ -150,7 +150,6 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     facts.devices = &all_devices;
     memcpy(balances, facts.balance, sizeof balances);
     ipw_history_add(m->history, facts.balance, &all_devices);
-    ipw_summary_narrow(&f->results->summary, facts.balance);
     rc = ipw_summary_write(&out, &f->results->summary, &facts, err);
     if (!rc) rc = ipw_rundir_write_summary(f->dir, out.data, out.len, err);
     /* Writes the manifest again, with this session's end and the self-test. */

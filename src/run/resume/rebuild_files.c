@@ -259,7 +259,6 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     memcpy(facts.balance, s->h.balances.balance, sizeof facts.balance);
     facts.devices = &s->h.balances.devices;
     take_session(&facts, last);
-    ipw_summary_narrow(s->counted, facts.balance);
     rc = ipw_summary_write(out, s->counted, &facts, err);
     free(config_text);
     free(hardware);

@@ -78,22 +78,6 @@ static inline struct ipw_query_details make_details(const struct made *m)
     };
 }
 
-/* A row that is in memory still, to be changed by a test. */
-static inline struct ipw_summary_row *row_of(struct ipw_summary *s, size_t i)
-{
-    return (struct ipw_summary_row *)(void *)s->rows.tail + i;
-}
-
-static inline void add_made(struct ipw_summary *s, const struct made *m, int index)
-{
-    struct ipw_query_trace q;
-    struct ipw_query_details r = make_details(m);
-
-    make_trace(&q, m, index);
-    ipw_summary_add(s, &q, &r);
-    ipw_query_trace_release(&q);
-}
-
 /* Compares with tests/data/report/NAME; IPW_GOLDEN=write in the environment writes it instead. */
 static inline void check_golden(const char *name, const struct ipw_buf *text)
 {
