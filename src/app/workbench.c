@@ -41,21 +41,33 @@ void ipw_workbench_defaults(struct ipw_workbench_options *o)
     o->server.max_retries = 2;
 }
 
-static const char *workspace(void *ud) { return ((struct ipw_workbench *)ud)->workspace; }
-
-static int make_workspace(struct ipw_workbench *b, const char *given, struct ipw_err *err)
+static int make_workspace(struct ipw_workbench *b, struct ipw_err *err)
 {
-    int rc;
+    int rc = b->workspaces.path ? 0 : ipw_workspaces_make(&b->workspaces, err);
 
-    if (given) {
-        b->workspace = realpath(given, NULL);
-        if (!b->workspace) return ipw_fail_errno(err, errno, "--workspace %s", given);
-        return 0;
-    }
-    rc = ipw_workspaces_make(&b->workspaces, err);
     if (rc) return rc;
     b->workspace = ipw_asprintf("%s/workspace", b->workspaces.path);
     return mkdir(b->workspace, 0700) < 0 ? ipw_fail_errno(err, errno, "%s", b->workspace) : 0;
+}
+
+/* Made when a script asks for it: most commands need none. */
+static const char *workspace(void *ud)
+{
+    struct ipw_workbench *b = ud;
+    struct ipw_err err;
+
+    if (b->workspace || !make_workspace(b, &err)) return b->workspace;
+    ipw_log(IPW_LOG_WARN, "%s", err.text);
+    free(b->workspace);
+    b->workspace = NULL;
+    return NULL;
+}
+
+static int open_workspace(struct ipw_workbench *b, const char *given, struct ipw_err *err)
+{
+    if (!given) return 0;
+    b->workspace = realpath(given, NULL);
+    return b->workspace ? 0 : ipw_fail_errno(err, errno, "--workspace %s", given);
 }
 
 int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
@@ -72,7 +84,7 @@ int ipw_workbench_open(struct ipw_workbench *b, struct ipw_workbench_options *o,
     rc = ipw_script_options_servers(&o->script, err);
     if (!rc) rc = ipw_http_global_init(err);
     if (!rc) rc = ipw_loop_new(&b->loop, err);
-    if (!rc) rc = make_workspace(b, o->workspace, err);
+    if (!rc) rc = open_workspace(b, o->workspace, err);
     if (!rc && (model == IPW_BENCH_ANY_MODEL || (model == IPW_BENCH_NAMED_MODEL && named))) {
         b->connection = (struct ipw_connection){.o = &o->server, .loop = b->loop};
         rc = ipw_connect(&b->connection, (uint64_t)anchor.wall_ns, err);

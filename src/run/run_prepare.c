@@ -92,7 +92,7 @@ static int check_same(struct run *run, bool connected, struct ipw_err *err)
 
 /* A run that ended, whose files are as they were since, is asked for by the same command, and the
  * dataset is one file with the same bytes and no attachments: its tasks and their choice are the
- * same. */
+ * same.  (A file of ids may have changed.) */
 static bool is_settled(const struct run *run)
 {
     const struct ipw_run_options *o = run->o;
@@ -103,7 +103,8 @@ static bool is_settled(const struct run *run)
     char now[65];
 
     if (!h->command || !run->command || strcmp(h->command, run->command) != 0) return false;
-    if (tasks < 1 || tasks > INT32_MAX || o->data.epochs > INT32_MAX || o->judge.model)
+    if (tasks < 1 || tasks > INT32_MAX || o->data.epochs > INT32_MAX || o->judge.model ||
+        o->data.ids)
         return false;
     return ipw_json_int(ipw_json_get(config, "dataset_files"), -1) == 0 && sha256 &&
            o->data.dataset && ipw_file_hashes_now(now, o->data.dataset) && !strcmp(now, sha256) &&
