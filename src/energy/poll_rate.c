@@ -259,10 +259,11 @@ static int64_t next_by_prediction(const struct ipw_poll_rate *p)
 
 int64_t ipw_poll_rate_next(struct ipw_poll_rate *p, int64_t now_ns)
 {
-    int64_t next, took = now_ns > p->read_ns ? 2 * (now_ns - p->read_ns) : 0;
+    int64_t next, took;
 
     if (p->n == 0 || p->read_ns == INT64_MIN) /* missed ticks are not made up for */
         return p->start_ns + ((now_ns - p->start_ns) / p->poll_ns + 1) * p->poll_ns;
+    took = now_ns > p->read_ns ? 2 * (now_ns - p->read_ns) : 0;
     /* The recent minimum.  It creeps up, so that it follows a driver that became slower. */
     if (p->took_ns && took > p->took_ns + p->took_ns / 16) took = p->took_ns + p->took_ns / 16;
     p->took_ns = took + 1;

@@ -205,7 +205,8 @@ expect_exit 0 agent replay run --mode workload --model demo --query q0000
 expect_exit 0 agent replay run --mode workload --model demo --limit 1 --json
 expect_exit 0 agent doctor --model demo --json
 check_out '"findings"'
-TMPDIR=/nowhere expect_exit 3 agent tool calculator '{"expression":"1"}'
+TMPDIR=/nowhere expect_exit 0 agent tool calculator '{"expression":"1"}'
+TMPDIR=/nowhere expect_exit 1 agent tool read_file '{"path":"x"}'
 check_err /nowhere/ipw-agent-
 TMPDIR=relative expect_exit 0 agent tool calculator '{"expression":"1"}'
 
