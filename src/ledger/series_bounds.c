@@ -47,7 +47,7 @@ void ipw_series_bound(const struct ipw_series *s, int64_t t_ns, int64_t uj,
                       const struct ipw_series_sample *at, const struct ipw_series_sample *next,
                       int64_t *below_uj, int64_t *above_uj)
 {
-    bool in_head = at >= s->head.samples && at < s->head.samples + s->head.n;
+    bool in_head = s->head.n && at >= s->head.samples && at < s->head.samples + s->head.n;
     const struct ipw_series_sample *begin = in_head ? s->head.samples : s->samples + s->first;
     int64_t most_w = next && next->most_w > at->most_w ? next->most_w : at->most_w;
     int64_t unit = s->channel.modulus_uj > 0 ? UNIT_WRAPPING_UJ : UNIT_UJ;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "energy/sources/prometheus.h"
+#include "energy/sources/sysfs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -11,6 +12,7 @@ enum { SERIES = 64 };
 
 struct page {
     struct ipw_prom_series series[SERIES];
+    struct ipw_channel channels[SERIES];
     size_t n;
 };
 
@@ -41,9 +43,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bad = ipw_prom_parse(exact, size, take, page, &first_bad);
     if ((bad == 0) != (first_bad == 0)) abort();
     ipw_prom_series_choose(page->series, page->n);
-    for (size_t i = 0; i < page->n; i++) {
+    for (size_t i = 0; i < page->n; i++) { /* as the source makes its channels */
+        page->channels[i] = page->series[i].channel;
+        ipw_channel_unique(page->channels, i, i);
         for (size_t k = 0; k < i; k++) {
-            if (!strcmp(page->series[i].channel.name, page->series[k].channel.name)) abort();
+            if (!strcmp(page->channels[i].name, page->channels[k].name)) abort();
         }
     }
     free(exact);
