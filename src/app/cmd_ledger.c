@@ -12,7 +12,6 @@
 #include "audit/share_rules.h"
 #include "base/log.h"
 #include "base/terminal.h"
-#include "run/workspaces.h"
 
 enum { MAX_OUTPUT_BYTES = 1024 * 1024 * 1024 };
 
@@ -83,7 +82,6 @@ static int write_out(const struct ipw_buf *out, struct ipw_err *err)
 
 static int print(const struct job *j, bool json, struct ipw_err *err)
 {
-    const struct ipw_spill_place *place = &j->report.summary.place;
     struct ipw_buf out = IPW_BUF(MAX_OUTPUT_BYTES);
     int rc;
 
@@ -91,11 +89,7 @@ static int print(const struct job *j, bool json, struct ipw_err *err)
         ipw_ledger_print_json(&out, &j->report);
     else
         ipw_ledger_print_table(&out, &j->report);
-    if (place->error)
-        rc = ipw_fail_errno(err, place->error, "%s: the temporary file of the queries' figures",
-                            place->folder);
-    else
-        rc = write_out(&out, err);
+    rc = write_out(&out, err);
     ipw_buf_release(&out);
     return rc;
 }
@@ -150,7 +144,7 @@ int ipw_cmd_ledger(int argc, char **argv)
     int n = 0, code = IPW_EXIT_OK,
         rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
-    ipw_ledger_report_init(&j.report, n > 0 && !rc ? args[0] : "", ipw_workspaces_root());
+    ipw_ledger_report_init(&j.report, n > 0 && !rc ? args[0] : "");
     all = o.share && !strcmp(o.share, "all");
     if (!rc && o.share && !all) rc = ipw_share_parse(&share, o.share, &err);
     if (!rc && o.share && o.check)

@@ -12,17 +12,10 @@
 #include "report/words.h"
 #include "report/write_summary.h"
 
-void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path, const char *folder)
+void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path)
 {
     *r = (struct ipw_ledger_report){.path = path};
     ipw_summary_init(&r->summary);
-    r->summary.place.folder = folder;
-    ipw_spill_init(&r->rows, sizeof(struct ipw_ledger_row), &r->summary.place);
-}
-
-static const struct ipw_ledger_row *row_at(const struct ipw_ledger_report *r, size_t i)
-{
-    return ipw_spill_at(&r->rows, i);
 }
 
 static double joules_of(const struct ipw_figure *f) { return f->known ? f->j : (double)NAN; }
@@ -47,7 +40,8 @@ void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompu
         if (!row.earlier && !row.warmup) r->was_j[d] = ipw_figure_add_j(r->was_j[d], row.was[d]);
     }
     r->n_earlier += row.earlier;
-    ipw_spill_add(&r->rows, &row);
+    IPW_GROW(r->rows, r->cap, r->n + 1);
+    r->rows[r->n++] = row;
     if (row.earlier)
         ipw_uncounted_add(&r->balances.earlier, trace);
     else if (row.warmup)
@@ -71,8 +65,8 @@ void ipw_ledger_report_close(struct ipw_ledger_report *r, const struct ipw_recom
 
 void ipw_ledger_report_release(struct ipw_ledger_report *r)
 {
-    for (size_t i = 0; i < r->rows.n; i++) free(row_at(r, i)->id);
-    ipw_spill_release(&r->rows);
+    for (size_t i = 0; i < r->n; i++) free(r->rows[i].id);
+    free(r->rows);
     ipw_summary_release(&r->summary);
     ipw_run_balance_release(&r->balances);
     *r = (struct ipw_ledger_report){0};
@@ -196,8 +190,8 @@ static void put_queries(struct ipw_buf *out, const struct ipw_ledger_report *r)
 {
     ipw_buf_adds(out, "\nquery                        GPU             CPU            DRAM"
                       "         machine\n");
-    for (size_t i = 0; i < r->rows.n; i++) {
-        const struct ipw_ledger_row *row = row_at(r, i);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct ipw_ledger_row *row = &r->rows[i];
         double now[IPW_DOMAIN_COUNT];
 
         ipw_format_cell(out, row->id, 16, IPW_ALIGN_LEFT);
@@ -219,8 +213,8 @@ static void put_moves(struct ipw_buf *out, const struct ipw_ledger_report *r)
     double most = 0;
     const char *who = "", *what = "";
 
-    for (size_t i = 0; i < r->rows.n; i++) {
-        const struct ipw_ledger_row *row = row_at(r, i);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct ipw_ledger_row *row = &r->rows[i];
 
         n_compared += row->compared;
         n += row->compared && moved(row);
@@ -280,10 +274,10 @@ static void put_verdict(struct ipw_buf *out, const struct ipw_ledger_report *r)
         put_moves(out, r);
     } else if (!bad) {
         ipw_buf_addf(out, "\n%zu of %zu queries are identical to the run, byte for byte.\n",
-                     r->rows.n - r->n_earlier, r->rows.n - r->n_earlier);
+                     r->n - r->n_earlier, r->n - r->n_earlier);
     } else {
         ipw_buf_addf(out, "\n%zu of %zu queries differ from what the run wrote", r->n_differs,
-                     r->rows.n);
+                     r->n);
         if (r->n_missing) ipw_buf_addf(out, "; %zu are not in the run", r->n_missing);
         if (r->n_left) ipw_buf_addf(out, "; %zu of the run have no events", r->n_left);
         ipw_buf_adds(out, "\n");
@@ -303,10 +297,9 @@ void ipw_ledger_print_table(struct ipw_buf *out, const struct ipw_ledger_report 
     char time[32];
 
     ipw_buf_addf(out, "%s: %zu quer%s in %s, computed from its events and samples\n\n", r->path,
-                 r->rows.n, r->rows.n == 1 ? "y" : "ies",
-                 ipw_format_seconds(time, ipw_ns_to_s(r->wall_ns)));
+                 r->n, r->n == 1 ? "y" : "ies", ipw_format_seconds(time, ipw_ns_to_s(r->wall_ns)));
     put_balance(out, r);
-    if (r->rows.n) put_queries(out, r);
+    if (r->n) put_queries(out, r);
     put_verdict(out, r);
 }
 
@@ -382,8 +375,8 @@ void ipw_ledger_print_json(struct ipw_buf *out, const struct ipw_ledger_report *
     }
     ipw_jw_key(&w, "queries");
     ipw_jw_arr(&w);
-    for (size_t i = 0; i < r->rows.n; i++) {
-        const struct ipw_ledger_row *row = row_at(r, i);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct ipw_ledger_row *row = &r->rows[i];
 
         ipw_jw_obj(&w);
         ipw_jw_kbool(&w, "differs", row->differs);

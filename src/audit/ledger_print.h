@@ -4,7 +4,6 @@
 #ifndef IPW_AUDIT_LEDGER_PRINT_H
 #define IPW_AUDIT_LEDGER_PRINT_H
 
-#include "base/spill.h"
 #include "ledger/balance.h"
 #include "ledger/recompute.h"
 #include "report/summary.h"
@@ -21,8 +20,9 @@ struct ipw_ledger_row { /* one query */
 
 struct ipw_ledger_report {
     struct ipw_summary summary; /* of the recomputed queries */
-    struct ipw_spill rows;      /* struct ipw_ledger_row; at the summary's place */
-    bool compared;              /* the run has traces to compare with */
+    struct ipw_ledger_row *rows;
+    size_t n, cap;
+    bool compared; /* the run has traces to compare with */
     size_t n_differs, n_missing, n_left, n_earlier;
     struct ipw_run_balance balances;
     int64_t wall_ns;
@@ -31,8 +31,7 @@ struct ipw_ledger_report {
     double was_j[IPW_DOMAIN_COUNT]; /* what the run wrote for the queries that count */
 };
 
-/* `folder`, borrowed: what no longer fits in memory goes there (base/spill.h). */
-void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path, const char *folder);
+void ipw_ledger_report_init(struct ipw_ledger_report *r, const char *path);
 /* `was`: the run's own line; NULL: it has none. */
 void ipw_ledger_report_add(struct ipw_ledger_report *r, const struct ipw_recompute_query *query,
                            const struct ipw_query_details *details,

@@ -246,7 +246,6 @@ int ipw_replay_results_open(struct ipw_replay_job *job, struct ipw_err *err)
     job->results = w;
     w->job = job;
     ipw_summary_init(&w->summary);
-    w->summary.place.folder = ipw_rundir_path(job->dir);
     if (!job->by_query) rc = copy_power(job, err);
     if (!rc && !job->by_query) rc = ipw_check_open(&w->check, job->saved.path, NULL, err);
     if (!rc) {

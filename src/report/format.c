@@ -48,18 +48,6 @@ char *ipw_format_si(char *out, double x, const char *unit)
     return out;
 }
 
-char *ipw_format_count(char *out, int64_t n)
-{
-    if (n < 0) return strcpy(out, IPW_UNKNOWN_TEXT);
-    if (n >= 10000) return ipw_format_si(out, (double)n, "");
-    if (n >= 1000) {
-        snprintf(out, OUT, "%d,%03d", (int)(n / 1000), (int)(n % 1000));
-    } else {
-        snprintf(out, OUT, "%d", (int)n);
-    }
-    return out;
-}
-
 char *ipw_format_seconds(char *out, double s)
 {
     double whole = floor(s + 0.5);

@@ -12,14 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/spill.h"
 #include "ledger/balance.h"
 #include "report/summary_rows.h"
 #include "trace/schema.h"
 
 struct ipw_summary {
     struct ipw_summary_rows kept;
-    struct ipw_spill_place place; /* folder of the rows of `ledger`, set by the owner */
 };
 void ipw_summary_init(struct ipw_summary *s);
 void ipw_summary_release(struct ipw_summary *s);

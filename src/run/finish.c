@@ -159,7 +159,7 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
      * for the model that answered. */
     if (!rc && !f->silent && !m->o->output.json)
         *f->screen_note = ipw_strdup(m->o->output.quiet ? texts.quiet : texts.end);
-    if (!f->results->summary.place.error && !f->silent && m->o->output.json) {
+    if (!f->silent && m->o->output.json) {
         ipw_secret_clean(&out, 0);
         fwrite(ipw_buf_str(&out), 1, out.len, stdout);
     }

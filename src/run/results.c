@@ -21,12 +21,9 @@ static int count_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err
     return 0;
 }
 
-int ipw_results_recount(struct ipw_results *r, struct ipw_err *err)
+int ipw_results_recount(struct ipw_results *r, const char *run, struct ipw_err *err)
 {
-    const char *folder = r->summary.place.folder;
-
     ipw_summary_release(&r->summary);
     ipw_summary_init(&r->summary);
-    r->summary.place.folder = folder;
-    return ipw_rundir_each_query(folder, count_query, &r->summary, NULL, err);
+    return ipw_rundir_each_query(run, count_query, &r->summary, NULL, err);
 }

@@ -17,7 +17,7 @@ struct ipw_results {
 
 void ipw_results_init(struct ipw_results *r);
 void ipw_results_release(struct ipw_results *r);
-/* Makes the summary anew from the lines of the run, which were changed. */
-int ipw_results_recount(struct ipw_results *r, struct ipw_err *err);
+/* Makes the summary anew from the lines of the run (a folder), which were changed. */
+int ipw_results_recount(struct ipw_results *r, const char *run, struct ipw_err *err);
 
 #endif

@@ -156,7 +156,6 @@ static int open_dir(struct run *run, struct ipw_err *err)
     int rc = run->dir ? 0 : ipw_rundir_create(&run->dir, run->o->output.dir, &names, err);
 
     if (rc) return rc;
-    run->results.summary.place.folder = ipw_rundir_path(run->dir);
     ipw_rundir_set_sync(run->dir, run->durable.policy != IPW_SYNC_OFF);
     if (run->o->output.no_content) {
         rc = ipw_redactor_init(&run->redactor, IPW_REDACT_ALL, err);
@@ -369,7 +368,7 @@ static int rebook(struct run *run, struct ipw_err *err)
 {
     int rc = ipw_rebook_session(run->dir, run->session.number, &run->results.warmup, err);
 
-    return rc ? rc : ipw_results_recount(&run->results, err);
+    return rc ? rc : ipw_results_recount(&run->results, ipw_rundir_path(run->dir), err);
 }
 
 /* The summary and the session's end are written first: a kill while answers are graded leaves a
@@ -390,7 +389,9 @@ static int grade(struct run *run, struct ipw_err *err)
     g->first_number = (int32_t)ipw_plan_total(&run->plan);
     rc = ipw_grading_run(g, err);
     if (g->stop_signal) run->ending.stop_signal = g->stop_signal;
-    if (g->n_graded && !rc) rc = ipw_results_recount(&run->results, err); /* with the verdicts */
+    if (g->n_graded && !rc)
+        rc = ipw_results_recount(&run->results, ipw_rundir_path(run->dir),
+                                 err); /* with the verdicts */
     return rc;
 }
 

@@ -36,7 +36,6 @@ static int lock_earlier(struct run *run, struct ipw_err *err)
 
     if (!run->o->resume.on || !ipw_rundir_holds_run(run->o->output.dir)) return 0;
     rc = ipw_rundir_open(&run->dir, run->o->output.dir, err);
-    if (!rc) run->results.summary.place.folder = ipw_rundir_path(run->dir);
     if (rc || !ipw_rundir_has_manifest(run->dir)) return rc;
     run->differences.path = ipw_rundir_path(run->dir);
     run->differences.force = run->o->resume.force;

@@ -52,12 +52,6 @@ void ipw_task_set_tool(struct ipw_vm *vm, int32_t span)
     if (vm->current) vm->current->tool = span;
 }
 
-void ipw_task_place(struct ipw_task *task, int32_t tool, bool in_tool)
-{
-    task->tool = tool;
-    task->in_tool = in_tool;
-}
-
 bool ipw_task_all_recorded(const struct ipw_vm *vm)
 {
     for (const struct ipw_task *t = vm->tasks; t; t = t->next)

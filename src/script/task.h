@@ -85,9 +85,6 @@ bool ipw_task_in_tool(const struct ipw_vm *vm);
 int32_t ipw_task_tool(const struct ipw_vm *vm);
 void ipw_task_set_tool(struct ipw_vm *vm, int32_t span);
 
-/* The task was started by another process's task: inside of that tool call, and whether inside of a
- * tool whose result is recorded as a whole. */
-void ipw_task_place(struct ipw_task *task, int32_t tool, bool in_tool);
 /* For tests: the tasks and operations of this state. */
 size_t ipw_task_count(const struct ipw_vm *vm);
 /* CPU time of all tasks of this state. */

@@ -160,8 +160,6 @@ struct ipw_bounds ipw_bounds_times(struct ipw_bounds b, double factor)
     return (struct ipw_bounds){b.lo * factor, b.hi * factor, b.u * factor};
 }
 
-bool ipw_bounds_coarse(struct ipw_bounds b, double j) { return b.hi - b.lo > j; }
-
 double ipw_figure_add_j(double a, double b)
 {
     if (!(fabs(a) < NOT_MICRO && fabs(b) < NOT_MICRO)) return a + b;

@@ -94,9 +94,6 @@ struct ipw_bounds ipw_figure_bounds(const struct ipw_figure *f);
  * independent. */
 void ipw_bounds_add(struct ipw_bounds *sum, double sum_j, struct ipw_bounds more, double more_j);
 struct ipw_bounds ipw_bounds_times(struct ipw_bounds b, double factor);
-/* Half the distance of the bounds is over half of the value: it can be said, but nothing can be
- * concluded from it. */
-bool ipw_bounds_coarse(struct ipw_bounds b, double j);
 
 /* The power between neighbouring readings, weighted by time.  NAN: unknown. */
 struct ipw_power_stats {

@@ -107,11 +107,6 @@ static bool has_number(const struct ipw_query_name *name, const char *want)
     return *want == 'q' && name->task >= 0 ? name->task == number : name->index == number;
 }
 
-bool ipw_find_query_is_meant(const struct ipw_query_name *name, const char *want)
-{
-    return begins(name, want) || has_number(name, want);
-}
-
 int ipw_find_query_pick(const char **id, int32_t *index, const struct ipw_query_names *names,
                         const char *want, struct ipw_err *err)
 {

@@ -42,9 +42,6 @@ void ipw_query_names_release(struct ipw_query_names *names);
 int ipw_find_query_pick(const char **id, int32_t *index, const struct ipw_query_names *names,
                         const char *want, struct ipw_err *err);
 
-/* Can `want` mean this query, as far as known before the later names are added? */
-bool ipw_find_query_is_meant(const struct ipw_query_name *name, const char *want);
-
 /* The same of a saved run: RUN is a folder, or a file of its lines.  *id is the caller's. */
 int ipw_find_query_of_run(char **id, int32_t *index, const char *run, const char *want,
                           struct ipw_err *err);

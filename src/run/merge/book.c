@@ -425,7 +425,6 @@ int ipw_book_run(const char *run, const struct ipw_metered_run *meter, bool repl
     job.readings = ipw_asprintf("%s/readings", job.folder);
     job.log_hash = hash_of(meter);
     ipw_summary_init(&job.summary);
-    job.summary.place.folder = job.folder;
     rc = ipw_lock_take(&lock, job.run, err);
     locked = !rc;
     if (!rc) rc = check(&job, replace, err);

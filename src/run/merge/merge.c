@@ -215,7 +215,6 @@ static int merge_once(struct ipw_merge *m, const struct ipw_shard_run **bad, str
 
     add_totals(m);
     ipw_summary_init(&job.summary);
-    job.summary.place.folder = job.folder;
     if (!rc) rc = write_run(&job, err);
     if (!rc) rc = check_valid(&job, err);
     *bad = job.at;

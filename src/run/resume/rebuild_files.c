@@ -273,7 +273,6 @@ int ipw_rebuild_summary(const char *run, struct ipw_summary *counted, struct ipw
     int rc = ipw_history_read(&s.h, run, err);
 
     ipw_summary_init(&s.summary);
-    s.summary.place.folder = run;
     s.counted = counted ? counted : &s.summary;
     if (!rc) rc = ipw_history_each(run, "attempts.jsonl", add_attempt, &s, err);
     if (!rc) rc = ipw_history_warmup(&s.h, run, err);

@@ -44,12 +44,6 @@ static void numbers(void **state)
     assert_string_equal(ipw_format_si(out, -1234, "J"), "-1.23kJ");
     assert_string_equal(ipw_format_si(out, 5, "\xC2\xA0J"), "5.00\xC2\xA0J");
     assert_string_equal(ipw_format_seconds(out, -1), IPW_UNKNOWN_TEXT);
-    assert_string_equal(ipw_format_count(out, -1), IPW_UNKNOWN_TEXT);
-    assert_string_equal(ipw_format_count(out, 0), "0");
-    assert_string_equal(ipw_format_count(out, 1204), "1,204");
-    assert_string_equal(ipw_format_count(out, 9999), "9,999");
-    assert_string_equal(ipw_format_count(out, 51234), "51.2k");
-    assert_string_equal(ipw_format_count(out, 1999999), "2.00M");
 }
 
 static void widths_and_cells(void **state)
