@@ -1,5 +1,5 @@
 --- ipw.report.short: the screen at the end of a run, from its summary.
-local screen = require "ipw.columns"
+local screen = require "ipw.screen"
 local short = require "ipw.report.short"
 local test = require "ipw.test"
 

@@ -1,6 +1,6 @@
---- ipw.report.timeline, ipw.report.follow, ipw.columns: a saved query step by step, a run as it goes on, and columns.
+--- ipw.report.timeline, ipw.report.follow, ipw.screen: a saved query step by step, a run as it goes on, and columns.
 local follow = require "ipw.report.follow"
-local screen = require "ipw.columns"
+local screen = require "ipw.screen"
 local test = require "ipw.test"
 local timeline = require "ipw.report.timeline"
 

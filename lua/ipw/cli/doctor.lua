@@ -177,7 +177,7 @@ local function show(io, findings)
     group = one.group
     local health = ("%-4s"):format(one.health)
     if io.colour then health = ("\27[%sm%s\27[0m"):format(COLOURS[one.health], health) end
-    io.say(screen.wrapped(("  %s %s "):format(health, screen.cell(one.name, 16)), one.text, io.width, 24))
+    io.say(screen.wrapped(("  %s %s "):format(health, screen.left(one.name, 16)), one.text, io.width, 24))
     if one.remedy ~= json.null then io.say(screen.wrapped((" "):rep(24) .. "-> ", one.remedy, io.width)) end
   end
 end
@@ -185,7 +185,7 @@ end
 local function run(io, o)
   local findings, ok = {}, true
   local function add(group, name, health, text, remedy)
-    findings[#findings + 1] = { group = group, name = name, health = health, text = screen.line(text, 240),
+    findings[#findings + 1] = { group = group, name = name, health = health, text = screen.fit(text, 240),
                                 remedy = remedy or json.null }
     ok = ok and health ~= "fail"
   end

@@ -1,7 +1,7 @@
 --- ipw.cli.ending: what `run`, `resume` and `replay --mode workload` print of a run at its end.
 local command = require "ipw.command"
 local core = require "ipw.core.export"
-local screen = require "ipw.columns"
+local screen = require "ipw.screen"
 local short = require "ipw.report.short"
 local terminal = require "ipw.report.terminal"
 

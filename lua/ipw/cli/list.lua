@@ -7,7 +7,7 @@ local FOLDERS <const> = { agents = "agents", tools = "agents/tools", datasets = 
 local COLUMNS <const> = 20 -- of a name, at least
 
 --- The name's column; two blanks behind it, also after a long one: completion takes the words before them.
-local function named(name) return screen.cell(name, COLUMNS) .. (#name < COLUMNS and " " or "  ") end
+local function named(name) return screen.left(name, COLUMNS) .. (#name < COLUMNS and " " or "  ") end
 
 --- Name and path of each file, in the order of the names.
 local function files(kind)
@@ -34,9 +34,9 @@ local function scripts(io, kind)
     for _, row in ipairs(rows) do
       local text, left = screen.sentence(row.about), io.width - COLUMNS - 3 - (utf8.len(row.path) or #row.path)
       if io.width == 0 or left >= 30 then
-        io.say(named(row.name) .. screen.line(text, io.width > 0 and left or nil) .. "  " .. row.path)
+        io.say(named(row.name) .. screen.fit(text, io.width > 0 and left or nil) .. "  " .. row.path)
       else
-        io.say(named(row.name) .. screen.line(text, math.max(20, io.width - COLUMNS - 1)))
+        io.say(named(row.name) .. screen.fit(text, math.max(20, io.width - COLUMNS - 1)))
         io.say((" "):rep(COLUMNS + 1) .. row.path)
       end
     end
@@ -70,7 +70,7 @@ local function servers(io, o)
       local row = rows[#rows]
       io.say(("%s: %d tools"):format(row.server, #row.tools))
       for _, one in ipairs(row.tools) do
-        io.say("  " .. screen.cell(one.name, 40) .. " " .. screen.line(screen.sentence(one.about), 90))
+        io.say("  " .. screen.left(one.name, 40) .. " " .. screen.fit(screen.sentence(one.about), 90))
       end
     end
   end
@@ -142,7 +142,7 @@ local function datasets(io)
         if row.gated then state, marks["*"] = state .. "*", true end
       end
       if row.judge then marks.judge = true end
-      io.say(screen.line(named(row.name) .. screen.cell(state, 11) .. " " .. screen.cell(row.scorer or "", 9) .. " " ..
+      io.say(screen.cell(named(row.name) .. screen.left(state, 11) .. " " .. screen.left(row.scorer or "", 9) .. " " ..
         dataset_text(row), io.width > 0 and io.width or nil))
     end
     if marks["+"] then io.say "+ ipw-agent fetch NAME downloads it" end
@@ -163,7 +163,7 @@ local function models(io)
   local rows = {}
   for i, name in ipairs(server.models) do rows[i] = { name = name, server = server.url } end
   return rows, function()
-    for _, row in ipairs(rows) do io.say(screen.line(row.name)) end
+    for _, row in ipairs(rows) do io.say(screen.cell(row.name)) end
   end
 end
 
@@ -171,7 +171,7 @@ local function sensors(io)
   local rows = require("ipw.sensors").rows(io)
   return rows, function()
     for _, row in ipairs(rows) do
-      io.say(screen.wrapped(screen.cell(row.name, COLUMNS) .. " ", row.text, io.width))
+      io.say(screen.wrapped(screen.left(row.name, COLUMNS) .. " ", row.text, io.width))
       for _, doubt in ipairs(row.doubts) do
         io.say(("%s %s %s"):format((" "):rep(COLUMNS), doubt.channel, doubt.text))
       end

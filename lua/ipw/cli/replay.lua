@@ -1,7 +1,7 @@
 --- ipw.cli.replay: `ipw-agent replay RUN`: prints a saved run query by query, or follows a run that goes on.
 local command = require "ipw.command"
 local core = require "ipw.core.export"
-local screen = require "ipw.columns"
+local screen = require "ipw.screen"
 local timeline = require "ipw.report.timeline"
 local whole_line = require "ipw.whole_line"
 

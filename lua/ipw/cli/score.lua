@@ -65,10 +65,10 @@ end
 --- One query whose score or answer changed.
 local function change(line)
   local was, now = text_of(line.answer_was) or "(none)", text_of(line.answer) or "(none)"
-  return (" %s%s  %s -> %s  %s%s%s"):format(screen.line(line.query_id, 24),
+  return (" %s%s  %s -> %s  %s%s%s"):format(screen.fit(line.query_id, 24),
     line.epoch > 0 and (" (epoch %d)"):format(line.epoch) or "", word(line.is_resolved_was), word(line.is_resolved),
-    screen.line(was, 30), was ~= now and " -> " .. screen.line(now, 30) or "",
-    text_of(line.reason) and ("  (%s)"):format(screen.line(line.reason, 60)) or "")
+    screen.fit(was, 30), was ~= now and " -> " .. screen.fit(now, 30) or "",
+    text_of(line.reason) and ("  (%s)"):format(screen.fit(line.reason, 60)) or "")
 end
 
 local function counts() return { resolved = 0, unresolved = 0, unscored = 0, accuracy = json.null } end

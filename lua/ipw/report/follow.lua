@@ -4,7 +4,7 @@
 -- seconds, each tool call with its result, the end. Joules are not known until a query has ended, so they are
 -- not shown. Reads nothing: events are tables.
 local quantity = require "ipw.quantity"
-local screen = require "ipw.columns"
+local screen = require "ipw.screen"
 local timeline = require "ipw.report.timeline"
 
 local TEXT_COLUMN, SHOWN_BYTES, ID_COLUMNS = 34, 2000, 10
@@ -45,7 +45,7 @@ end
 function Follow:said(out, mark, words)
   if not text(words) then return end
   out[#out + 1] = (" "):rep(TEXT_COLUMN - 2) .. self.view.paint(
-    mark .. " " .. screen.cell(screen.line(words:sub(1, SHOWN_BYTES)), self.view.width - TEXT_COLUMN), "dim")
+    mark .. " " .. screen.fit(words:sub(1, SHOWN_BYTES), self.view.width - TEXT_COLUMN), "dim")
 end
 
 --- The span that an event ends, and how long it took: "1.20s  ". Number 0 is the query itself: a file that gives it to
@@ -135,6 +135,6 @@ function Follow:event(event)
 end
 
 --- Follows the queries that `want` names; nil: all.
----@param view table of ipw.columns
+---@param view table of ipw.screen
 ---@param want? string
 return function(view, want) return setmetatable({ view = view, want = want, queries = {} }, Follow) end

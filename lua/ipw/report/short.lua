@@ -10,7 +10,7 @@ local key_numbers = require "ipw.report.key_numbers"
 local numbers = require "ipw.report.numbers"
 local queries = require "ipw.report.queries"
 local saved = require "ipw.report.saved"
-local screen = require "ipw.columns"
+local screen = require "ipw.screen"
 local terminal = require "ipw.report.terminal"
 
 local short = {}
@@ -344,7 +344,7 @@ local function put_failed(out, view, run, id_of)
     local ids = reasons[order[i]]
     local more = #ids > IDS and (" and %d more"):format(#ids - IDS) or ""
     put(out, view, i == 1 and "failed" or "", view.paint("!", "yellow") .. " " .. table.concat(ids, ", ", 1,
-      math.min(IDS, #ids)) .. more .. "  " .. screen.cell(screen.line(order[i]), 2 * view.width))
+      math.min(IDS, #ids)) .. more .. "  " .. screen.fit(order[i], 2 * view.width))
   end
   if #order > REASONS then
     put(out, view, "", ("%d more reasons: `failed` of summary.json"):format(#order - REASONS))
@@ -369,7 +369,7 @@ local row_columns = {
 }
 
 --- The queries by their numbers, a row each: what each did, and its answer or why it failed. "" without queries.
----@param view table of ipw.columns
+---@param view table of ipw.screen
 ---@param run table of short.run
 ---@return string
 function short.rows(view, run)
@@ -403,7 +403,7 @@ function short.rows(view, run)
     end
     local text = q.answer or q.mark ~= "right" and why_failed(q) or ""
     local room = view.width - screen.columns(line) - 2
-    out[#out + 1] = room > 0 and text ~= "" and line .. "  " .. screen.cell(screen.line(text), room) or line
+    out[#out + 1] = room > 0 and text ~= "" and line .. "  " .. screen.fit(text, room) or line
   end
   if shown < #list then
     out[#out + 1] = view.paint(("   … and %d more in traces.jsonl"):format(#list - shown), "dim")
@@ -439,7 +439,7 @@ local function word(path)
 end
 
 --- The lines.
----@param view table of ipw.columns
+---@param view table of ipw.screen
 ---@param run table of short.run
 ---@param note? string what was not said at the start
 ---@return string

@@ -5,7 +5,7 @@
 -- these the texts are left out. Reads nothing: a query and its events are tables.
 local json = require "ipw.json"
 local quantity = require "ipw.quantity"
-local screen = require "ipw.columns"
+local screen = require "ipw.screen"
 local core = require "ipw.core.text"
 
 local timeline = {}
@@ -69,7 +69,7 @@ end
 local function put_text(out, view, mark, text)
   if not text then return end
   out[#out + 1] = (" "):rep(TEXT_COLUMN - 2)
-    .. view.paint(mark .. " " .. screen.cell(screen.line(text), view.width - TEXT_COLUMN), "dim")
+    .. view.paint(mark .. " " .. screen.fit(text, view.width - TEXT_COLUMN), "dim")
 end
 
 local function model_words(turn, span)
@@ -159,7 +159,7 @@ end
 local function counted(n, one) return ("%d %s%s"):format(n, one, n == 1 and "" or "s") end
 
 --- The lines of one query.
----@param view table of ipw.columns
+---@param view table of ipw.screen
 ---@param query table a line of traces.jsonl, through ipw.whole_line
 ---@param events table[] of this query; may be empty
 ---@param note? string why texts may be missing
