@@ -185,7 +185,6 @@ static int open_segment(struct ipw_recompute_job *j, const struct ipw_json *run_
     s->own_share = s->rules.share;
     if (j->options.share) s->rules.share = *j->options.share;
     j->ledger = ipw_ledger_rules_open(&s->rules, j->power.channels, j->power.n_channels);
-    if (!j->options.before) ipw_ledger_keep_told(j->ledger); /* else any window may be asked for */
     j->feed = ipw_feed_new(j->ledger);
     ipw_ledger_scopes_read(j->ledger, j->power.channels, j->power.n_channels,
                            ipw_json_get(run_start, "data"));

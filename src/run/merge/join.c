@@ -446,7 +446,7 @@ static void divide(struct job *job, const struct ipw_channel *channels, size_t n
     ipw_join_scopes_baselines(&j->rules, &s, channels, n);
     ipw_ledger_rules_baseline(&j->rules, job->ledger);
     job->scopes = ipw_join_scopes_make(&s, n);
-    ipw_ledger_set_scopes(job->ledger, channels, job->scopes, j->n);
+    ipw_ledger_set_scopes(job->ledger, job->scopes, j->n);
     ipw_join_scopes_describe(&j->channels, &s, channels, n);
     free(starts);
 }
@@ -479,7 +479,6 @@ static int open_all(struct job *job, struct ipw_err *err)
     if (!j->runs) j->rules.reasons[IPW_DOMAIN_MACHINE][0] = '\0'; /* it has the meter's channel */
     job->ledger = ipw_ledger_rules_open(&j->rules, channels, n);
     if (j->divided) divide(job, channels, n);
-    ipw_ledger_keep_told(job->ledger);
     job->feed = ipw_feed_new(job->ledger);
     ipw_feed_describe(job->feed, channels, n, &j->rules);
     j->start_ns = job->members[0].event.t_ns;
