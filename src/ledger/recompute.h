@@ -70,7 +70,7 @@ struct ipw_recompute_options {
     /* The events have no "booked" notes: a query is handed over once the readings have passed its
      * end. */
     bool covered;
-    bool starts;                 /* also pass each query's `start` */
+    bool starts; /* also pass each query's `start` */
 };
 
 int ipw_recompute_run(struct ipw_recompute *redone, const char *run,

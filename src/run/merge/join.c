@@ -335,7 +335,6 @@ static int take_all(struct job *job, struct ipw_err *err)
         else
             rc = take_event(job, at, err);
     }
-    if (!rc) ipw_join_rows_flush(job->rows, take_row, job);
     if (!rc && job->failed.code) *err = job->failed;
     if (!rc) rc = job->failed.code;
     return rc ? rc : ipw_recompute_book(job->books, err);
