@@ -67,8 +67,8 @@ static size_t first_over(struct ipw_recompute_job *j)
     return SIZE_MAX;
 }
 
-/* Where the stored "booked" notes do not apply: under another sharing rule than the run's, or if the
- * caller makes a run of several. */
+/* Do the stored "booked" notes not apply?  Not under another sharing rule than the run's, and not
+ * if the caller makes a run of several. */
 static bool hands_over_early(const struct ipw_recompute_job *j)
 {
     return j->options.share || j->options.covered;

@@ -78,9 +78,9 @@ int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
 void ipw_recompute_release(struct ipw_recompute *redone);
 
 /* The same for a caller that has the lines already: open, each line in the order of the file, end,
- * close.  Readings are those of `run`; NULL: the caller has them, too.  `ends`: an events.jsonl that
- * knows which sessions have a run_end, or NULL: none has.  After an error only close; *redone is
- * released separately. */
+ * close.  Readings are those of `run`; NULL: the caller has them, too.  `ends`: an events.jsonl
+ * that knows which sessions have a run_end, or NULL: none has.  After an error only close; *redone
+ * is released separately. */
 struct ipw_recompute_job;
 int ipw_recompute_open(struct ipw_recompute_job **out, struct ipw_recompute *redone,
                        const char *run, const char *ends,
