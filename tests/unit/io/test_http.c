@@ -147,6 +147,7 @@ static void test_answer_headers(void **state)
                         "content-type=text/event-stream; charset=utf-8;Content-Length=2;");
 }
 
+/* N-7: compression that nobody asked for is undone, and the ceiling counts what comes out. */
 static void n7_compressed_answers(void **state)
 {
     struct exchange x = get("/gzip", NULL);
