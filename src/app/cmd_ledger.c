@@ -119,7 +119,7 @@ int ipw_cmd_ledger(int argc, char **argv)
     /* clang-format off */
     static const struct ipw_opt options[] = {
         {"check", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, check), NULL, "fail if an energy value differs from the saved one"},
-        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "RULE|all", "split by equal or phase; all: side by side"},
+        {"share", 0, IPW_OPT_STR, offsetof(struct ledger_options, share), "RULE|all", "by another rule (docs/method.md); all: side by side"},
         {"json", 0, IPW_OPT_FLAG, offsetof(struct ledger_options, json), NULL, "print one JSON object"},
         {"method", 0, IPW_OPT_GONE, 0, NULL, "the simpler methods are not computed; use --share equal to compare rules"},
         IPW_OPT_END,

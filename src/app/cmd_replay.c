@@ -40,7 +40,7 @@ static const struct ipw_opt options[] = {
     {"telemetry", 0, IPW_OPT_LIST, AT(run.sensors.telemetry), "LIST", "sensors, as in run"},
     {"gpu", 0, IPW_OPT_STR, AT(run.sensors.gpu), "LIST", "measure only these GPUs, as in run"},
     {"sample-interval", 0, IPW_OPT_DURATION, AT(run.sensors.sample_interval_ns), "TIME", "time between readings, as in run"},
-    {"share", 0, IPW_OPT_STR, AT(run.sensors.share), "RULE", "split energy by: phase (default), equal"},
+    {"share", 0, IPW_OPT_STR, AT(run.sensors.share), "RULE", "divides energy (docs/method.md); default: phase"},
     {"baseline", 0, IPW_OPT_DURATION, AT(run.sensors.baseline_ns), "TIME", "measure idle power before and after"},
     {"model-host", 0, IPW_OPT_STR, AT(run.sensors.energy), "WHERE", "the model's machine: auto (default), local, remote"},
     {"Model and server", 0, IPW_OPT_SECTION, 0, NULL, NULL},

@@ -56,7 +56,7 @@ static const struct ipw_opt options[] = {
     {"telemetry", 0, IPW_OPT_LIST, AT(sensors.telemetry), "LIST", "sensors: auto (default), none, or a list: see below"},
     {"gpu", 0, IPW_OPT_STR, AT(sensors.gpu), "LIST", "measure only these GPUs: UUID, index or bus id"},
     {"sample-interval", 0, IPW_OPT_DURATION, AT(sensors.sample_interval_ns), "TIME", "time between readings (default: 50ms)"},
-    {"share", 0, IPW_OPT_STR, AT(sensors.share), "RULE", "split energy by: phase (default), equal"},
+    {"share", 0, IPW_OPT_STR, AT(sensors.share), "RULE", "divides energy (docs/method.md); default: phase"},
     {"baseline", 0, IPW_OPT_DURATION, AT(sensors.baseline_ns), "TIME", "measure idle power before and after (try 30s)"},
     {"model-host", 0, IPW_OPT_STR, AT(sensors.energy), "WHERE", "the model's machine: auto (default), local, remote"},
     {"require-quiet", 0, IPW_OPT_FLAG, AT(sensors.require_quiet), NULL, "fail if other programs use the CPU or a GPU"},

@@ -8,7 +8,7 @@
 
 #include "ledger/recompute.h"
 
-#define IPW_SHARES (IPW_SHARE_PHASE + 1)
+#define IPW_SHARES IPW_SHARE_COUNT
 
 struct ipw_shares_row { /* one query */
     char *id;

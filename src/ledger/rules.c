@@ -11,15 +11,20 @@
 
 int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err)
 {
-    for (int i = IPW_SHARE_EQUAL; i <= IPW_SHARE_PHASE; i++) {
-        if (strcmp(name, ipw_share_name((enum ipw_share)i))) continue;
-        *out = (enum ipw_share)i;
-        return 0;
+    struct ipw_buf names = IPW_BUF(IPW_KIB);
+    int rc;
+
+    for (int i = 0; i < IPW_SHARE_COUNT; i++) {
+        if (!strcmp(name, ipw_share_name((enum ipw_share)i))) {
+            *out = (enum ipw_share)i;
+            ipw_buf_release(&names);
+            return 0;
+        }
+        ipw_buf_addf(&names, "%s%s", i ? ", " : "", ipw_share_name((enum ipw_share)i));
     }
-    if (!strcmp(name, "tokens"))
-        return ipw_fail(err, IPW_EINVAL,
-                        "--share tokens is no longer a rule: use phase (the default) or equal");
-    return ipw_fail(err, IPW_EINVAL, "--share %.40s: expected equal or phase", name);
+    rc = ipw_fail(err, IPW_EINVAL, "--share %.40s: expected one of %s", name, ipw_buf_str(&names));
+    ipw_buf_release(&names);
+    return rc;
 }
 
 /* A domain belongs either to the model's machine or to this one, because their energy is not added.

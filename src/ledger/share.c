@@ -21,6 +21,12 @@ static void weigh_power(const struct ipw_share_cell *c, uint64_t each[IPW_PHASE_
         each[p] = c->count[p] && most > 0 ? (uint64_t)(watts[p] / most * UINT32_MAX) : 0;
 }
 
+static void weigh_calls(const struct ipw_share_cell *c, uint64_t each[IPW_PHASE_COUNT])
+{
+    (void)c;
+    for (int p = 0; p < IPW_PHASE_COUNT; p++) each[p] = ipw_phase_is_lm((enum ipw_phase)p);
+}
+
 struct rule {
     const char *name;
     bool needs_fit;
@@ -31,6 +37,7 @@ struct rule {
 static const struct rule rules[IPW_SHARE_COUNT] = {
     [IPW_SHARE_EQUAL] = {"equal", false, NULL},
     [IPW_SHARE_PHASE] = {"phase", true, weigh_power},
+    [IPW_SHARE_MODEL_TIME] = {"model-time", false, weigh_calls},
 };
 
 const char *ipw_share_name(enum ipw_share share)

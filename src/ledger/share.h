@@ -10,15 +10,15 @@
 #include "ledger/phase.h"
 
 /* E: the energy of the cell, n: the queries in flight.  I is the idle part, min(E, idle power times
- * length); each query gets I / n.  D = E - I. */
-enum ipw_share {
-    IPW_SHARE_EQUAL, /* E / n each */
-    /* D in proportion to the fitted power of the query's phase; equally while the fit does not know
-     * it yet, see ipw_ledger_unfitted(). */
-    IPW_SHARE_PHASE,
-    IPW_SHARE_COUNT,
-};
-const char *ipw_share_name(enum ipw_share share); /* "equal", "phase" */
+ * length); each query gets I / n.  D = E - I goes
+ *   equal: in equal parts
+ *   model-time: in equal parts to the queries with a model call in progress; while there is none, to
+ *     all
+ *   phase: in proportion to the fitted power of the query's phase; equally while the fit does not
+ *     know it yet, see ipw_ledger_unfitted().
+ * In order of their names. */
+enum ipw_share { IPW_SHARE_EQUAL, IPW_SHARE_MODEL_TIME, IPW_SHARE_PHASE, IPW_SHARE_COUNT };
+const char *ipw_share_name(enum ipw_share share); /* "equal", "model-time", "phase" */
 
 struct ipw_share_cell {
     int64_t uj, idle_uj;             /* its energy, and the idle part of it */

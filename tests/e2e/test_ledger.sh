@@ -78,11 +78,9 @@ assert_lacks out "-0.000000"
 expect_exit 2 agent ledger shame --method window
 check_err "there is no --method any more"
 expect_exit 2 agent ledger shame --check --share equal
-expect_exit 2 agent ledger shame --share tokens
-check_err "--share tokens is no longer a rule: use phase (the default) or equal"
 
 step "other sharing rules hand the same joules out otherwise"
-for rule in equal phase; do
+for rule in equal phase model-time; do
     start_fake --bench 2 --delay-ms 20
     expect_exit 0 agent run tools --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
         --sample-interval 5ms --concurrency 4 --share $rule --output by-$rule
@@ -94,7 +92,7 @@ expect_exit 0 agent ledger run4 --share equal --json
 assert_json "$WORK/out" "d['identical'] is None and all(abs(d['balance'][k]['difference_j']) < 1e-6 for k in ('cpu', 'dram', 'gpu'))"
 expect_exit 0 agent ledger by-phase --share all --json
 cp out all.json
-assert_json all.json "d['own'] == 'phase' and all(sorted(q['energy']) == ['equal', 'phase'] for q in d['queries'])"
+assert_json all.json "d['own'] == 'phase' and all(sorted(q['energy']) == ['equal', 'model-time', 'phase'] for q in d['queries'])"
 # Each rule alone says the same, and all of them have the same sum.
 expect_exit 0 agent ledger by-phase --share equal --json
 cat >every.py <<'EOF'
@@ -104,11 +102,11 @@ assert len(every) == len(equal) > 0
 alone = {q["index"]: q for q in equal}
 for d in "cpu", "dram", "gpu":
     for q in every:
-        by = {rule: e[d] for rule, e in q["energy"].items()}
+        by = {rule: q["energy"][rule][d] for rule in ("equal", "phase")}
         assert abs(by["equal"] - alone[q["index"]]["energy"][d]["joules"]) < 1e-6, (q, d)
         apart = (max(by.values()) - min(by.values())) * 2 / sum(by.values())
         assert abs(apart - q["apart"][d]) < 1e-9, (q, d)
-    sums = [sum(round(q["energy"][rule][d] * 1e6) for q in every) for rule in ("equal", "phase")]
+    sums = [sum(round(q["energy"][rule][d] * 1e6) for q in every) for rule in ("equal", "model-time", "phase")]
     assert len(set(sums)) == 1, (d, sums)
 EOF
 python3 every.py || fail "see above"
@@ -117,7 +115,7 @@ assert_fits out 80
 check_out "by each sharing rule (the run used phase)"
 check_out "  equal and phase: "
 expect_exit 2 agent ledger by-phase --share best
-check_err "--share best: expected equal or phase"
+check_err "--share best: expected one of equal, model-time, phase"
 
 step "phase is the default; a run goes on by the rule with which it was begun"
 start_fake --bench 2 --delay-ms 20

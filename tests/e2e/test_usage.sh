@@ -55,7 +55,7 @@ cat >cases <<'EOF'
 2|replay run --mode workload --speed x --model demo|--speed: 'x' is not a number
 2|replay run --mode workload|--mode workload needs --base-url: a saved run does not choose the server
 2|replay run --mode workload --model demo --max-lag x|--max-lag: 'x' is not a duration
-2|replay run --mode workload --model demo --share x|--share x: expected equal or phase
+2|replay run --mode workload --model demo --share x|--share x: expected one of equal, model-time, phase
 2|show agents/reakt.lua|show: no built-in file is called 'agents/reakt.lua' (did you mean 'agents/react.lua'?)
 2|show zzzzzzzz|show: no built-in file is called 'zzzzzzzz'
 2|show agents/react.lua extra|show: unexpected argument 'extra'

@@ -179,7 +179,7 @@ static void test_49_bunched_rows(void **state)
                 s.phase_s = 0.0137;
             }
             ipw_ledger_free(
-                run_crowd(&s, (enum ipw_share)(run / 2 % 2), 70, 0.02, k ? 17 : 1, f[k]));
+                run_crowd(&s, (enum ipw_share)(run / 2 % 3), 70, 0.02, k ? 17 : 1, f[k]));
         }
         for (int q = 0; q < crowd.queries; q++) {
             assert_true(f[0][q].known && f[1][q].known);
@@ -206,7 +206,7 @@ static void test_33_exact_balance_by_each_rule(void **state)
         int many = at_a_time[run % 4];
         struct sim_curve curve = {0};
         struct sim_sensor s;
-        enum ipw_share share = (enum ipw_share)(run / 4 % 2);
+        enum ipw_share share = (enum ipw_share)(run / 4 % 3);
         struct ipw_figure booked[64];
         int64_t sum = 0, idle, total, start, stop;
         struct ipw_ledger *l;

@@ -41,7 +41,7 @@ static void test_33_each_device_conserves(void **state)
         int64_t sum[BOARDS] = {0}, all = 0;
         size_t begun = 0, ended = 0;
 
-        ipw_ledger_set_share(l, (enum ipw_share)(run / 2 % 2));
+        ipw_ledger_set_share(l, (enum ipw_share)(run / 2 % 3));
         if (run % 4 == 0) ipw_ledger_set_baseline(l, GPU, 90);
         for (int i = 0; i <= 600; i++) {
             int64_t t = S(1) + i * S(0.02);
@@ -159,7 +159,7 @@ static void test_13_lost_device_is_not_kept_for(void **state)
 static void test_cut_down_run_balances(void **state)
 {
     (void)state;
-    for (int rule = 0; rule < 2; rule++) {
+    for (int rule = 0; rule < 3; rule++) {
         struct ipw_ledger *l = boards(2, S(0.1));
         int64_t q[3], end = 0, sum = 0;
 

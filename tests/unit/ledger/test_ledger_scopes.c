@@ -204,14 +204,14 @@ static void test_each_device_by_itself(void **state)
     channels[1] = test_counter("gpu0", GPU, 0, 900);
     channels[2] = test_counter("gpu1", GPU, 0, 900);
     for (int run = 0; run < 9; run++) {
-        struct ipw_ledger *l = open_scoped((enum ipw_share)(run % 2), 0);
+        struct ipw_ledger *l = open_scoped((enum ipw_share)(run % 3), 0);
         int64_t uj[CHANNELS] = {J(5), J(7000), J(90)};
 
         seed = (uint64_t)run + 1;
         draw_queries();
         for (size_t k = 0; k <= CHANNELS; k++) {
             only[k].l = ipw_ledger_new(&channels[only[k].channel], 1);
-            ipw_ledger_set_share(only[k].l, (enum ipw_share)(run % 2));
+            ipw_ledger_set_share(only[k].l, (enum ipw_share)(run % 3));
             if (!k) ipw_ledger_set_baseline(only[k].l, CPU, 10);
             for (int i = 0; i < QUERIES; i++) queries[i].alone[k] = -1;
         }
