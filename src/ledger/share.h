@@ -12,8 +12,8 @@
 /* E: the energy of the cell, n: the queries in flight.  I is the idle part, min(E, idle power times
  * length); each query gets I / n.  D = E - I goes
  *   equal: in equal parts
- *   model-time: in equal parts to the queries with a model call in progress; while there is none, to
- *     all
+ *   model-time: in equal parts to the queries with a model call in progress, or to all while there
+ *     is none
  *   phase: in proportion to the fitted power of the query's phase; equally while the fit does not
  *     know it yet, see ipw_ledger_unfitted().
  * In order of their names. */
