@@ -15,7 +15,6 @@ struct feed_query { /* a query in flight, or one that ended and has no figures y
     int64_t lm_ns, token_ns; /* start of the calls, and their first token; 0: none yet */
     bool waiting;            /* waits for the next attempt */
     bool over;
-    struct feed_query *earlier, *later; /* neighbours in the order in which the queries started */
 };
 
 struct ipw_feed {
@@ -30,7 +29,6 @@ struct ipw_feed {
     unsigned lm_domains;
     struct feed_query **open; /* sorted by number, for binary search by an event */
     size_t n, cap, n_over;
-    struct feed_query *first, *last; /* the query in `open` that started first, and last */
 };
 
 /* The names of a domain's summed channels as a JSON array; NULL if there are none. */
@@ -135,15 +133,10 @@ static struct feed_query *add(struct ipw_feed *f, int32_t query, int64_t start_n
     struct feed_query *q = ipw_calloc(1, sizeof *q);
     size_t i = place_of(f, query);
 
-    *q = (struct feed_query){.query = query, .start_ns = start_ns, .earlier = f->last};
+    *q = (struct feed_query){.query = query, .start_ns = start_ns};
     IPW_GROW(f->open, f->cap, f->n + 1);
     memmove(f->open + i + 1, f->open + i, (f->n++ - i) * sizeof *f->open);
     f->open[i] = q;
-    /* Only a damaged file goes back in time. */
-    while (q->earlier && q->earlier->start_ns > start_ns) q->earlier = q->earlier->earlier;
-    q->later = q->earlier ? q->earlier->later : f->first;
-    *(q->earlier ? &q->earlier->later : &f->first) = q;
-    *(q->later ? &q->later->earlier : &f->last) = q;
     return q;
 }
 
@@ -152,8 +145,6 @@ static void forget(struct ipw_feed *f, struct feed_query *q)
     size_t i = place_of(f, q->query);
 
     memmove(f->open + i, f->open + i + 1, (--f->n - i) * sizeof *f->open);
-    *(q->earlier ? &q->earlier->later : &f->first) = q->later;
-    *(q->later ? &q->later->earlier : &f->last) = q->earlier;
     f->n_over -= q->over;
     free(q);
 }
@@ -264,16 +255,17 @@ void ipw_feed_doubt(struct ipw_feed *f, const char *channel, const char *reason)
 
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
 {
-    for (struct feed_query *q = f->first; q; q = q->later) {
-        if (!q->over) leave(f, q, t_ns);
-    }
+    for (size_t i = 0; i < f->n; i++)
+        if (!f->open[i]->over) leave(f, f->open[i], t_ns);
     ipw_ledger_close(f->ledger, t_ns);
 }
 
-/* Drops the data that no query needs: none in flight, none that ended and has no figures yet. */
+/* Drops the readings of other metrics that no query needs: none in flight, none that ended and has
+ * no figures yet. */
 static void trim(struct ipw_feed *f, int64_t before_ns)
 {
-    if (f->first && f->first->start_ns < before_ns) before_ns = f->first->start_ns;
+    for (size_t i = 0; i < f->n; i++)
+        if (f->open[i]->start_ns < before_ns) before_ns = f->open[i]->start_ns;
     ipw_metrics_trim(f->metrics, before_ns);
 }
 
