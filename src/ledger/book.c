@@ -536,6 +536,7 @@ static void tell(struct ipw_book *b, struct ipw_book_account *a, enum ipw_book_c
 {
     size_t i = b->queue.n;
 
+    if (t_ns > a->newest_ns) a->newest_ns = t_ns;
     IPW_GROW(b->queue.all, b->queue.cap, b->queue.n + 1);
     while (i > b->queue.next && b->queue.all[i - 1].t_ns > t_ns) i--;
     memmove(b->queue.all + i + 1, b->queue.all + i, (b->queue.n++ - i) * sizeof *b->queue.all);
@@ -557,6 +558,7 @@ void ipw_book_begin(struct ipw_book *b, struct ipw_book_account *a, int64_t t_ns
     *a = (struct ipw_book_account){.seen = true,
                                    .t0_ns = t_ns,
                                    .since_ns = t_ns,
+                                   .newest_ns = t_ns,
                                    .t1_ns = INT64_MAX,
                                    .told_ns = INT64_MAX,
                                    .told = IPW_PHASE_COUNT};
@@ -577,7 +579,7 @@ static void end_phase(struct ipw_book *b, const struct ipw_book_account *a, int6
 void ipw_book_end(struct ipw_book *b, struct ipw_book_account *a, int64_t t_ns)
 {
     a->told_ns = t_ns;
-    a->t1_ns = in_order(b, t_ns > a->t0_ns ? t_ns : a->t0_ns);
+    a->t1_ns = in_order(b, t_ns > a->newest_ns ? t_ns : a->newest_ns);
     end_phase(b, a, a->t1_ns);
     tell(b, a, IPW_BOOK_END, IPW_PHASE_AGENT, a->t1_ns);
     b->queue.n_ends++;

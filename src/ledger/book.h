@@ -59,6 +59,7 @@ struct ipw_book_account {
     int64_t t0_ns, t1_ns;       /* t1_ns INT64_MAX: in flight */
     int64_t told_ns;            /* its end as told; t1_ns is later if that came too late */
     int64_t since_ns;           /* its newest phase as told */
+    int64_t newest_ns;          /* the newest instant that was told */
     enum ipw_phase told, phase; /* as told, and where the queue was taken up to */
     unsigned __int128 offset;   /* added to the sum of its phase: the energy due to it */
     double up, down;            /* likewise, of its records */

@@ -118,6 +118,28 @@ static void test_told_late(void **state)
     ipw_ledger_free(l);
 }
 
+/* Only a damaged file goes back in time: the query ends with the newest that was told of it. */
+static void test_back_in_time(void **state)
+{
+    struct ipw_ledger *l = board();
+    int64_t q;
+
+    (void)state;
+    read_on(l, 1, 3);
+    q = ipw_ledger_query_begin(l, S(4));
+    ipw_ledger_phase(l, q, IPW_PHASE_DECODE, S(9));
+    ipw_ledger_instant(l, q, S(10));
+    ipw_ledger_query_end(l, q, S(6));
+    ipw_ledger_phase(l, q, IPW_PHASE_TOOL, S(5)); /* after its end */
+    ipw_ledger_instant(l, q, S(5));
+    read_on(l, 3.01, 12);
+    assert_near(ipw_ledger_figure(l, ask_query(q, GPU, S(4), S(6))).j, 600, 1e-3);
+    ipw_ledger_forget(l, q);
+    read_on(l, 12.01, 13);
+    assert_near(ipw_ledger_figure(l, ask_idle(GPU, S(1), S(13))).j, 600, 1e-3);
+    ipw_ledger_free(l);
+}
+
 /* The end of a call tells that its first token was not seen: its phase is told again. */
 static void test_phase_told_again(void **state)
 {
@@ -178,6 +200,7 @@ UNIT(book)
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_between_what_was_told),
         cmocka_unit_test(test_told_late),
+        cmocka_unit_test(test_back_in_time),
         cmocka_unit_test(test_phase_told_again),
         cmocka_unit_test(test_a_call_of_an_hour),
     };
