@@ -69,8 +69,17 @@ static bool is_to_be_drawn(const struct ipw_interval_sample *s)
     return strcmp(s->out.method, "bootstrap") == 0 && isnan(s->out.lo);
 }
 
-/* The bounds of all bootstrapped samples.  If all values of a sample are equal, so are all means,
- * and nothing is drawn. */
+/* Whether every draw has the same mean.  Not if a cluster only adds to the sum, as a wrong answer
+ * does to the joules of a correct one. */
+static bool is_constant(const struct ipw_interval_sample *s)
+{
+    if (s->out.min != s->out.max) return false;
+    for (size_t i = 0; i < s->clusters.n; i++)
+        if (cluster(s, i).n == 0 && cluster(s, i).sum != 0) return false;
+    return true;
+}
+
+/* The bounds of all bootstrapped samples.  If all means are equal, nothing is drawn. */
 static void bootstrap_all(struct ipw_interval_sample *all, size_t count, uint64_t seed)
 {
     struct ipw_interval_sample **same_n = ipw_calloc(count, sizeof *same_n);
@@ -78,7 +87,7 @@ static void bootstrap_all(struct ipw_interval_sample *all, size_t count, uint64_
     for (size_t i = 0; i < count; i++) {
         struct ipw_interval *out = &all[i].out;
 
-        if (is_to_be_drawn(&all[i]) && out->min == out->max) out->lo = out->hi = out->mean;
+        if (is_to_be_drawn(&all[i]) && is_constant(&all[i])) out->lo = out->hi = out->mean;
     }
     for (size_t i = 0; i < count; i++) {
         size_t k = 0;
@@ -102,6 +111,7 @@ static struct ipw_interval begin(const struct ipw_interval_sample *s)
 {
     struct ipw_interval out = nothing(s->clusters.n);
     double sum = 0, count = 0;
+    bool is_equal;
 
     for (size_t i = 0; i < out.n; i++) {
         struct ipw_stats_cluster c = cluster(s, i);
@@ -113,7 +123,8 @@ static struct ipw_interval begin(const struct ipw_interval_sample *s)
         out.max = fmax(out.max, one);
     }
     if (count == 0) return nothing(out.n);
-    out.mean = out.min == out.max ? out.min : sum / count;
+    is_equal = out.min == out.max && s->kind != IPW_INTERVAL_RATIO;
+    out.mean = is_equal ? out.min : sum / count;
     return out;
 }
 
