@@ -391,8 +391,6 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     if (q.what == IPW_LEDGER_QUERY || is_span) sum = by_model(l, &q, q.t0_ns, q.t1_ns, sum);
     if (too_fine) return unresolved(sum);
     if (is_span && is_short(&sum, q.t0_ns, q.t1_ns)) widen_by_edges(&edges, &sum);
-    /* Of a few milliseconds, events 20 ms late say less than the bounds. */
-    if (is_short(&sum, q.t0_ns, q.t1_ns)) sum.u_j = fmin(sum.u_j, sum.hi_j - sum.lo_j);
     return sum;
 }
 
@@ -457,7 +455,6 @@ static void line_windows(const struct ledger_asked *a, const int64_t *t, size_t 
 
             add_edges(&edges, line->series, t[i], t[i + 1]);
             widen_by_edges(&edges, &out[i]);
-            out[i].u_j = fmin(out[i].u_j, out[i].hi_j - out[i].lo_j);
         }
     }
     for (size_t i = 0; i < n && whole.known && rest >= 0; i++) {
