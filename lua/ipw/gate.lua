@@ -139,8 +139,8 @@ local function is_coarse(g, two)
   end
 end
 
---- The standard uncertainty of the change in joules that the gate bounds, which the sensors leave; nil: not known, or no
---- joules.
+--- The standard uncertainty that the sensors leave of the change in joules that the gate bounds; nil: not known, or it
+--- bounds no joules.
 local function uncertainty(g, two)
   if g.unit ~= "J" then return nil end
   for _, row in ipairs(two.rows) do
