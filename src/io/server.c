@@ -624,7 +624,7 @@ int ipw_server_address(char *host, size_t size, int *port, const char *text, str
     else
         snprintf(host, size, "%.*s", n ? (int)n : 9, n ? text : "127.0.0.1");
     if (ipw_parse_int(&number, colon ? colon + 1 : text, 0, 65535, err))
-        return ipw_err_prefix(err, "%s: expected ADDRESS:PORT", text);
+        return ipw_err_prefix(err, "expected ADDRESS:PORT");
     *port = (int)number;
     return 0;
 }
@@ -673,12 +673,12 @@ static int start(struct ipw_server *s, struct ipw_err *err)
     char name[INET6_ADDRSTRLEN] = "";
     bool loopback = false, v6;
 
-    if (!read_host(&address, &loopback, host, o->port))
-        return ipw_fail(err, IPW_EINVAL, "'%.60s' is not an IP address", host);
-    if (!loopback && !o->expose)
-        return ipw_fail(err, IPW_EINVAL, "%s",
-                        o->not_exposed ? o->not_exposed
-                                       : "only loopback addresses (127.0.0.1, ::1)");
+    if (!read_host(&address, &loopback, host, o->port) || (!loopback && !o->expose)) {
+        const char *why = address.ss_family ? o->not_exposed : "not an IP address";
+
+        if (!o->not_exposed) why = "only loopback addresses (127.0.0.1, ::1)";
+        return ipw_fail(err, IPW_EINVAL, "host '%.60s': %s", host, why);
+    }
     s->visitors.exposed = !loopback;
     s->connections.most = most_connections(o);
     v6 = address.ss_family == AF_INET6;

@@ -151,7 +151,7 @@ static int open_pages(struct ipw_run_watch *w, const struct ipw_watch_options *o
     struct ipw_server_options *server = &w->server_options;
     int rc = ipw_server_address(w->host, sizeof w->host, &server->port, where, err);
 
-    if (rc) return ipw_err_prefix(err, "--listen");
+    if (rc) return ipw_err_prefix(err, "--listen %s", where);
     if (o->watch) {
         w->page = ipw_run_page_new();
         w->observer.progress = progress;

@@ -178,7 +178,7 @@ static int open_server(struct ipw_telemetry_stream *s, struct ipw_loop *loop, co
 {
     int rc = ipw_server_address(s->host, sizeof s->host, &s->options.port, where, err);
 
-    if (rc) return ipw_err_prefix(err, "--listen");
+    if (rc) return ipw_err_prefix(err, "--listen %s", where);
     s->routes[0] =
         (struct ipw_route){.path = "/metrics", .methods = "GET", .answer = on_metrics, .ud = s};
     s->routes[1] =
