@@ -195,6 +195,9 @@ const struct ipw_lua_call ipw_calls[] = {
     {"sensors", ipw_call_sensors},
     {"server", ipw_call_server},
     {"score", ipw_call_score, 9},
+    {"ledger", ipw_call_ledger, 1},
+    {"meter", ipw_call_meter, 4},
+    {"book_meter", ipw_call_book_meter, 6},
     {NULL, NULL},
 };
 /* clang-format on */

@@ -11,11 +11,9 @@ int ipw_cmd_run(int argc, char **argv);
 int ipw_cmd_resume(int argc, char **argv);
 int ipw_cmd_serve(int argc, char **argv);
 int ipw_cmd_replay(int argc, char **argv);
-int ipw_cmd_ledger(int argc, char **argv);
 int ipw_cmd_validate(int argc, char **argv);
 int ipw_cmd_repair(int argc, char **argv);
 int ipw_cmd_merge(int argc, char **argv);
-int ipw_cmd_meter(int argc, char **argv);
 int ipw_cmd_telemetry(int argc, char **argv);
 
 extern const struct ipw_command ipw_run_command;

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "json/document.h"
-#include "report/words.h"
 #include "run/energy_so_far.h"
 #include "run/finish.h"
 #include "run/rebook.h"
@@ -472,10 +471,11 @@ static void tell_why_failed(const struct run *run)
 {
     const struct ipw_summary_rows *rows = &run->results.summary.kept;
     bool known = rows->unanswered_error && *rows->unanswered_error;
+    const char *why = known ? rows->unanswered_error : rows->unanswered_outcome;
 
-    if (rows->unanswered_id && (run->o->output.quiet || !known))
-        ipw_say("no query was answered; query %s: %s", rows->unanswered_id,
-                ipw_words_outcome(known ? rows->unanswered_error : rows->unanswered_outcome));
+    if (!rows->unanswered_id || (known && !run->o->output.quiet)) return;
+    if (strcmp(why, "malformed") == 0) why = "the reply did not follow the agent's format";
+    ipw_say("no query was answered; query %s: %s", rows->unanswered_id, why);
 }
 
 /* A write beyond a file size limit becomes an error like a full disk, instead of the end of the

@@ -3,6 +3,7 @@
 local core, json = require "ipw.core.stats", require "ipw.core.json"
 local statistics, stats = require "ipw.summary.statistics", require "ipw.stats"
 local summary, test = require "ipw.summary", require "ipw.test"
+local summary_values = require "ipw.summary.values"
 local equal, ok = test.equal, test.ok
 
 local NAN = 0 / 0
@@ -288,6 +289,24 @@ return {
     all.j = 41 -- it is not the same energy
     doc = made(queries, { balance = balances { cpu = balance(50, 10, { queries = all }) } })
     values_are(doc, { ["totals/bounds/cpu_energy_joules/lo"] = 38 })
+  end },
+
+  { "the bounds of the queries that count are those of all less the part that does not", function()
+    local b = { warmup_j = 6, wasted_j = 4, warmup = { lo = 5, hi = 8, u = 0.5 }, wasted = { lo = 3, hi = 6, u = 0.5 },
+                queries = { j = 100, lo = 95, hi = 106, u = 3 } }
+    local wide, tight = { lo = 10, hi = 400, u = 20 }, { lo = 88, hi = 92, u = 2.61 }
+    local cases = {
+      { wide, 90, 95 - 8 - 6, 106 - 5 - 3 },
+      { tight, 90, 88, 92 }, -- their own, where these are narrower
+      { wide, 80, 10, 400 }, -- 10 J of it are another query's
+    }
+    for _, case in ipairs(cases) do
+      local out = summary_values.narrow(b, case[1], case[2])
+      equal(out.lo, case[3])
+      equal(out.hi, case[4])
+    end
+    b.warmup = {}
+    equal(summary_values.narrow(b, wide, 90).lo, 10)
   end },
 
   { "a domain with several devices: a line for each; unless a session does not name it", function()
