@@ -11,7 +11,7 @@ local function offset_of(io, text)
   if not text or text == "auto" then return "" end
   local s = tonumber(text)
   if not s or s ~= s or math.abs(s) == math.huge then
-    io.usage("--offset: expected seconds or auto, not '%s'", text:sub(1, 40))
+    io.usage("--offset: '%s' is not a number", text:sub(1, 40))
   end
   return ("%.17g"):format(s)
 end
