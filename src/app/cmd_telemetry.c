@@ -18,6 +18,7 @@
 #include "io/http_get.h"
 #include "io/http_stream.h"
 #include "json/jsonl.h"
+#include "script/lua_text.h"
 #include "serve/listener.h"
 #include "telemetry/telemetry.h"
 #include "telemetry/telemetry_stream.h"
@@ -124,23 +125,28 @@ static bool raw_keys(bool on)
     return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
 }
 
-static int print_now(struct ipw_telemetry *t, bool json, bool live)
+static int print_now(struct ipw_telemetry *t, bool json, bool live, struct ipw_err *err)
 {
-    struct ipw_buf out = IPW_BUF(MAX_TEXT);
-    struct ipw_telemetry_style style = {.width = (size_t)ipw_terminal_width(STDOUT_FILENO),
-                                        .colour = ipw_use_colour(STDOUT_FILENO),
-                                        .brief = live};
+    struct ipw_buf out = IPW_BUF(MAX_TEXT), facts = IPW_BUF(MAX_TEXT);
+    struct ipw_lua_text_style style = {.width = (int)ipw_terminal_width(STDOUT_FILENO),
+                                       .colour = ipw_use_colour(STDOUT_FILENO),
+                                       .brief = live};
+    int rc = 0;
 
     if (style.width == 0) style.width = 100; /* no terminal */
     if (live && isatty(STDOUT_FILENO)) ipw_buf_adds(&out, "\033[H\033[J");
+    ipw_telemetry_facts(&facts, t);
     if (json)
-        ipw_telemetry_json(&out, t);
+        ipw_buf_addf(&out, "%s\n", ipw_buf_str(&facts));
     else
-        ipw_telemetry_table(&out, t, &style);
+        rc = ipw_lua_text(&out, "ipw.report.sensors", &facts, &style, err);
     if (live && !json && isatty(STDIN_FILENO)) ipw_buf_adds(&out, "\n q or ^C ends\n");
-    fwrite(ipw_buf_str(&out), 1, out.len, stdout);
+    if (!rc) fwrite(ipw_buf_str(&out), 1, out.len, stdout);
     ipw_buf_release(&out);
-    return fflush(stdout) || ferror(stdout) ? -1 : 0;
+    ipw_buf_release(&facts);
+    if (!rc && (fflush(stdout) || ferror(stdout)))
+        rc = ipw_fail(err, IPW_EIO, "standard output: the table could not be written");
+    return rc;
 }
 
 /* Waits a little; true if the user wants to end. */
@@ -187,7 +193,7 @@ static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int
         if (recorder->err.code) rc = recorder->err.code;
         if (!o->watch || ipw_now_ns() - drawn < REDRAW_NS) continue;
         drawn = ipw_now_ns();
-        if (print_now(t, o->json, true)) rc = IPW_EIO;
+        rc = print_now(t, o->json, true, err);
     }
     if (keys) raw_keys(false);
     ipw_telemetry_stop(t);
@@ -196,10 +202,8 @@ static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int
         *err = recorder->err;
         return err->code;
     }
-    if (rc) return ipw_fail(err, IPW_EIO, "standard output: the table could not be written");
-    if (!o->watch && (!endless || o->json) && print_now(t, o->json, false))
-        return ipw_fail(err, IPW_EIO, "standard output: the table could not be written");
-    return 0;
+    if (rc || o->watch || (endless && !o->json)) return rc;
+    return print_now(t, o->json, false, err);
 }
 
 static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err *err)
