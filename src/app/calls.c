@@ -189,7 +189,6 @@ const struct ipw_lua_call ipw_calls[] = {
     {"start", ipw_call_start, 3},
     {"run_words", ipw_call_run_words, 1},
     {"redacted", redacted, 3},
-    {"mooncake", ipw_call_mooncake, 2},
     {"built_in", built_in},
     {"machine", ipw_call_machine},
     {"sensors", ipw_call_sensors},
