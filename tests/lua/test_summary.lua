@@ -31,6 +31,7 @@ local function rows_of(queries, calls)
   function rows.read(of, name, first, n, into)
     for i = 1, n do into[i] = value(of, name, first + i) end
   end
+  function rows.id(row) return queries[order[row + 1]].id or "" end
   function rows.same_task(first, n, into)
     for i = 1, n do
       local before = order[first + i - 1]
@@ -144,6 +145,26 @@ local function group(kind, name, calls, more)
 end
 
 return {
+  { "the dearest queries, the first one most; without joules those that took longest", function()
+    local queries = {}
+    for i = 1, 12 do
+      queries[i] = query("q" .. i, 1, 1, i % 4 * 10, 5)
+      queries[i].wall_s, queries[i].resolved = i, i % 2
+    end
+    queries[12].completed = 0
+    local list = made(queries).dearest
+    equal(#list, 8)
+    equal({ list[1].query_id, list[2].query_id, list[3].query_id, list[4].query_id }, { "q3", "q7", "q11", "q2" })
+    equal({ list[1].resolved, list[4].resolved, list[1].joules }, { true, false, 35.0 })
+    for i = 1, 12 do queries[i] = { id = "q" .. i, wall_s = i } end
+    queries[12].completed, queries[11].stopped = 0, 1
+    list = made(queries).dearest
+    equal({ list[1].query_id, list[1].completed, list[1].joules, list[1].resolved, list[1].seconds },
+      { "q12", false, json.null, json.null, 12.0 })
+    equal({ list[2].query_id, list[2].stopped }, { "q11", true })
+    equal(made({ queries[1] }).dearest, nil)
+  end },
+
   { "two queries, nothing measured: no zero anywhere (28)", function()
     values_are(made({ { id = "a", turns = 2, tools = 2, input_tokens = 150, output_tokens = 60, wall_s = 2.5 },
                       { id = "b", turns = 1, input_tokens = 50, output_tokens = 25, wall_s = 1.0 } }), {
