@@ -242,6 +242,7 @@ static void start_progress(struct run *run)
     ipw_progress_measure(run->progress, energy_so_far, run);
     ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
     run->ground.sinks.progress = run->progress;
+    run->shows_rows = ipw_progress_shows_rows(run->progress);
 }
 
 static void tell_begun(struct run *run)
@@ -588,6 +589,7 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
     stopped &= begun && origin->resumes && exit_code != IPW_EXIT_USAGE;
     end->go_on = ipw_resume_hint(stopped ? dir : NULL, &run.results);
     end->folder = run.ending.screen_note ? dir : NULL;
+    end->rows = run.shows_rows;
     end->note = run.ending.screen_note;
     if (!end->folder) free(dir);
     release(&run);
