@@ -1,5 +1,5 @@
-/* The results of a workload replay: the manifest's member, replay.json, and the printed lines, which
- * are made in Lua (lua/ipw/report/lags.lua). */
+/* The results of a workload replay: the manifest's member, replay.json, and the printed lines.  The
+ * file and the lines are made in Lua (lua/ipw/report/lags.lua). */
 #include <stdio.h>
 #include <stdlib.h>
 
