@@ -1,8 +1,8 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "energy/hardware.h"
 #include "json/write.h"
+#include "run/manifest.h"
 #include "telemetry/telemetry.h"
 
 enum { MAX_BYTES = 16 * 1024 * 1024 };
@@ -62,7 +62,7 @@ void ipw_telemetry_facts(struct ipw_buf *out, struct ipw_telemetry *t)
     int64_t now_ns = ipw_now_ns();
     struct ipw_jw w;
 
-    ipw_hardware_json(&hardware, &t->set, t->trust);
+    ipw_manifest_hardware(&hardware, &t->set, t->trust);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "channels");
