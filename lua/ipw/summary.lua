@@ -88,6 +88,7 @@ function summary.make(rows, facts)
     averages = averages(rows, all, t),
     baseline = energy.put_baseline(facts, t),
     config = object(facts.config or "{}"),
+    dearest = counts.dearest(rows, all, energy.basis(t)),
     definitions = definitions,
     efficiency = energy.put_efficiency(rows, all, t),
     energy_note = or_null(facts.energy_note),

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "energy/hardware.h"
 #include "io/cgroup.h"
 #include "json/write.h"
 #include "run/conceal.h"
 #include "run/segment.h"
+#include "script/lua_text.h"
 #include "trace/saved_clock.h"
 
 enum { MAX_BYTES = 256 * 1024 * 1024 };
@@ -264,6 +266,20 @@ struct ipw_json *ipw_manifest_config_doc(const struct ipw_manifest *m)
     return doc;
 }
 
+void ipw_manifest_hardware(struct ipw_buf *out, const struct ipw_source_set *set,
+                           const struct ipw_trust *trust)
+{
+    struct ipw_buf facts = IPW_BUF(MAX_BYTES);
+    struct ipw_err err;
+
+    ipw_hardware_facts(&facts, NULL, NULL, set, trust);
+    if (ipw_lua_text(out, "ipw.hardware", &facts, &(struct ipw_lua_text_style){.width = 0}, &err)) {
+        ipw_log(IPW_LOG_WARN, "the hardware is not in the manifest: %s", err.text);
+        ipw_buf_adds(out, "null");
+    }
+    ipw_buf_release(&facts);
+}
+
 /* `alone`: with this session only. */
 static void put_manifest(struct ipw_buf *out, const struct ipw_manifest *m,
                          const struct ipw_rundir *dir, const struct ipw_session_end *end,
@@ -278,7 +294,7 @@ static void put_manifest(struct ipw_buf *out, const struct ipw_manifest *m,
     struct ipw_jw w;
     char date[40];
 
-    ipw_hardware_json(&hardware, &m->sensors->sources, m->sensors->trust);
+    ipw_manifest_hardware(&hardware, &m->sensors->sources, m->sensors->trust);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     put_clock(&w, first);

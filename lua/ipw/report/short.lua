@@ -293,23 +293,13 @@ local function colour_of(mark)
 end
 
 local function put_dearest(out, view, run, id_of)
-  local list, value = {}, nil
-  for _, q in ipairs(run.queries) do
-    if q.joules then value = "joules" end
-  end
-  value = value or "seconds"
-  for _, q in ipairs(run.queries) do
-    if q[value] then list[#list + 1] = q end
-  end
-  if #run.queries < 2 then return end
-  table.sort(list, function(a, b)
-    if a[value] ~= b[value] then return a[value] > b[value] end
-    return a.index < b.index
-  end)
-  local parts = {}
-  run.dearest = list[1]
+  local list, parts = run.summary.dearest or {}, {}
+  local value = list[1] and list[1].joules and "joules" or "seconds"
+  if list[1] then run.dearest = { id = list[1].query_id } end
   for i = 1, math.min(DEAREST, #list) do
-    local q = list[i]
+    local one = list[i]
+    local q = { id = one.query_id, mark = saved.mark { is_resolved = one.resolved, completed = one.completed,
+      outcome = one.stopped and "run_stopped" or nil }, joules = one.joules, seconds = one.seconds }
     parts[i] = ("%s %s %s"):format(view.paint(queries.marks[q.mark], colour_of(q.mark)), id_of(q.id),
       value == "joules" and numbers.joules(q.joules) or seconds(q.seconds)):gsub(" ", "\u{A0}")
   end
@@ -444,7 +434,9 @@ end
 ---@param note? string what was not said at the start
 ---@return string
 function short.text(view, run, note)
-  local out, id_of = {}, shortener(run.queries)
+  local out, dearest = {}, {}
+  for i, one in ipairs(run.summary.dearest or {}) do dearest[i] = { id = one.query_id } end
+  local id_of = shortener(#run.queries > 0 and run.queries or dearest) -- of a long run no query was read
   view.bar = view.bar or function(text) return text end
   put_title(out, view, run)
   put_parts(out, view, run)
