@@ -207,8 +207,8 @@ static void set_constant_options(struct ipw_http_call *call)
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    /* Decode everything that libcurl can decode.  set_headers() removes the header that would ask for
-     * compression, so servers that compress only on request do not. */
+    /* Decode everything that libcurl can decode.  set_headers() removes the header that would ask
+     * for compression, so servers that compress only on request do not. */
     curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
     curl_easy_setopt(
         easy, CURLOPT_BUFFERSIZE,

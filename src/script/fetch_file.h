@@ -1,8 +1,8 @@
 /* script/fetch_file.h: the file that a download of the command fetch fills, and the token that it
  * sends; between lib_http.c (the request) and lib_fetch.c.
  *
- * A file that exists is continued: a 206 goes on where it ends, a 200 begins anew.  It is locked, so
- * two fetches never write one file.  After a failure it keeps what came. */
+ * A file that exists is continued: a 206 goes on where it ends, a 200 begins anew.  It is locked,
+ * so two fetches never write one file.  After a failure it keeps what came. */
 #ifndef IPW_SCRIPT_FETCH_FILE_H
 #define IPW_SCRIPT_FETCH_FILE_H
 

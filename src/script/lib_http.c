@@ -1,4 +1,4 @@
-/* ipw.core.http: web requests, hop by hop, through io/http_web.h; each hop is a span of kind "http". */
+/* ipw.core.http: web requests, hop by hop, through io/http_web.h; each is a span of kind "http". */
 #include <lauxlib.h>
 #include <math.h>
 #include <stdlib.h>
@@ -472,8 +472,8 @@ static const struct ipw_host_server *find_server(lua_State *L)
     return type == LUA_TNIL ? NULL : s;
 }
 
-/* The address and the headers of a server that the user named, behind those of the script.  `url` of
- * the script is what follows the address, or where a redirect of the server led: another origin
+/* The address and the headers of a server that the user named, behind those of the script.  `url`
+ * of the script is what follows the address, or where a redirect of the server led: another origin
  * does not get the headers.  The string stays at the top. [0, +1, e] */
 static void push_server(lua_State *L, struct ipw_http_request *r, struct ipw_http_header *headers)
 {
@@ -539,10 +539,9 @@ static int start(struct web_op *op, struct ipw_http_request *r, struct ipw_err *
 
 /* request{url=, method=, headers=, body=, seconds=, stall=, max_bytes=}: one request and its
  * answer, a redirect too; or nil, a reason, a word, and whether nobody answers there.  `stall`:
- * seconds without a byte; `took` of the
- * answer: how long it took, in seconds.  `until`: a stream of events ends with the JSON-RPC answer of this
- * number.  `quiet`, to a server of the user: the request is not recorded, and a replay must not
- * make it.  [-1, +(1|4), e] */
+ * seconds without a byte; `took` of the answer: the seconds that it took.  `until`: a stream of
+ * events ends with the JSON-RPC answer of this number.  `quiet`, to a server of the user: the
+ * request is not recorded, and a replay must not make it.  [-1, +(1|4), e] */
 static int http_request(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);

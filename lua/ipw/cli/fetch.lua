@@ -34,6 +34,7 @@ local function megabytes(n) return ("%.1f MB"):format(n / 1e6) end
 local function refused(job, answer, what)
   local page, code = hub.page(job.repo), answer.headers["x-error-code"] or ""
   local status = answer.status
+  local said = answer.headers["x-error-message"] and ": " .. answer.headers["x-error-message"] or ""
   if status == 403 and code:find "Gated" or status == 401 and code:find "Gated" then
     local token = core.has_token() and "with the account of your token"
       or "and give a token (HF_TOKEN, or the file that the hub's own client keeps)"
@@ -44,10 +45,10 @@ local function refused(job, answer, what)
       core.has_token() and " and not yours" or "; a private one needs a token (HF_TOKEN)", status, page)
   end
   if status == 403 then fail("%s: the hub refuses it (HTTP status 403%s). Look at %s", job.repo,
-    answer.headers["x-error-message"] and ": " .. answer.headers["x-error-message"] or "", page) end
+    said, page) end
   if code == "RevisionNotFound" then fail("%s has no revision '%s'. Look at %s", job.repo, job.revision, page) end
   if status == 404 then fail("%s: not there (HTTP status 404)", what) end
-  fail("%s: HTTP status %d%s", what, status, answer.headers["x-error-message"] and ": " .. answer.headers["x-error-message"] or "")
+  fail("%s: HTTP status %d%s", what, status, said)
 end
 
 --- Seconds to wait before the next try; 429 and 503 may say so themselves.

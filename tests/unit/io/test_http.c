@@ -415,7 +415,7 @@ static void n14_connections_over_the_limit_wait(void **state)
     free(x);
 }
 
-/* A guarded request does not even connect to an address of this machine; another one tells of it. */
+/* A guarded request does not even connect to an address of this machine; another tells of it. */
 static void test_guarded(void **state)
 {
     struct ipw_http_request request = {.guarded = true};
