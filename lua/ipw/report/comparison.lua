@@ -1,10 +1,10 @@
 --- ipw.report.comparison: several runs beside each other. The first is the one that the others are compared
 --- with, task by task, as `compare` does; a difference is told only where its interval over tasks leaves out zero.
 local compare = require "ipw.compare"
+local figure = require "ipw.figure"
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
-local runs_chart = require "ipw.report.runs_chart"
 
 local comparison = {}
 
@@ -66,6 +66,7 @@ function comparison.rows(runs)
     row.accuracy = { interval(run, "accuracy") }
     row.joules = { run.known == #run.queries and run.known > 0 and run.known_joules / run.known or nil, select(2,
       interval(run, "joules")) }
+    row.seconds = { interval(run, "wall_clock_s") }
     row.solved = { headline.per_solved(run) }
     if i > 1 then
       local both = compare.two(runs[1].rows, run.rows)
@@ -226,8 +227,11 @@ local function csv(rows)
         "interval over queries",
                         not known and (type(v[2]) == "string" and v[2] or "not known") or nil }
     end
-    for _, one in ipairs(runs_chart.per_query(row.run) or {}) do
-      out[#out + 1] = { row.name, "joules_per_query: " .. one[1].name, one[2], nil, nil, "booked by the ledger" }
+    for _, part in ipairs(row.run.no_parts and {} or row.run.parts) do
+      if not part.outside then
+        out[#out + 1] = { row.name, "joules_per_query: " .. part.name, part.uj / 1e6 / #row.run.queries, nil, nil,
+                          "booked by the ledger" }
+      end
     end
     for _, measure in ipairs { { "accuracy_difference", row.points }, { "joules_ratio_less_1", row.percent } } do
       local d = measure[2]
@@ -260,8 +264,9 @@ function comparison.html(runs)
     "leaves out zero."
   return html.section("comparison", topic .. " on the same " .. numbers.count(#runs[1].queries, "query", "queries"),
     html.text(comparison.heading(runs)),
-      '<p class="lead">' .. lead .. '</p><div class="beside"><div>' .. runs_chart.html(rows) .. "</div><div>" ..
-      runs_table(rows) .. "</div></div>" .. runs_chart.parts(rows) .. csv(rows), { { "csv", "csv-comparison", "CSV" } })
+      '<p class="lead">' .. lead .. '</p><div class="beside"><div>' .. (scored
+      and figure.on_page("pareto", runs, { width = 540 }) or "") .. "</div><div>" .. runs_table(rows) .. "</div></div>"
+      .. figure.on_page("compare", runs, {}) .. csv(rows), { { "csv", "csv-comparison", "CSV" } })
 end
 
 --- The comparison for the terminal.

@@ -8,6 +8,7 @@ local json = require "ipw.json"
 local script = require "ipw.core.script"
 local headline = require "ipw.report.headline"
 local key_numbers = require "ipw.report.key_numbers"
+local palette = require "ipw.palette"
 local power = require "ipw.report.power"
 local queries = require "ipw.report.queries"
 local watts = require "ipw.report.watts"
@@ -73,29 +74,9 @@ end
 
 local function part_places(run)
   local places, list = {}, {}
-  for i, part in ipairs(run.parts or {}) do
+  for i, part in ipairs(run.parts) do
     places[part.key] = i - 1
     list[i] = { key = part.key, name = part.name, class = part.class }
-  end
-  if not run.parts then -- windows without joules
-    local keys = {}
-    for _, q in ipairs(run.queries) do
-      for _, window in ipairs(q.windows) do keys[window.kind == "tool" and "tool " .. window.names[1]
-        or window.kind] = true end
-    end
-    local tools = 0
-    local named = { { "prefill", "prefill" }, { "decode", "decode" }, { "lm", "other model time" },
-      { "agent", "agent\u{2019}s own code" }, { "wait", "waiting to retry" } }
-    for _, pair in ipairs(named) do
-      if keys[pair[1]] then list[#list + 1] = { key = pair[1], name = pair[2], class = pair[1] } end
-    end
-    for key in pairs(keys) do
-      if key:find "^tool " then
-        tools = tools + 1
-        list[#list + 1] = { key = key, name = key:sub(6), class = "tool" .. math.min(tools, 4) }
-      end
-    end
-    for i, part in ipairs(list) do places[part.key] = i - 1 end
   end
   return places, list
 end
@@ -106,14 +87,13 @@ local function joules_column(run, of)
   return "[" .. table.concat(list, ",") .. "]"
 end
 
---- Windows of a query: part (twice, plus one if wasted), end in ms, millijoules.
+--- Windows of a query: part (twice, plus one if wasted), end in ms.
 local function windows(q, places)
   local out = {}
   for i, window in ipairs(q.windows) do
     local key = window.kind == "tool" and "tool " .. window.names[1] or window.kind
-    out[i] = ("%d,%d,%s"):format((places[key] or 0) * 2 + (window.wasted and 1 or 0),
-      math.floor((window.to - q.start_ns) / 1e6 + 0.5),
-      detail.millijoules(q.parts and window.uj and window.uj / 1e6))
+    out[i] = ("%d,%d"):format((places[key] or 0) * 2 + (window.wasted and 1 or 0),
+      math.floor((window.to - q.start_ns) / 1e6 + 0.5))
   end
   return "[" .. table.concat(out, ",") .. "]"
 end
@@ -209,6 +189,7 @@ local function data(run, options, max_spans)
     member("above", joules_column(run, function(q)
       return q.energy.joules and q.energy.hi and q.energy.hi - q.energy.joules
     end)),
+    member("own", run.own and joules_column(run, function(q) return q.own end) or "null"),
     member("provenance", column(run, function(q) return provenances[q.energy.provenance] or 0 end)),
     member("reason", column(run, function(q)
       return not q.energy.joules and name(require("ipw.report.figures").why(q.energy.reason)) end)),
@@ -291,7 +272,7 @@ function page.html(runs, options)
   else
     add_runs(body, data_of, runs, sections, link)
   end
-  local style = embedded "third_party/uplot/uPlot.min.css" .. embedded "lua/ipw/report/page.css"
+  local style = embedded "third_party/uplot/uPlot.min.css" .. palette.css() .. embedded "lua/ipw/report/page.css"
   local scripts, hashes, elements = { embedded "third_party/uplot/uPlot.iife.min.js" }, {}, {}
   for i, name in ipairs(SCRIPTS) do scripts[i + 1] = embedded("lua/ipw/report/" .. name .. ".js") end
   for i, text in ipairs(scripts) do

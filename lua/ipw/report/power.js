@@ -4,10 +4,14 @@ report.power = run => {
   const { colour, element, cell, metered } = report, c = run.columns;
   const power = c.power, box = run.node("power-chart"), lanesBox = run.node("lanes");
   if (!box) return null;
-  const LEFT = 44, MAX_LANES = 16, MOST_LANES = 128, STATES = 110;
+  const MAX_LANES = 16, MOST_LANES = 128, STATES = 110;
   // A lane has a row of labels; of many lanes only the bars are left.
   const WIDE = { lane: 34, label: 14, bar: 15 }, SLIM = { lane: 9, label: 0, bar: 8 };
   let size = WIDE;
+  // The axis at the left has room for its longest label, such as "1 000 W".
+  const measure = element("canvas").getContext("2d");
+  measure.font = "11.5px system-ui, sans-serif";
+  const LEFT = power ? Math.max(44, Math.ceil(measure.measureText(cell(topWatts()) + " W").width) + 12) : 44;
   // What all ids begin with is left out where there is little room.
   const common = c.ids.length < 2 ? 0 : c.ids.reduce((n, id) => {
     while (n && id.slice(0, n) !== c.ids[0].slice(0, n)) n--;
@@ -221,7 +225,7 @@ report.power = run => {
     if (spans) {
       let from = 0;
       const windows = spans[0];
-      for (let k = 0; k < windows.length; k += 3) {
+      for (let k = 0; k < windows.length; k += 2) {
         const a = x(t0 + from / 1000), b = x(t0 + windows[k + 1] / 1000), part = c.parts[windows[k] >> 1];
         from = windows[k + 1];
         if (b < LEFT || a > LEFT + inner()) continue;
@@ -271,7 +275,7 @@ report.power = run => {
       const spans = run.spans(i);
       if (!spans) continue;
       let from = c.at[i] / 1000;
-      for (let k = 0; k < spans[0].length; k += 3) {
+      for (let k = 0; k < spans[0].length; k += 2) {
         const to = c.at[i] / 1000 + spans[0][k + 1] / 1000, part = c.parts[spans[0][k] >> 1];
         const state = part && part.key in STATE_OF ? STATE_OF[part.key] : IN_TOOL;
         const a = (from - view.from) / seconds, b = (to - view.from) / seconds;

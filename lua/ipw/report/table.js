@@ -1,7 +1,7 @@
 "use strict";
 // The table of a run's queries: sort, filter, pages, and opening a query.
 report.table = run => {
-  const { element, svg, metered, vague, at, plain, DASH } = report, c = run.columns;
+  const { element, svg, metered, vague, at, column, DASH } = report, c = run.columns;
   const table = run.node("queries-table");
   const body = table.tBodies[0];
   const state = { sort: null, down: true, mark: "", text: "", part: "", page: 0, open: -1 };
@@ -10,11 +10,13 @@ report.table = run => {
   const shown = i => c.mj[i] !== null ? [c.mj[i], c.below[i], c.above[i], c.provenance[i]]
     : c.estimate && c.estimate.mj[i] !== null ? [c.estimate.mj[i], c.estimate.below[i], c.estimate.above[i], 4] : null;
   const measured = c.mj.some(v => v !== null);
-  state.sort = measured ? "joules" : "seconds";
+  state.sort = c.own ? "own" : measured ? "joules" : "seconds";
+  const most = list => column(list.reduce((most, v) => Math.max(most, v || 0), 0) / 1000);
+  const cells = { joules: most(c.mj), own: most(c.own || []), seconds: most(c.ms) };
 
   const keys = {
     id: i => c.ids[i], turns: i => c.turns[i], tools: i => c.tools[i], tokens_in: i => c.tokens_in[i],
-    tokens_out: i => c.tokens_out[i], seconds: i => c.ms[i], joules: i => c.mj[i],
+    tokens_out: i => c.tokens_out[i], seconds: i => c.ms[i], joules: i => c.mj[i], own: i => c.own[i],
   };
   // Which tools a query used: from its bar, or from its windows.
   const partsOf = i => {
@@ -72,14 +74,15 @@ report.table = run => {
   const known = n => n === null ? DASH : at(n, 0);
   function row(i) {
     const figure = shown(i);
-    const [joules, bounds] = figure ? metered(...figure) : [DASH + (measured ? " " + c.names[c.reason[i]] : ""), ""];
+    const [joules, bounds] = figure ? metered(...figure, c.mj[i] === null ? undefined : cells.joules) : [DASH + (measured ? " " + c.names[c.reason[i]] : ""), ""];
     const id = td("", element("bdi", { textContent: c.ids[i] }));
     if (c.names[c.outcome[i]]) id.append(" ", element("span", { className: "muted", textContent: c.names[c.outcome[i]] }));
     const node = element("tr", { className: "q " + report.markNames[c.mark[i]], tabIndex: 0 },
       td("mark", element("span", { "aria-hidden": "true", textContent: report.marks[c.mark[i]] }),
         element("span", { className: "sr", textContent: report.markWords[c.mark[i]] })),
       id, td("num wide", at(c.turns[i], 0)), td("num wide", at(c.tools[i], 0)), td("num wide", known(c.tokens_in[i])),
-      td("num wide", known(c.tokens_out[i])), td("num", c.ms[i] === null ? DASH : plain(c.ms[i] / 1000)), td("num", joules),
+      td("num wide", known(c.tokens_out[i])), td("num", c.ms[i] === null ? DASH : cells.seconds(c.ms[i] / 1000)),
+      ...(c.own ? [td("num wide", c.own[i] === null ? DASH : cells.own(c.own[i] / 1000))] : []), td("num", joules),
       td("pm wide", bounds), td("bar", bar(i)));
     node.dataset.i = i;
     node.setAttribute("aria-expanded", "false");
@@ -91,7 +94,7 @@ report.table = run => {
     state.page = Math.min(state.page, pages - 1);
     const first = state.page * c.page, shown = order.slice(first, first + c.page);
     body.replaceChildren(...shown.map(row));
-    if (order.length === 0) body.append(element("tr", {}, element("td", { colSpan: 10, className: "muted", textContent: "No query matches." })));
+    if (order.length === 0) body.append(element("tr", {}, element("td", { colSpan: table.tHead.rows[0].cells.length, className: "muted", textContent: "No query matches." })));
     run.node("range").textContent = (order.length ? first + 1 + "\u2013" + (first + shown.length) : "0") + " of " + at(order.length, 0) +
       (order.length < c.ids.length ? " (of " + at(c.ids.length, 0) + ")" : "");
     run.node("previous").disabled = state.page === 0;
@@ -112,7 +115,7 @@ report.table = run => {
     const node = body.querySelector('tr[data-i="' + i + '"]');
     if (!node) return null;
     node.setAttribute("aria-expanded", "true");
-    const cellNode = element("td", { colSpan: 10 });
+    const cellNode = element("td", { colSpan: table.tHead.rows[0].cells.length });
     node.after(element("tr", { className: "open" }, cellNode));
     run.waterfall.draw(cellNode, i);
     state.open = i;
