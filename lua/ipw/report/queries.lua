@@ -170,8 +170,8 @@ local function row(run, q, place, scale, cells)
   return html.fill(ROW, {
     mark = q.mark, place = place, sign = queries.marks[q.mark], said = said[q.mark], id = id, turns = q.turns,
     tools = q.tools, into = known(q.tokens_in), out = known(q.tokens_out),
-    own = run.own and ('<td class="num wide">%s</td>'):format(q.own and cells.own(tonumber(detail.millijoules(q.own)) / 1000)
-      or numbers.dash) or "",
+    own = run.own and ('<td class="num wide">%s</td>'):format(q.own
+      and cells.own(tonumber(detail.millijoules(q.own)) / 1000) or numbers.dash) or "",
     seconds = q.seconds and cells.seconds(math.floor(q.seconds * 1e6 + 0.5) / 1e6) or numbers.dash, joules = joules,
     bounds = bounds or "",
     bar = bar_marks(run, q, scale),
