@@ -1,9 +1,9 @@
-// node report_page.mjs PAGE SUMMARY PAGE_WITHOUT_SENSORS PAGE_OF_SEVERAL: what test_report_page.sh wants of a report's page.
+// node report_page.mjs PAGE SUMMARY PAGE_WITHOUT_SENSORS PAGE_OF_SEVERAL [AXE]: what test_report_page.sh wants of a report's page.
 import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
 import { open } from "./browser.mjs";
 
-const [file, summaryFile, without, several] = process.argv.slice(2);
+const [file, summaryFile, without, several, axe] = process.argv.slice(2);
 const summary = JSON.parse(readFileSync(summaryFile, "utf8"));
 const domains = summary.efficiency.basis.split("+");
 const total = key => domains.reduce((sum, d) => sum + summary.ledger[d][key], 0);
@@ -211,6 +211,16 @@ for (const width of [1280, 390]) {
   assert.equal(await beside.eval("[...document.querySelectorAll('button[data-csv]')].every(b => report.parse('csv-' + b.dataset.csv).includes('\\r\\n'))"), true);
   await clean(beside);
   await beside.close();
+}
+
+// ---- the rules of axe-core, with a query open: none is broken ----
+for (const url of axe ? [file, without, several] : []) for (const options of [{}, { dark: true }, { width: 390 }]) {
+  const other = await browser.page("file://" + url, options);
+  await other.eval("report.runs[0].open(0)");
+  await other.eval(wait);
+  await other.eval(readFileSync(axe, "utf8") + ";0");
+  assert.deepEqual(await other.eval("axe.run().then(found => found.violations.map(v => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`))"), []);
+  await other.close();
 }
 await browser.close();
 console.log("ok");

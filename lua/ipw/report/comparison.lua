@@ -5,6 +5,7 @@ local figure = require "ipw.figure"
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
+local palette = require "ipw.palette"
 
 local comparison = {}
 
@@ -244,6 +245,45 @@ local function csv(rows)
   return html.csv("comparison", { "run", "measure", "value", "lo", "hi", "provenance", "reason" }, out)
 end
 
+local FLIPS = 30 -- tasks shown
+
+--- The tasks that ended differently in the runs: a row each, with the mark and the joules in each run.
+local function flips(runs)
+  local by, order = {}, {}
+  for r, run in ipairs(runs) do
+    for _, q in ipairs(run.queries) do
+      local task = by[q.id]
+      if not task then
+        task = { id = q.id, n = 0 }
+        by[q.id], order[#order + 1] = task, task
+      end
+      if not task[r] then task.n = task.n + 1 end
+      task[r] = task[r] or q
+    end
+  end
+  local rows, n = {}, 0
+  for _, task in ipairs(order) do
+    local first, other = task[1] and task[1].mark, false
+    for r = 2, #runs do other = other or task[r] ~= nil and task[r].mark ~= first end
+    if task.n == #runs and other then
+      n = n + 1
+      local row = { html.name(task.id) }
+      for r = 1, #runs do
+        local q = task[r]
+        local bad = q.mark == "wrong" or q.mark == "failed"
+        row[r + 1] = ('<span class="%s">%s</span> %s'):format(bad and "wrong" or "", palette.sign[q.mark],
+          q.energy.joules and "<small>" .. numbers.plain(q.energy.joules) .. " J</small>" or "")
+      end
+      if n <= FLIPS then rows[n] = row end
+    end
+  end
+  if n == 0 then return "" end
+  local columns = { { "task" } }
+  for r, name in ipairs(comparison.names(runs)) do columns[r + 1] = { html.name(name), "num" } end
+  return ('<p class="lead gap">%s ended differently%s.</p>'):format(numbers.count(n, "task"),
+    n > FLIPS and (", of which %d stand here"):format(FLIPS) or "") .. html.table(columns, rows, "plain")
+end
+
 --- The section: chart and table, or why there is none.
 function comparison.html(runs)
   local why = comparison.differs(runs)
@@ -266,7 +306,7 @@ function comparison.html(runs)
     html.text(comparison.heading(runs)),
       '<p class="lead">' .. lead .. '</p><div class="beside"><div>' .. (scored
       and figure.on_page("pareto", runs, { width = 540 }) or "") .. "</div><div>" .. runs_table(rows) .. "</div></div>"
-      .. figure.on_page("compare", runs, {}) .. csv(rows), { { "csv", "csv-comparison", "CSV" } })
+      .. figure.on_page("compare", runs, {}) .. flips(runs) .. csv(rows), { { "csv", "csv-comparison", "CSV" } })
 end
 
 --- The comparison for the terminal.

@@ -17,7 +17,7 @@ local page = {}
 
 local MAX_SPANS = 20 * 1024 * 1024 -- of JSON, of all runs; above, only some queries keep theirs
 local MAX_ERROR = 1000 -- characters of an error's text that the filter of the queries looks in
-local SECTIONS = { "energy", "power", "queries", "spread", "tokens" }
+local SECTIONS = { "energy", "power", "queries", "failures", "spread", "turns", "tokens" }
 local SCRIPTS = { "page", "table", "waterfall", "power", "runs" } -- runs is the last: it uses the others
 
 --- A text of at most so many characters.
@@ -168,7 +168,7 @@ local function data(run, options, max_spans)
   for i, mark in ipairs(queries.order) do mark_places[mark] = i - 1 end
   local keep, n_kept = page.kept(run, max_spans)
   for i, q in ipairs(run.queries) do
-    ids[i], marks[i] = q.id, mark_places[q.mark]
+    ids[i], marks[i] = queries.name(run, q), mark_places[q.mark]
     bar_list[i] = bars(run, q, places)
     span_list[i] = (not keep or keep[q]) and "[" .. windows(q, places) .. "," .. q.detail .. "]" or "null"
   end
@@ -196,7 +196,8 @@ local function data(run, options, max_spans)
     member("estimate", estimates(run)), member("scale", json.encode(queries.scale(run) * 1000)),
     member("bars", "[" .. table.concat(bar_list, ",") .. "]"),
     member("parts", list_of(parts)), member("seconds", json.encode(run.seconds)),
-    member("power", power_data(run)), member("devices", json.encode(headline.devices(run.domains, "+"))),
+    member("power", power_data(run)), member("seams", power.seams(run)),
+    member("devices", json.encode(headline.devices(run.domains, "+"))),
     member("content", run.content and "true" or "false"), member("page", tostring(queries.page)),
     member("names", list_of(run.names)),
     member("kept", keep and ("%d"):format(n_kept) or "null"), member("name", json.encode(run.name)),

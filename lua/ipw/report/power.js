@@ -93,6 +93,21 @@ report.power = run => {
     }
     draw.restore();
   }
+  // Where the run was cut and resumed: a dashed line, over power and lanes.
+  function seams(draw, x, y0, y1, dpr) {
+    draw.save();
+    draw.strokeStyle = colour("wrong");
+    draw.lineWidth = dpr;
+    draw.setLineDash([5 * dpr, 2 * dpr]);
+    for (const t of c.seams) {
+      if (t <= view.from || t >= view.to) continue;
+      draw.beginPath();
+      draw.moveTo(x(t), y0);
+      draw.lineTo(x(t), y1);
+      draw.stroke();
+    }
+    draw.restore();
+  }
   // Where nothing was read: a dotted outline that says so, never a line across.
   function holes(u) {
     const draw = u.ctx, dpr = devicePixelRatio, list = found.stacks[found.stacks.length - 1];
@@ -173,7 +188,7 @@ report.power = run => {
         { size: LEFT, font, stroke: colour("muted"), gap: 6, grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, border: { show: false },
           splits: () => { const step = report.axisStep(top, 5), out = []; for (let w = 0; w <= top * 1.001; w += step) out.push(w); return out; },
           values: (u, splits) => splits.map((w, k) => cell(w) + (k === splits.length - 1 ? " W" : "")) }],
-      hooks: { draw: [band, holes, names], setSelect: [u => {
+      hooks: { draw: [band, holes, names, u => seams(u.ctx, t => u.valToPos(t, "x", true), u.bbox.top, u.bbox.top + u.bbox.height, devicePixelRatio)], setSelect: [u => {
         if (u.select.width < 4) return;
         zoom(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
         u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
@@ -321,6 +336,7 @@ report.power = run => {
     draw.rect(many ? 0 : LEFT, 0, many ? width : inner() + 1, height - 22);
     draw.clip();
     if (many) states(draw, list, colours); else for (const i of list) query(draw, i, x, laneOf.get(i) * size.lane, colours);
+    seams(draw, x, 0, height - 22, 1);
     draw.restore();
     draw.fillStyle = colours.muted;
     if (!many && size === WIDE) for (let lane = 0; lane < nLanes; lane++) draw.fillText(String(lane + 1), LEFT - 16, lane * size.lane + size.label + 12);

@@ -76,6 +76,11 @@ function queries.heading(run)
     joules and (run.known < n and "known " or "") .. own.noun(run) or "time", limit_words(top))
 end
 
+--- The id of a query; of several passes with the number of the pass.
+function queries.name(run, q)
+  return ((run.manifest.config or {}).epochs or 1) > 1 and ("%s, pass %d"):format(q.id, q.epoch + 1) or q.id
+end
+
 --- The figure that a row shows; without joules or an estimate: nil.
 function queries.shown(q) return q.energy.joules and q.energy or q.estimate end
 
@@ -151,24 +156,25 @@ local function whole_millijoules(figure)
            hi = figure.hi and joules + mj(figure.hi - figure.joules) }
 end
 
-local ROW = '<tr class="q %mark%" data-i="%place%" tabindex="0">' ..
+local ROW = '<tr class="q %mark%" data-i="%place%">' ..
   '<td class="mark"><span aria-hidden="true">%sign%</span><span class="sr">%said%</span></td>' ..
-  '<td>%id%</td><td class="num wide">%turns%</td><td class="num wide">%tools%</td>' ..
+  '<td><button type="button" class="link">%id%</button>%outcome%</td>' ..
+  '<td class="num wide">%turns%</td><td class="num wide">%tools%</td>' ..
   '<td class="num wide">%into%</td><td class="num wide">%out%</td><td class="num">%seconds%</td>' ..
   '%own%<td class="num">%joules%</td><td class="pm wide">%bounds%</td><td class="bar">' ..
   '<svg class="qbar" width="100%" height="14" aria-hidden="true">%bar%</svg></td></tr>'
 
 local function row(run, q, place, scale, cells)
   local joules, bounds = numbers.dash, ""
-  local figure, outcome, id = queries.shown(q), queries.outcome(q), html.name(q.id)
+  local figure, outcome, id = queries.shown(q), queries.outcome(q), html.name(queries.name(run, q))
   if figure then
     joules, bounds = numbers.metered(whole_millijoules(figure), figure ~= q.estimate and cells.joules or nil)
   elseif run.known > 0 then
     joules = joules .. " " .. figures.why(q.energy.reason)
   end
-  if outcome ~= "" then id = id .. ' <span class="muted">' .. html.text(outcome) .. "</span>" end
   return html.fill(ROW, {
-    mark = q.mark, place = place, sign = queries.marks[q.mark], said = said[q.mark], id = id, turns = q.turns,
+    mark = q.mark, place = place, sign = queries.marks[q.mark], said = said[q.mark], id = id,
+    outcome = outcome ~= "" and ' <span class="muted">' .. html.text(outcome) .. "</span>" or "", turns = q.turns,
     tools = q.tools, into = known(q.tokens_in), out = known(q.tokens_out),
     own = run.own and ('<td class="num wide">%s</td>'):format(q.own
       and cells.own(tonumber(detail.millijoules(q.own)) / 1000) or numbers.dash) or "",

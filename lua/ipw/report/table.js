@@ -75,9 +75,9 @@ report.table = run => {
   function row(i) {
     const figure = shown(i);
     const [joules, bounds] = figure ? metered(...figure, c.mj[i] === null ? undefined : cells.joules) : [DASH + (measured ? " " + c.names[c.reason[i]] : ""), ""];
-    const id = td("", element("bdi", { textContent: c.ids[i] }));
+    const id = td("", element("button", { type: "button", className: "link" }, element("bdi", { textContent: c.ids[i] })));
     if (c.names[c.outcome[i]]) id.append(" ", element("span", { className: "muted", textContent: c.names[c.outcome[i]] }));
-    const node = element("tr", { className: "q " + report.markNames[c.mark[i]], tabIndex: 0 },
+    const node = element("tr", { className: "q " + report.markNames[c.mark[i]] },
       td("mark", element("span", { "aria-hidden": "true", textContent: report.marks[c.mark[i]] }),
         element("span", { className: "sr", textContent: report.markWords[c.mark[i]] })),
       id, td("num wide", at(c.turns[i], 0)), td("num wide", at(c.tools[i], 0)), td("num wide", known(c.tokens_in[i])),
@@ -85,7 +85,7 @@ report.table = run => {
       ...(c.own ? [td("num wide", c.own[i] === null ? DASH : cells.own(c.own[i] / 1000))] : []), td("num", joules),
       td("pm wide", bounds), td("bar", bar(i)));
     node.dataset.i = i;
-    node.setAttribute("aria-expanded", "false");
+    id.firstChild.setAttribute("aria-expanded", "false");
     return node;
   }
 
@@ -111,10 +111,14 @@ report.table = run => {
   }
   function again() { state.page = 0; arrange(); draw(); }
 
+  function mark(node, open) {
+    node.classList.toggle("opened", open);
+    node.querySelector("button").setAttribute("aria-expanded", String(open));
+  }
   function expand(i) {
     const node = body.querySelector('tr[data-i="' + i + '"]');
     if (!node) return null;
-    node.setAttribute("aria-expanded", "true");
+    mark(node, true);
     const cellNode = element("td", { colSpan: table.tHead.rows[0].cells.length });
     node.after(element("tr", { className: "open" }, cellNode));
     run.waterfall.draw(cellNode, i);
@@ -123,7 +127,7 @@ report.table = run => {
   }
   function close() {
     for (const node of body.querySelectorAll("tr.open")) node.remove();
-    for (const node of body.querySelectorAll('tr[aria-expanded="true"]')) node.setAttribute("aria-expanded", "false");
+    for (const node of body.querySelectorAll("tr.opened")) mark(node, false);
     state.open = -1;
   }
   function toggle(i) {
@@ -144,7 +148,7 @@ report.table = run => {
     close();
     draw();
     const node = expand(i);
-    if (node) { node.scrollIntoView({ block: "start" }); node.focus({ preventScroll: true }); }
+    if (node) { node.scrollIntoView({ block: "start" }); node.querySelector("button").focus({ preventScroll: true }); }
   }
   function chips() {
     for (const chip of run.root.querySelectorAll(".chip[data-mark]")) chip.setAttribute("aria-pressed", String(chip.dataset.mark === state.mark));
@@ -163,13 +167,7 @@ report.table = run => {
     const node = event.target.closest("tr.q");
     if (node && !String(getSelection())) { if (!order) arrange(); toggle(Number(node.dataset.i)); }
   });
-  body.addEventListener("keydown", event => {
-    if ((event.key === "Enter" || event.key === " ") && event.target.matches("tr.q")) {
-      event.preventDefault();
-      toggle(Number(event.target.dataset.i));
-    }
-  });
-  for (const node of body.querySelectorAll("tr.q")) node.setAttribute("aria-expanded", "false");
+  for (const node of body.querySelectorAll("tr.q")) mark(node, false);
   table.tHead.addEventListener("click", event => {
     const button = event.target.closest(".sort");
     if (!button) return;

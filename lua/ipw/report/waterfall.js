@@ -211,7 +211,7 @@ report.waterfall = run => {
       cellNode.append(node);
       if (node.querySelector(".fold")) {
         const unfold = element("button", { type: "button", className: "tool", textContent: "Show all turns" });
-        unfold.addEventListener("click", () => { draw(cellNode, i, true); cellNode.closest("tr").previousElementSibling.focus(); });
+        unfold.addEventListener("click", () => { draw(cellNode, i, true); cellNode.closest("tr").previousElementSibling.querySelector("button").focus(); });
         line.append(" ", unfold);
       }
     }
