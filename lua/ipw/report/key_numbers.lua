@@ -33,6 +33,11 @@ function key_numbers.accuracy(run)
   end
   out.note = ("%s of %s right%s"):format(numbers.at(right, 0), numbers.at(n, 0), m.lo and "; " .. (rules[m.method]
     or "") or "")
+  for _, passed in ipairs((run.summary.repeats or {}).pass_at or {}) do
+    if passed.k and passed.k > 1 and passed.share then
+      out.note = ("%s; pass@%d %s"):format(out.note, passed.k, numbers.share(passed.share, 1, true))
+    end
+  end
   return out
 end
 
@@ -124,6 +129,13 @@ local function cost(run)
   local out = { name = "Cost", short = "cost", unit = "USD" }
   local total = (run.summary.totals or {}).cost_usd
   if not total then
+    -- what no one knows the price of has a latency in its place
+    local ttft = (run.summary.latency or {}).ttft_s or {}
+    if (ttft.n or 0) > 0 and ttft.p50 then
+      return { name = "First token", short = "first token", unit = "s", text = numbers.plain(ttft.p50),
+               under = ttft.p95 and "p95 " .. numbers.plain(ttft.p95) .. " s" or nil, note = "median of "
+                 .. numbers.count(ttft.n, "call") .. "; no price is known" }
+    end
     out.why, out.note = "not known", "no price table, and the server told none"
     return out
   end

@@ -84,7 +84,7 @@ local function seconds(s) return numbers.plain(s) .. "\u{A0}s" end
 --- "joules: GPU 81 %, CPU 17 %, DRAM 2 %"
 local function devices(run)
   local out = {}
-  if not run.parts or run.sum_uj == 0 or #run.domains < 2 then
+  if run.no_parts or run.sum_uj == 0 or #run.domains < 2 then
     return #run.domains > 0 and "joules: " .. headline.devices(run.domains, "+") or ""
   end
   for _, domain in ipairs(run.domains) do

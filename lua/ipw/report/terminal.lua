@@ -84,7 +84,7 @@ end
 
 local function energy_lines(run, out, paint)
   out[#out + 1] = ""
-  if not run.parts or run.sum_uj == 0 then
+  if run.no_parts or run.sum_uj == 0 then
     out[#out + 1] = paint(" " .. energy.heading(run):upper(), "bold")
     local why = #run.domains == 0 and headline.no_joules(run)
       or "The joules could not be told apart: " .. (run.no_parts or "not known") .. "."
