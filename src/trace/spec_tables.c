@@ -206,6 +206,7 @@ const struct ipw_spec ipw_spec_summary[] = {
     KEY("averages", O),
     KEY("baseline", OZ),
     KEY("config", OZ),
+    KEY("costs", O | OPT),
     KEY("definitions", O),
     KEY("efficiency", O),
     KEY("energy_note", TZ),
