@@ -374,8 +374,8 @@ end
 local LINEAR <const> = "single" -- the agent that asks once
 
 --- The Orchestration Overhead Index (arXiv 2605.22883): joules per correct answer of an agent over those of the agent
---- `single` on the same tasks, with the same model, scorer and devices. Nil if the runs are no such pair; else agent, and
---- mean, lo, hi, or why it is not defined.
+--- `single` on the same tasks, with the same model, scorer and devices. Nil if the runs are no such pair; else agent,
+--- and mean, lo, hi, or why it is not defined.
 function compare.orchestration(two)
   local one, other = runs.setting(two.a, "agent"), runs.setting(two.b, "agent")
   if not one or not other or (one == LINEAR) == (other == LINEAR) then return nil end
