@@ -249,3 +249,40 @@ void ipw_wakeup_cancel(struct ipw_wakeup *wakeup)
     wakeup->loop->leftovers--;
     uv_close((uv_handle_t *)&wakeup->uv, free_handle);
 }
+
+struct ipw_watch {
+    uv_poll_t uv; /* must be first, as above */
+    struct ipw_loop *loop;
+    ipw_loop_fn fn;
+    void *ud;
+};
+
+static void on_ready(uv_poll_t *uv, int status, int events)
+{
+    struct ipw_watch *watch = (struct ipw_watch *)uv;
+
+    (void)status, (void)events; /* the owner's next read tells */
+    watch->fn(watch->ud);
+}
+
+struct ipw_watch *ipw_watch_start(struct ipw_loop *loop, int fd, ipw_loop_fn fn, void *ud)
+{
+    struct ipw_watch *watch = ipw_calloc(1, sizeof *watch);
+
+    watch->loop = loop;
+    watch->fn = fn;
+    watch->ud = ud;
+    if (uv_poll_init(&loop->uv, &watch->uv, fd) || uv_poll_start(&watch->uv, UV_READABLE, on_ready))
+        IPW_BUG("a descriptor cannot be watched");
+    uv_unref((uv_handle_t *)&watch->uv);
+    loop->leftovers++;
+    return watch;
+}
+
+void ipw_watch_cancel(struct ipw_watch *watch)
+{
+    if (!watch) return;
+    watch->loop->leftovers--;
+    uv_poll_stop(&watch->uv);
+    uv_close((uv_handle_t *)&watch->uv, free_handle);
+}

@@ -20,6 +20,7 @@ struct ipw_timer;
 struct ipw_defer;
 struct ipw_signal;
 struct ipw_wakeup;
+struct ipw_watch;
 
 typedef void (*ipw_loop_fn)(void *ud);
 
@@ -47,6 +48,11 @@ void ipw_defer_cancel(struct ipw_defer *defer); /* NULL is fine */
 /* Calls fn in the loop thread each time the signal arrives.  Does not keep the loop alive. */
 struct ipw_signal *ipw_signal_start(struct ipw_loop *loop, int signum, ipw_loop_fn fn, void *ud);
 void ipw_signal_cancel(struct ipw_signal *signal);
+
+/* Calls fn in the loop thread each time the descriptor can be read.  Does not keep the loop alive.
+ * The descriptor stays its owner's, who closes it after the cancel. */
+struct ipw_watch *ipw_watch_start(struct ipw_loop *loop, int fd, ipw_loop_fn fn, void *ud);
+void ipw_watch_cancel(struct ipw_watch *watch); /* NULL is fine */
 
 /* Calls fn in the loop thread after ipw_wakeup_send(), which any thread may call (several sends may
  * become one call).  Does not keep the loop alive. */

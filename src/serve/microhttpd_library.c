@@ -19,6 +19,10 @@ MHD_FUNCTION(void, MHD_resume_connection, (struct MHD_Connection * connection), 
 MHD_FUNCTION(const char *, MHD_lookup_connection_value,
              (struct MHD_Connection * connection, enum MHD_ValueKind kind, const char *key),
              (connection, kind, key))
+MHD_FUNCTION(int, MHD_get_connection_values,
+             (struct MHD_Connection * connection, enum MHD_ValueKind kind,
+              MHD_KeyValueIterator each, void *ud),
+             (connection, kind, each, ud))
 MHD_FUNCTION(enum MHD_Result, MHD_queue_response,
              (struct MHD_Connection * connection, unsigned int status,
               struct MHD_Response *response),
