@@ -41,8 +41,6 @@ struct ipw_passage {
 
     const struct ipw_upstream *upstream;
     struct ipw_http_call *hop;
-    struct ipw_proxy_headers told; /* the server's headers that go on */
-    int64_t length;                /* of its answer; -1: not told */
     int status;
     bool answered;   /* status and headers went to the client */
     bool asks_usage; /* in the client's place */
@@ -100,7 +98,6 @@ static void free_passage(struct ipw_passage *x)
     release_read(&x->read);
     ipw_usage_filter_release(&x->filter);
     ipw_proxy_headers_release(&x->asked);
-    ipw_proxy_headers_release(&x->told);
     ipw_proxy_call_release(&x->call);
     ipw_buf_release(&x->body);
     free(x->method);
@@ -342,43 +339,33 @@ static void end_events(struct ipw_passage *x, const struct ipw_http_result *resu
 
 static int start_hop(struct ipw_passage *x, struct ipw_err *err);
 
-static void on_field(void *ud, const char *name, size_t name_n, const char *value, size_t n)
+/* Headers of the connection, and the length of a body that is not passed as it is, are our own. */
+static void answer_client(struct ipw_passage *x, const struct ipw_http_head *head)
 {
-    struct ipw_passage *x = ud;
-    char word[32];
+    struct ipw_proxy_headers told = {0};
+    int64_t length = -1;
 
-    if (!name_n) { /* a status line: what came before was preliminary */
-        ipw_proxy_headers_release(&x->told);
-        x->length = -1;
-        return;
-    }
-    snprintf(word, sizeof word, "%.*s", (int)name_n, name);
-    if (strcasecmp(word, "content-length") == 0) {
-        char digits[24];
-
-        snprintf(digits, sizeof digits, "%.*s", (int)n, value);
-        if (ipw_parse_int(&x->length, digits, 0, INT64_MAX, NULL)) x->length = -1;
-    }
-    if (ipw_upstream_answers_with(word)) ipw_proxy_headers_add(&x->told, name, name_n, value, n);
-}
-
-static void answer_client(struct ipw_passage *x)
-{
     if (x->answered || !x->visit) return;
     x->answered = true;
-    ipw_visit_answer(x->visit, x->status, x->told.list, x->told.n,
-                     x->asks_usage && x->read.streamed ? -1 : x->length);
+    if (!(x->asks_usage && x->read.streamed) &&
+        ipw_parse_int(&length, ipw_http_field(head, "content-length"), 0, INT64_MAX, NULL))
+        length = -1;
+    for (size_t i = 0; i < head->n_fields; i++)
+        if (ipw_upstream_answers_with(head->fields[i].name))
+            ipw_proxy_headers_add(&told, head->fields[i].name, head->fields[i].value);
+    ipw_visit_answer(x->visit, x->status, told.list, told.n, length);
+    ipw_proxy_headers_release(&told);
 }
 
-static void on_headers(void *ud, int64_t t_ns, int status, const char *content_type)
+static void on_headers(void *ud, int64_t t_ns, const struct ipw_http_head *head)
 {
     struct ipw_passage *x = ud;
 
-    x->status = status;
+    x->status = head->status;
     x->read.headers_ns = t_ns;
-    if (x->call.turn) begin_read(x, content_type ? content_type : "");
-    x->held = x->asks_usage && (status == 400 || status == 422);
-    if (!x->held) answer_client(x);
+    if (x->call.turn) begin_read(x, ipw_http_field(head, "content-type"));
+    x->held = x->asks_usage && (x->status == 400 || x->status == 422);
+    if (!x->held) answer_client(x, head);
 }
 
 /* Writing an event of it has ended the session. */
@@ -429,7 +416,7 @@ static void end_answer(struct ipw_passage *x, const struct ipw_http_result *resu
     struct ipw_visit *visit = x->visit;
     struct ipw_buf rest = IPW_BUF(2 * IPW_MIB);
 
-    answer_client(x);
+    answer_client(x, result->head);
     if (x->held) ipw_visit_push(visit, ipw_buf_str(&x->read.whole), x->read.whole.len);
     if (x->asks_usage && x->read.streamed) {
         ipw_usage_filter_end(&x->filter, &rest);
@@ -466,11 +453,8 @@ static void on_done(void *ud, const struct ipw_http_result *result)
 static int start_hop(struct ipw_passage *x, struct ipw_err *err)
 {
     const struct ipw_passage_ground *g = x->ground;
-    const struct ipw_http_callbacks callbacks = {.on_headers = on_headers,
-                                                 .on_data = on_data,
-                                                 .on_done = on_done,
-                                                 .ud = x,
-                                                 .on_field = on_field};
+    const struct ipw_http_callbacks callbacks = {
+        .on_headers = on_headers, .on_data = on_data, .on_done = on_done, .ud = x};
     struct ipw_proxy_headers headers = {0};
     struct ipw_buf body = IPW_BUF(x->body.len + 100);
     char *url = ipw_upstream_url(x->upstream, &x->call, x->path);
@@ -489,6 +473,7 @@ static int start_hop(struct ipw_passage *x, struct ipw_err *err)
                             .body = x->asks_usage ? ipw_buf_str(&body) : ipw_buf_str(&x->body),
                             .body_len = x->asks_usage ? body.len : x->body.len,
                             .connect_ns = g->connect_ns,
+                            .raw = true,
                             .body_max_bytes = (size_t)1 << 40},
                         &callbacks, err);
     free(url);
@@ -567,7 +552,6 @@ void ipw_passage_start(const struct ipw_passage_ground *ground, struct ipw_proxy
     x->ground = ground;
     x->session = session;
     x->visit = visit;
-    x->length = -1;
     x->method = ipw_strdup(request->method);
     x->path = ipw_strdup(path);
     x->agent = ipw_strdup(agent);

@@ -87,13 +87,12 @@ char *ipw_upstream_url(const struct ipw_upstream *u, const struct ipw_proxy_call
 
 /* ---- headers ---- */
 
-void ipw_proxy_headers_add(struct ipw_proxy_headers *out, const char *name, size_t name_n,
-                           const char *value, size_t n)
+void ipw_proxy_headers_add(struct ipw_proxy_headers *out, const char *name, const char *value)
 {
     IPW_GROW(out->list, out->cap, out->n + 1);
     IPW_GROW(out->texts, out->cap_texts, out->n_texts + 2);
-    out->texts[out->n_texts] = ipw_asprintf("%.*s", (int)name_n, name);
-    out->texts[out->n_texts + 1] = ipw_asprintf("%.*s", (int)n, value);
+    out->texts[out->n_texts] = ipw_strdup(name);
+    out->texts[out->n_texts + 1] = ipw_strdup(value);
     out->list[out->n++] =
         (struct ipw_http_header){out->texts[out->n_texts], out->texts[out->n_texts + 1]};
     out->n_texts += 2;
@@ -127,11 +126,11 @@ static void add_key(struct ipw_proxy_headers *out, const struct ipw_upstream *u)
 
     if (!u->key) return;
     if (u->messages) {
-        ipw_proxy_headers_add(out, "x-api-key", 9, u->key, strlen(u->key));
+        ipw_proxy_headers_add(out, "x-api-key", u->key);
         return;
     }
     bearer = ipw_asprintf("Bearer %s", u->key);
-    ipw_proxy_headers_add(out, "Authorization", 13, bearer, strlen(bearer));
+    ipw_proxy_headers_add(out, "Authorization", bearer);
     free(bearer);
 }
 
@@ -152,5 +151,5 @@ void ipw_upstream_header(struct ipw_proxy_headers *out, const struct ipw_upstrea
         }
         ipw_secret_add(key);
     }
-    ipw_proxy_headers_add(out, name, strlen(name), value, strlen(value));
+    ipw_proxy_headers_add(out, name, value);
 }

@@ -45,8 +45,7 @@ void ipw_upstream_header(struct ipw_proxy_headers *out, const struct ipw_upstrea
                          const char *name, const char *value, const char *word);
 /* A header of the server's answer; false: it belongs to the connection and does not go on. */
 bool ipw_upstream_answers_with(const char *name);
-void ipw_proxy_headers_add(struct ipw_proxy_headers *out, const char *name, size_t name_n,
-                           const char *value, size_t n);
+void ipw_proxy_headers_add(struct ipw_proxy_headers *out, const char *name, const char *value);
 void ipw_proxy_headers_release(struct ipw_proxy_headers *headers);
 
 #endif
