@@ -559,8 +559,7 @@ void ipw_passage_start(const struct ipw_passage_ground *ground, struct ipw_proxy
     ipw_proxy_call_of_path(&x->call, request->method, path);
     ipw_usage_filter_init(&x->filter);
     for (size_t i = 0; i < request->n_headers; i++)
-        ipw_proxy_headers_add(&x->asked, request->headers[i].name, strlen(request->headers[i].name),
-                              request->headers[i].value, strlen(request->headers[i].value));
+        ipw_proxy_headers_add(&x->asked, request->headers[i].name, request->headers[i].value);
     ipw_buf_init(&x->body, request->n + 1);
     ipw_buf_add(&x->body, request->body, request->n);
     enter(x);

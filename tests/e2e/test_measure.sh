@@ -75,7 +75,7 @@ sse-raw event: response.output_text.delta\ndata: {"type":"response.output_text.d
 sse-raw event: response.completed\ndata: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":50,"input_tokens_details":{"cached_tokens":40},"output_tokens":6,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":56}}}\n\n
 ---
 always
-path /v1/messages?beta=true
+path /v1/messages
 sse-raw event: message_start\ndata: {"type":"message_start","message":{"id":"m","model":"small","content":[],"usage":{"input_tokens":3,"cache_read_input_tokens":90,"cache_creation_input_tokens":7,"output_tokens":1}}}\n\n
 sse-raw event: ping\ndata: {"type":"ping"}\n\n
 sse-raw event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n
