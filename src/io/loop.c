@@ -1,5 +1,6 @@
 #include "io/loop.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -173,7 +174,7 @@ void ipw_defer_cancel(struct ipw_defer *defer)
     free(defer);
 }
 
-/* --- signals, wake-ups -------------------------------------------------------------- */
+/* --- signals, wake-ups, descriptors --------------------------------------------------- */
 
 struct ipw_signal {
     uv_signal_t uv; /* must be first: the close callback frees the whole struct */
@@ -184,6 +185,13 @@ struct ipw_signal {
 
 struct ipw_wakeup {
     uv_async_t uv; /* must be first, as above */
+    struct ipw_loop *loop;
+    ipw_loop_fn fn;
+    void *ud;
+};
+
+struct ipw_readable {
+    uv_poll_t uv; /* must be first, as above */
     struct ipw_loop *loop;
     ipw_loop_fn fn;
     void *ud;
@@ -250,39 +258,40 @@ void ipw_wakeup_cancel(struct ipw_wakeup *wakeup)
     uv_close((uv_handle_t *)&wakeup->uv, free_handle);
 }
 
-struct ipw_watch {
-    uv_poll_t uv; /* must be first, as above */
-    struct ipw_loop *loop;
-    ipw_loop_fn fn;
-    void *ud;
-};
-
-static void on_ready(uv_poll_t *uv, int status, int events)
+static void on_readable(uv_poll_t *uv, int status, int events)
 {
-    struct ipw_watch *watch = (struct ipw_watch *)uv;
+    struct ipw_readable *readable = (struct ipw_readable *)uv;
 
-    (void)status, (void)events; /* the owner's next read tells */
-    watch->fn(watch->ud);
+    (void)status, (void)events;
+    readable->fn(readable->ud);
 }
 
-struct ipw_watch *ipw_watch_start(struct ipw_loop *loop, int fd, ipw_loop_fn fn, void *ud)
+int ipw_readable_start(struct ipw_readable **out, struct ipw_loop *loop, int fd, ipw_loop_fn fn,
+                       void *ud, struct ipw_err *err)
 {
-    struct ipw_watch *watch = ipw_calloc(1, sizeof *watch);
+    struct ipw_readable *readable = ipw_calloc(1, sizeof *readable);
+    int flags = fcntl(fd, F_GETFL), rc = uv_poll_init(&loop->uv, &readable->uv, fd);
 
-    watch->loop = loop;
-    watch->fn = fn;
-    watch->ud = ud;
-    if (uv_poll_init(&loop->uv, &watch->uv, fd) || uv_poll_start(&watch->uv, UV_READABLE, on_ready))
-        IPW_BUG("a descriptor cannot be watched");
-    uv_unref((uv_handle_t *)&watch->uv);
+    /* libuv made it non-blocking, for all who share it: a terminal's other users as well. */
+    if (flags >= 0) fcntl(fd, F_SETFL, flags);
+    *out = NULL;
+    if (rc) {
+        free(readable);
+        return ipw_fail_errno(err, -rc, "descriptor %d cannot be watched", fd);
+    }
+    readable->loop = loop;
+    readable->fn = fn;
+    readable->ud = ud;
+    uv_poll_start(&readable->uv, UV_READABLE | UV_DISCONNECT, on_readable);
+    uv_unref((uv_handle_t *)&readable->uv);
     loop->leftovers++;
-    return watch;
+    *out = readable;
+    return 0;
 }
 
-void ipw_watch_cancel(struct ipw_watch *watch)
+void ipw_readable_cancel(struct ipw_readable *readable)
 {
-    if (!watch) return;
-    watch->loop->leftovers--;
-    uv_poll_stop(&watch->uv);
-    uv_close((uv_handle_t *)&watch->uv, free_handle);
+    if (!readable) return;
+    readable->loop->leftovers--;
+    uv_close((uv_handle_t *)&readable->uv, free_handle);
 }

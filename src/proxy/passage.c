@@ -32,11 +32,11 @@ struct ipw_passage {
     const struct ipw_passage_ground *ground;
     struct ipw_proxy_session *session;
     struct ipw_passage *prev, *next;
-    struct ipw_visit *visit; /* NULL: the client has gone, or has its answer */
+    struct ipw_exchange *client; /* its request; NULL: it has gone, or has its answer */
     struct ipw_proxy_call call;
-    char *method, *path, *agent;
-    struct ipw_proxy_headers asked; /* the client's headers, as they came */
-    struct ipw_buf body;
+    const char *path, *body; /* of the request */
+    size_t body_n;
+    char *agent;
     int attempt;
 
     const struct ipw_upstream *upstream;
@@ -97,44 +97,42 @@ static void free_passage(struct ipw_passage *x)
     leave(x);
     release_read(&x->read);
     ipw_usage_filter_release(&x->filter);
-    ipw_proxy_headers_release(&x->asked);
     ipw_proxy_call_release(&x->call);
-    ipw_buf_release(&x->body);
-    free(x->method);
-    free(x->path);
     free(x->agent);
     free(x);
 }
 
 /* ---- answers of our own ---- */
 
-void ipw_passage_refuse(struct ipw_visit *visit, const struct ipw_proxy_call *call, int status,
+void ipw_passage_refuse(struct ipw_exchange *client, const struct ipw_proxy_call *call, int status,
                         const char *code, const char *message)
 {
-    static const struct ipw_http_header headers[] = {{"Content-Type", "application/json"},
-                                                     {"Cache-Control", "no-store"}};
     struct ipw_buf text = IPW_BUF(64 * IPW_KIB);
 
     ipw_proxy_call_refusal(&text, call, code, message);
-    ipw_visit_on_gone(visit, NULL, NULL);
-    ipw_visit_answer(visit, status, headers, 2, (int64_t)text.len);
-    ipw_visit_push(visit, ipw_buf_str(&text), text.len);
-    ipw_visit_end(visit);
+    ipw_answer(client, status, "application/json", ipw_buf_str(&text), text.len);
     ipw_buf_release(&text);
+}
+
+/* The client's exchange, which knows nothing of the passage from now on. */
+static struct ipw_exchange *let_go(struct ipw_passage *x)
+{
+    struct ipw_exchange *client = x->client;
+
+    x->client = NULL;
+    if (client) ipw_exchange_keep(client, NULL);
+    return client;
 }
 
 static void refuse(struct ipw_passage *x, int status, const char *code, const char *message)
 {
-    struct ipw_visit *visit = x->visit;
+    struct ipw_exchange *client = let_go(x);
 
-    x->visit = NULL;
-    if (!visit) return;
-    if (!x->answered) {
-        ipw_passage_refuse(visit, &x->call, status, code, message);
-        return;
-    }
-    ipw_visit_on_gone(visit, NULL, NULL);
-    ipw_visit_break(visit);
+    if (!client) return;
+    if (x->answered)
+        ipw_answer_break(client);
+    else
+        ipw_passage_refuse(client, &x->call, status, code, message);
 }
 
 /* ---- reading the answer ---- */
@@ -272,7 +270,9 @@ static void say_error(char *out, size_t size, struct ipw_lm_facts *f, const stru
     if (f->outcome == IPW_LM_OK) return;
     f->error = out;
     if (f->outcome == IPW_LM_CANCELLED) {
-        snprintf(out, size, "%s", x->visit ? "cut: its query ended" : "the client went away");
+        snprintf(out, size, "%s",
+                 x->session->over || x->session->limited ? "cut: its query ended"
+                                                         : "the client went away");
     } else if (f->outcome == IPW_LM_HTTP_ERROR) {
         ipw_chat_error_text(text, sizeof text, type, sizeof type, ipw_buf_str(&x->read.whole),
                             x->read.whole.len);
@@ -311,7 +311,7 @@ static void end_turn(struct ipw_passage *x, const struct ipw_http_result *result
                                   .source = reply.cost_told ? "provider" : NULL};
     f.calls = (int)reply.n_calls;
     f.chunks = x->read.streamed ? reply.chunks : 0;
-    f.bytes_sent = (int64_t)x->body.len;
+    f.bytes_sent = (int64_t)x->body_n;
     f.bytes_received = x->read.received;
     f.reused = result && result->reused;
     if (f.output_tokens < 0 && x->read.streamed && reply.chunks > 0) { /* an estimate */
@@ -339,22 +339,19 @@ static void end_events(struct ipw_passage *x, const struct ipw_http_result *resu
 
 static int start_hop(struct ipw_passage *x, struct ipw_err *err);
 
-/* Headers of the connection, and the length of a body that is not passed as it is, are our own. */
+/* A body that is not passed as it is has another length. */
 static void answer_client(struct ipw_passage *x, const struct ipw_http_head *head)
 {
-    struct ipw_proxy_headers told = {0};
     int64_t length = -1;
 
-    if (x->answered || !x->visit) return;
+    if (x->answered || !x->client) return;
     x->answered = true;
     if (!(x->asks_usage && x->read.streamed) &&
         ipw_parse_int(&length, ipw_http_field(head, "content-length"), 0, INT64_MAX, NULL))
         length = -1;
     for (size_t i = 0; i < head->n_fields; i++)
-        if (ipw_upstream_answers_with(head->fields[i].name))
-            ipw_proxy_headers_add(&told, head->fields[i].name, head->fields[i].value);
-    ipw_visit_answer(x->visit, x->status, told.list, told.n, length);
-    ipw_proxy_headers_release(&told);
+        ipw_answer_header(x->client, head->fields[i].name, head->fields[i].value);
+    ipw_answer_begin(x->client, x->status, length);
 }
 
 static void on_headers(void *ud, int64_t t_ns, const struct ipw_http_head *head)
@@ -376,6 +373,12 @@ static void give_up(struct ipw_passage *x)
     free_passage(x);
 }
 
+/* A client that reads slowly makes the server wait. */
+static void push(struct ipw_passage *x, const char *bytes, size_t n)
+{
+    if (n && x->client && !ipw_answer_push(x->client, bytes, n) && x->hop) ipw_http_pause(x->hop);
+}
+
 static int on_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
 {
     struct ipw_passage *x = ud;
@@ -383,10 +386,10 @@ static int on_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
 
     if (x->asks_usage && x->read.streamed) {
         ipw_usage_filter_feed(&x->filter, &out, bytes, n);
-        if (out.len) ipw_visit_push(x->visit, out.data, out.len);
+        push(x, ipw_buf_str(&out), out.len);
         ipw_buf_release(&out);
     } else if (!x->held) {
-        ipw_visit_push(x->visit, bytes, n);
+        push(x, bytes, n);
     }
     x->busy = true;
     read_bytes(x, t_ns, bytes, n);
@@ -413,22 +416,22 @@ static bool ask_without_usage(struct ipw_passage *x)
 
 static void end_answer(struct ipw_passage *x, const struct ipw_http_result *result)
 {
-    struct ipw_visit *visit = x->visit;
     struct ipw_buf rest = IPW_BUF(2 * IPW_MIB);
+    struct ipw_exchange *client;
 
     answer_client(x, result->head);
-    if (x->held) ipw_visit_push(visit, ipw_buf_str(&x->read.whole), x->read.whole.len);
+    if (x->held) push(x, ipw_buf_str(&x->read.whole), x->read.whole.len);
     if (x->asks_usage && x->read.streamed) {
         ipw_usage_filter_end(&x->filter, &rest);
-        if (rest.len) ipw_visit_push(visit, rest.data, rest.len);
+        push(x, ipw_buf_str(&rest), rest.len);
         ipw_buf_release(&rest);
     }
-    x->visit = NULL;
-    ipw_visit_on_gone(visit, NULL, NULL);
+    client = let_go(x);
+    if (!client) return;
     if (result->end == IPW_HTTP_OK)
-        ipw_visit_end(visit);
+        ipw_answer_end(client);
     else
-        ipw_visit_break(visit);
+        ipw_answer_break(client);
 }
 
 static void on_done(void *ud, const struct ipw_http_result *result)
@@ -450,46 +453,64 @@ static void on_done(void *ud, const struct ipw_http_result *result)
     free_passage(x);
 }
 
+struct going { /* the headers on their way out */
+    struct ipw_proxy_headers headers;
+    const struct ipw_passage *x;
+};
+
+static void add_header(const char *name, const char *value, void *ud)
+{
+    struct going *g = ud;
+
+    ipw_upstream_header(&g->headers, g->x->upstream, name, value, g->x->session->word);
+}
+
 static int start_hop(struct ipw_passage *x, struct ipw_err *err)
 {
-    const struct ipw_passage_ground *g = x->ground;
     const struct ipw_http_callbacks callbacks = {
         .on_headers = on_headers, .on_data = on_data, .on_done = on_done, .ud = x};
-    struct ipw_proxy_headers headers = {0};
-    struct ipw_buf body = IPW_BUF(x->body.len + 100);
+    struct going going = {.x = x};
+    struct ipw_buf body = IPW_BUF(x->body_n + 100);
     char *url = ipw_upstream_url(x->upstream, &x->call, x->path);
     int rc;
 
-    if (x->asks_usage) ipw_proxy_call_ask_usage(&body, ipw_buf_str(&x->body), x->body.len);
-    for (size_t i = 0; i < x->asked.n; i++)
-        ipw_upstream_header(&headers, x->upstream, x->asked.list[i].name, x->asked.list[i].value,
-                            x->session->word);
-    rc = ipw_http_start(&x->hop, g->http,
-                        &(struct ipw_http_request){
-                            .method = x->method,
-                            .url = url,
-                            .headers = headers.list,
-                            .n_headers = headers.n,
-                            .body = x->asks_usage ? ipw_buf_str(&body) : ipw_buf_str(&x->body),
-                            .body_len = x->asks_usage ? body.len : x->body.len,
-                            .connect_ns = g->connect_ns,
-                            .raw = true,
-                            .body_max_bytes = (size_t)1 << 40},
-                        &callbacks, err);
+    if (x->asks_usage) ipw_proxy_call_ask_usage(&body, x->body, x->body_n);
+    ipw_exchange_headers(x->client, add_header, &going);
+    rc = ipw_http_start(
+        &x->hop, x->ground->http,
+        &(struct ipw_http_request){.method = ipw_exchange_method(x->client),
+                                   .url = url,
+                                   .headers = going.headers.list,
+                                   .n_headers = going.headers.n,
+                                   .body = x->asks_usage ? ipw_buf_str(&body) : x->body,
+                                   .body_len = x->asks_usage ? body.len : x->body_n,
+                                   .connect_ns = x->ground->connect_ns,
+                                   .raw = true,
+                                   .body_max_bytes = (size_t)1 << 40},
+        &callbacks, err);
     free(url);
     ipw_buf_release(&body);
-    ipw_proxy_headers_release(&headers);
+    ipw_proxy_headers_release(&going.headers);
     return rc;
 }
 
 /* ---- its beginning and its end ---- */
 
-static void on_gone(void *ud)
+void ipw_passage_room(struct ipw_exchange *client)
 {
-    struct ipw_passage *x = ud;
+    struct ipw_passage *x = ipw_exchange_own(client);
 
-    x->visit = NULL;
+    if (x && x->hop) ipw_http_resume(x->hop);
+}
+
+void ipw_passage_over(struct ipw_exchange *client)
+{
+    struct ipw_passage *x = ipw_exchange_own(client);
+
+    if (!x) return;
+    x->client = NULL;
     if (x->hop) ipw_http_cancel(x->hop);
+    x->hop = NULL;
     leave(x);
     end_events(x, NULL);
     free_passage(x);
@@ -511,7 +532,7 @@ static void go_on(struct ipw_passage *x)
         return;
     }
     x->start_ns = ipw_now_ns();
-    if (x->call.turn && ipw_proxy_call_read(&x->call, ipw_buf_str(&x->body), x->body.len, NULL)) {
+    if (x->call.turn && ipw_proxy_call_read(&x->call, x->body, x->body_n, NULL)) {
         x->call.turn = false; /* not for us to judge: the server will say */
         x->call.name = "unread";
     }
@@ -532,38 +553,30 @@ static void go_on(struct ipw_passage *x)
 }
 
 /* SDKs say how often they have sent a request before. */
-static int attempt_of(const struct ipw_door_request *request)
+static int attempt_of(const struct ipw_exchange *client)
 {
+    const char *told = ipw_exchange_header(client, "x-stainless-retry-count");
     int64_t n;
 
-    for (size_t i = 0; i < request->n_headers; i++)
-        if (strcasecmp(request->headers[i].name, "x-stainless-retry-count") == 0 &&
-            ipw_parse_int(&n, request->headers[i].value, 0, 1000, NULL) == 0)
-            return (int)n + 1;
-    return 1;
+    return told && ipw_parse_int(&n, told, 0, 1000, NULL) == 0 ? (int)n + 1 : 1;
 }
 
 void ipw_passage_start(const struct ipw_passage_ground *ground, struct ipw_proxy_session *session,
-                       struct ipw_visit *visit, const struct ipw_door_request *request,
-                       const char *path, const char *agent)
+                       struct ipw_exchange *client, const char *path, const char *agent)
 {
     struct ipw_passage *x = ipw_calloc(1, sizeof *x);
 
     x->ground = ground;
     x->session = session;
-    x->visit = visit;
-    x->method = ipw_strdup(request->method);
-    x->path = ipw_strdup(path);
+    x->client = client;
+    x->path = path;
+    x->body = ipw_exchange_body(client, &x->body_n);
     x->agent = ipw_strdup(agent);
-    x->attempt = attempt_of(request);
-    ipw_proxy_call_of_path(&x->call, request->method, path);
+    x->attempt = attempt_of(client);
+    ipw_proxy_call_of_path(&x->call, ipw_exchange_method(client), path);
     ipw_usage_filter_init(&x->filter);
-    for (size_t i = 0; i < request->n_headers; i++)
-        ipw_proxy_headers_add(&x->asked, request->headers[i].name, request->headers[i].value);
-    ipw_buf_init(&x->body, request->n + 1);
-    ipw_buf_add(&x->body, request->body, request->n);
     enter(x);
-    ipw_visit_on_gone(visit, on_gone, x);
+    ipw_exchange_keep(client, x);
     if (session->host || session->over || session->loose) go_on(x);
 }
 

@@ -7,9 +7,9 @@
 #ifndef IPW_PROXY_PASSAGE_H
 #define IPW_PROXY_PASSAGE_H
 
+#include "io/server.h"
 #include "proxy/session.h"
 #include "proxy/upstream.h"
-#include "serve/door.h"
 
 struct ipw_passage_ground { /* what all passages of a proxy share */
     struct ipw_http *http;
@@ -17,12 +17,15 @@ struct ipw_passage_ground { /* what all passages of a proxy share */
     int64_t connect_ns;
 };
 
-/* `path`: behind the query's own part.  `agent`: inside of the session; or NULL. */
+/* `path`: behind the query's own part, of the client's target.  `agent`: inside of the session; or
+ * NULL. */
 void ipw_passage_start(const struct ipw_passage_ground *ground, struct ipw_proxy_session *session,
-                       struct ipw_visit *visit, const struct ipw_door_request *request,
-                       const char *path, const char *agent);
-/* An error of ours, which ends the visit. */
-void ipw_passage_refuse(struct ipw_visit *visit, const struct ipw_proxy_call *call, int status,
+                       struct ipw_exchange *client, const char *path, const char *agent);
+/* For the route: the client reads again; it has its answer (`sent`), or has gone. */
+void ipw_passage_room(struct ipw_exchange *client);
+void ipw_passage_over(struct ipw_exchange *client);
+/* An error of ours, in place of an answer. */
+void ipw_passage_refuse(struct ipw_exchange *client, const struct ipw_proxy_call *call, int status,
                         const char *code, const char *message);
 
 #endif

@@ -9,7 +9,8 @@
 #include "base/mem.h"
 #include "base/secret.h"
 
-enum { WORD_BYTES = 12 };
+enum { WORD_BYTES = 12, IDLE_S = 3600 };
+#define BODY_BYTES (64 * IPW_MIB)
 
 /* ---- words ---- */
 
@@ -42,7 +43,7 @@ static struct ipw_proxy_session *add_session(struct ipw_proxy *p, const char *ke
     struct ipw_proxy_session *s = ipw_proxy_session_new(p->o.loop, key, rule, p->n_sessions++);
 
     s->word = ipw_strdup(word);
-    s->url = ipw_asprintf("%s/q/%s", ipw_door_url(p->door), word);
+    s->url = ipw_asprintf("%s/q/%s", ipw_server_url(p->server), word);
     s->face.word = s->word;
     s->face.url = s->url;
     s->face.model = p->o.model;
@@ -78,22 +79,31 @@ static struct ipw_proxy_session *find(struct ipw_proxy *p, const char *key)
     return NULL;
 }
 
+static const char *header_of(const void *x, const char *name)
+{
+    return ipw_exchange_header(x, name);
+}
+
 /* The session of a request with the run's word; a new one if it is the first. */
-static struct ipw_proxy_session *by_rules(struct ipw_proxy *p, const struct ipw_door_request *r,
+static struct ipw_proxy_session *by_rules(struct ipw_proxy *p, const struct ipw_exchange *x,
                                           const struct ipw_proxy_call *call,
                                           struct ipw_session_found *found)
 {
     struct ipw_proxy_session *s = NULL;
-    struct ipw_json *body = NULL;
+    struct ipw_json *doc = NULL;
+    const char *body;
+    size_t n;
 
-    ipw_json_parse(&body, r->body, r->n, NULL, NULL);
-    ipw_session_rules_find(found, &p->rules, r->headers, r->n_headers, body);
-    ipw_json_free(body);
+    body = ipw_exchange_body(x, &n);
+    ipw_json_parse(&doc, body, n, NULL, NULL);
+    ipw_session_rules_find(found, &p->rules, header_of, x, doc);
+    ipw_json_free(doc);
     if (found->parent) s = find(p, found->parent);
     if (s) return s;
     if (!found->session && !call->turn) return p->loose;
     if (!found->session) {
-        found->session = ipw_asprintf("connection %llu", (unsigned long long)r->connection);
+        found->session =
+            ipw_asprintf("connection %llu", (unsigned long long)ipw_exchange_connection(x));
         found->rule = "connection";
     }
     s = find(p, found->session);
@@ -106,25 +116,15 @@ static struct ipw_proxy_session *by_rules(struct ipw_proxy *p, const struct ipw_
 
 /* ---- requests ---- */
 
-static const char *key_of(const struct ipw_door_request *r)
+static const char *key_of(const struct ipw_exchange *x)
 {
     static const char *const names[] = {"authorization", "x-api-key", "api-key"};
+    const char *value = NULL;
 
-    for (size_t i = 0; i < r->n_headers; i++)
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-            const char *value = r->headers[i].value;
-
-            if (strcasecmp(r->headers[i].name, names[k]) != 0) continue;
-            return strncasecmp(value, "bearer ", 7) == 0 ? value + 7 : value;
-        }
-    return "";
-}
-
-static bool is_upgrade(const struct ipw_door_request *r)
-{
-    for (size_t i = 0; i < r->n_headers; i++)
-        if (strcasecmp(r->headers[i].name, "upgrade") == 0) return true;
-    return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !value; i++)
+        value = ipw_exchange_header(x, names[i]);
+    if (!value) return "";
+    return strncasecmp(value, "bearer ", 7) == 0 ? value + 7 : value;
 }
 
 /* The session that the word opens.  *run: it is the run's own word. */
@@ -138,19 +138,19 @@ static struct ipw_proxy_session *by_word(struct ipw_proxy *p, const char *word, 
     return hit;
 }
 
-static void refuse(struct ipw_visit *visit, const struct ipw_proxy_call *call, int status,
+static void refuse(struct ipw_exchange *x, const struct ipw_proxy_call *call, int status,
                    const char *message)
 {
-    ipw_passage_refuse(visit, call, status, "ipw_proxy", message);
+    ipw_passage_refuse(x, call, status, "ipw_proxy", message);
 }
 
-static void on_request(void *ud, struct ipw_visit *visit, const struct ipw_door_request *r)
+static void on_request(struct ipw_exchange *x, void *ud)
 {
     struct ipw_proxy *p = ud;
     struct ipw_session_found found = {0};
     struct ipw_proxy_session *s;
     struct ipw_proxy_call call;
-    const char *path = r->target, *word = key_of(r);
+    const char *path = ipw_exchange_target(x), *word = key_of(x);
     size_t n = strlen(word);
     bool run;
 
@@ -159,23 +159,35 @@ static void on_request(void *ud, struct ipw_visit *visit, const struct ipw_door_
         n = strcspn(word, "/?");
         path = word + n;
     }
-    ipw_proxy_call_of_path(&call, r->method, path);
+    ipw_proxy_call_of_path(&call, ipw_exchange_method(x), path);
     s = by_word(p, word, n, &run);
     if (*path != '/' || (!s && !run)) {
-        refuse(visit, &call, 404, "ipw-agent: this address is not the one that was given");
-    } else if (is_upgrade(r)) {
-        refuse(visit, &call, 426, "ipw-agent: no WebSocket here: use HTTP with server-sent events");
+        refuse(x, &call, 404, "ipw-agent: this address is not the one that was given");
+    } else if (ipw_exchange_header(x, "upgrade")) {
+        refuse(x, &call, 426, "ipw-agent: no WebSocket here: use HTTP with server-sent events");
     } else {
         if (run)
-            s = by_rules(p, r, &call, &found);
+            s = by_rules(p, x, &call, &found);
         else
-            ipw_session_rules_find(&found, &p->rules, r->headers, r->n_headers, NULL);
+            ipw_session_rules_find(&found, &p->rules, header_of, x, NULL);
         if (s)
-            ipw_passage_start(&p->ground, s, visit, r, path, found.agent);
+            ipw_passage_start(&p->ground, s, x, path, found.agent);
         else
-            refuse(visit, &call, 400, "ipw-agent: the run is over");
+            refuse(x, &call, 400, "ipw-agent: the run is over");
     }
     free(found.session);
+}
+
+static void on_room(struct ipw_exchange *x, void *ud)
+{
+    (void)ud;
+    ipw_passage_room(x);
+}
+
+static void on_over(struct ipw_exchange *x, bool sent, void *ud)
+{
+    (void)sent, (void)ud;
+    ipw_passage_over(x);
 }
 
 /* ---- opening and closing ---- */
@@ -183,17 +195,28 @@ static void on_request(void *ud, struct ipw_visit *visit, const struct ipw_door_
 int ipw_proxy_open(struct ipw_proxy *p, const struct ipw_proxy_options *o, struct ipw_err *err)
 {
     const struct ipw_http_options pool = {.cacert = o->cacert, .user_agent = ""};
-    const struct ipw_door_options door = {
-        .loop = o->loop, .host = o->host, .port = o->port, .on_request = on_request, .ud = p};
     int rc;
 
     p->o = *o;
     p->ground.connect_ns = o->connect_ns;
     p->word = new_word();
+    p->route = (struct ipw_route){.path = "",
+                                  .body_most = BODY_BYTES,
+                                  .answer = on_request,
+                                  .room = on_room,
+                                  .over = on_over,
+                                  .ud = p};
+    p->served = (struct ipw_server_options){.routes = &p->route,
+                                            .n_routes = 1,
+                                            .host = o->host,
+                                            .port = o->port,
+                                            .no_date = true,
+                                            .idle_s = IDLE_S};
     rc = ipw_http_new(&p->ground.http, o->loop, &pool, err);
-    if (!rc) rc = ipw_door_open(&p->door, &door, err);
+    if (!rc) rc = ipw_server_open(&p->server, &p->served, err);
+    if (!rc) rc = ipw_server_attach(p->server, o->loop, err);
     if (rc) return rc;
-    p->url = ipw_asprintf("%s/q/%s", ipw_door_url(p->door), p->word);
+    p->url = ipw_asprintf("%s/q/%s", ipw_server_url(p->server), p->word);
     p->loose = ipw_proxy_session_new(o->loop, "", "", 0);
     p->loose->word = ipw_strdup(p->word);
     p->loose->loose = true;
@@ -214,8 +237,8 @@ void ipw_proxy_close(struct ipw_proxy *p)
     p->closing = true;
     for (struct ipw_proxy_session *s = p->sessions; s; s = s->next) s->face.close(s);
     if (p->loose) p->loose->face.close(p->loose);
-    ipw_door_close(p->door);
-    p->door = NULL;
+    ipw_server_close(p->server);
+    p->server = NULL;
     if (p->ground.http) ipw_http_free(p->ground.http);
     p->ground.http = NULL;
 }

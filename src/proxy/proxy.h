@@ -3,7 +3,7 @@
  * It listens on loopback.  A call carries the run's or a query's word, in its path (/q/WORD/v1/...)
  * or as its API key; without it nothing is passed on.  A query's word names its session; with the
  * run's word the client's own names do (proxy/session_rules.h), and each new one is offered to the
- * owner, which makes a query of it.  Owns the door, the connections to the servers, and all
+ * owner, which makes a query of it.  Owns the server, the connections to the servers, and all
  * sessions, until it is freed. */
 #ifndef IPW_PROXY_PROXY_H
 #define IPW_PROXY_PROXY_H
@@ -28,7 +28,9 @@ struct ipw_proxy {
     struct ipw_proxy_options o;
     struct ipw_passage_ground ground; /* the owner adds the upstreams */
     struct ipw_session_rules rules;
-    struct ipw_door *door;
+    struct ipw_server *server;
+    struct ipw_server_options served;
+    struct ipw_route route;
     char *word, *url; /* of the run; url: http://127.0.0.1:PORT/q/WORD */
     struct ipw_proxy_session *sessions;
     struct ipw_proxy_session *loose; /* calls of no session that are no turn, such as models */

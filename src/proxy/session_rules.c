@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
 
@@ -51,13 +50,6 @@ void ipw_session_rules_release(struct ipw_session_rules *rules)
     *rules = (struct ipw_session_rules){0};
 }
 
-static const char *header(const struct ipw_http_header *headers, size_t n, const char *name)
-{
-    for (size_t i = 0; name && i < n; i++)
-        if (strcasecmp(headers[i].name, name) == 0 && *headers[i].value) return headers[i].value;
-    return NULL;
-}
-
 static const char *member(const struct ipw_json *body, const char *path)
 {
     while (body && strchr(path, '.')) {
@@ -83,20 +75,20 @@ static char *trace_of(const char *value)
 }
 
 void ipw_session_rules_find(struct ipw_session_found *out, const struct ipw_session_rules *rules,
-                            const struct ipw_http_header *headers, size_t n,
+                            const char *(*header)(const void *of, const char *name), const void *of,
                             const struct ipw_json *body)
 {
     *out = (struct ipw_session_found){0};
     for (size_t i = 0; i < rules->n && !out->session; i++) {
         const struct ipw_session_rule *r = &rules->list[i];
-        const char *value = r->in_body ? member(body, r->session) : header(headers, n, r->session);
+        const char *value = r->in_body ? member(body, r->session) : header(of, r->session);
 
         if (!value || !*value) continue;
         out->session = r->trace ? trace_of(value) : ipw_asprintf("%.*s", NAME_MAX_BYTES, value);
         if (!out->session) continue;
         out->rule = r->name;
-        out->agent = header(headers, n, r->agent);
-        out->parent = header(headers, n, r->parent);
+        out->agent = r->agent ? header(of, r->agent) : NULL;
+        out->parent = r->parent ? header(of, r->parent) : NULL;
         /* A row without agents of its own names the agent as a session with a parent. */
         if (!r->agent && out->parent) out->agent = value;
         /* A main agent's own id stands beside those of its children. */

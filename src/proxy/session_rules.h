@@ -7,7 +7,6 @@
 #define IPW_PROXY_SESSION_RULES_H
 
 #include "base/err.h"
-#include "io/http.h"
 #include "json/json.h"
 
 struct ipw_session_rule {
@@ -34,9 +33,9 @@ struct ipw_session_found {
 int ipw_session_rules_read(struct ipw_session_rules *out, const char *json, size_t n,
                            struct ipw_err *err);
 void ipw_session_rules_release(struct ipw_session_rules *rules);
-/* `body` can be NULL. */
+/* `header` gives the request's header of that name in any case, or NULL; `body` can be NULL. */
 void ipw_session_rules_find(struct ipw_session_found *out, const struct ipw_session_rules *rules,
-                            const struct ipw_http_header *headers, size_t n,
+                            const char *(*header)(const void *of, const char *name), const void *of,
                             const struct ipw_json *body);
 
 #endif

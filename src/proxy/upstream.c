@@ -113,13 +113,6 @@ static bool is_one_of(const char *name, const char *const *names)
     return false;
 }
 
-/* They describe one connection, not the message. */
-static const char *const of_connection[] = {
-    "connection", "keep-alive",        "proxy-connection", "te", "trailer",
-    "upgrade",    "transfer-encoding", "content-length",   NULL};
-
-bool ipw_upstream_answers_with(const char *name) { return !is_one_of(name, of_connection); }
-
 static void add_key(struct ipw_proxy_headers *out, const struct ipw_upstream *u)
 {
     char *bearer;
@@ -134,14 +127,15 @@ static void add_key(struct ipw_proxy_headers *out, const struct ipw_upstream *u)
     free(bearer);
 }
 
-/* An answer that is compressed could not be read, so none is asked for. */
+/* An answer that is compressed could not be read, so none is asked for.  What belongs to the
+ * connection is left out by io/http. */
 void ipw_upstream_header(struct ipw_proxy_headers *out, const struct ipw_upstream *u,
                          const char *name, const char *value, const char *word)
 {
-    static const char *const own[] = {"host", "expect", "accept-encoding", NULL};
+    static const char *const own[] = {"expect", "accept-encoding", NULL};
     static const char *const keys[] = {"authorization", "x-api-key", "api-key", NULL};
 
-    if (is_one_of(name, of_connection) || is_one_of(name, own)) return;
+    if (is_one_of(name, own)) return;
     if (is_one_of(name, keys)) {
         const char *key = strncasecmp(value, "bearer ", 7) == 0 ? value + 7 : value;
 

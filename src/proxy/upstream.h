@@ -43,8 +43,6 @@ struct ipw_proxy_headers {
 /* A header of the client's request.  `word`: see above. */
 void ipw_upstream_header(struct ipw_proxy_headers *out, const struct ipw_upstream *u,
                          const char *name, const char *value, const char *word);
-/* A header of the server's answer; false: it belongs to the connection and does not go on. */
-bool ipw_upstream_answers_with(const char *name);
 void ipw_proxy_headers_add(struct ipw_proxy_headers *out, const char *name, const char *value);
 void ipw_proxy_headers_release(struct ipw_proxy_headers *headers);
 

@@ -524,6 +524,8 @@ static void release(struct run *run)
     ipw_connection_close(&run->connection);
     ipw_web_free(run->reach.web);
     if (run->loop) {
+        if (run->observer && run->observer->closing)
+            run->observer->closing(run->observer, run->loop);
         ipw_loop_run(run->loop); /* reaps children and closes handles */
         ipw_loop_free(run->loop);
     }

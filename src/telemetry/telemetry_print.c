@@ -225,11 +225,9 @@ void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
         return;
     }
     head_line(out, style, names);
-    pthread_mutex_lock(&t->lock);
     for (size_t i = 0; i < t->n; i++) channel_line(out, t, i, now_ns, style, names);
     ipw_buf_addc(out, '\n');
     sums(out, t, now_ns, style->colour);
-    pthread_mutex_unlock(&t->lock);
     ipw_buf_addc(out, '\n');
     notes(out, t, style->width);
     if (style->brief) return;
@@ -246,7 +244,6 @@ void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t)
     struct ipw_jw w;
 
     ipw_hardware_json(&hardware, &t->set, t->trust);
-    pthread_mutex_lock(&t->lock);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "channels");
@@ -281,7 +278,6 @@ void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t)
         ipw_jw_obj_end(&w);
     }
     ipw_jw_arr_end(&w);
-    pthread_mutex_unlock(&t->lock);
     ipw_jw_kraw(&w, "hardware", ipw_buf_str(&hardware), hardware.len);
     ipw_jw_obj_end(&w);
     ipw_buf_addc(out, '\n');

@@ -1,4 +1,4 @@
-#include "serve/visitor.h"
+#include "io/visitor.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

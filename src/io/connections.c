@@ -1,4 +1,4 @@
-#include "serve/connections.h"
+#include "io/connections.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 struct ipw_connection {
     struct ipw_connection *older, *newer;
     int fd;
+    uint64_t number;
     bool busy, closing;
 };
 
@@ -59,6 +60,7 @@ void ipw_connections_notify(void *table, struct MHD_Connection *connection, void
 
         c = ipw_calloc(1, sizeof *c);
         c->fd = info ? info->connect_fd : -1;
+        c->number = ++t->opened;
         put_newest(t, c);
         *context = c;
         if (++t->n > t->most) close_oldest_idle(t);
@@ -93,4 +95,11 @@ void ipw_connections_idle(struct ipw_connections *table, struct MHD_Connection *
     c->busy = false;
     take_out(table, c);
     put_newest(table, c);
+}
+
+uint64_t ipw_connections_number(struct MHD_Connection *connection)
+{
+    struct ipw_connection *c = of(connection);
+
+    return c ? c->number : 0;
 }

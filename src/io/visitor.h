@@ -1,4 +1,4 @@
-/* serve/visitor.h: decides which requests a server of this machine answers.
+/* io/visitor.h: decides which requests a server of this machine answers.
  *
  * Pure: it takes a request's Host, Origin and Content-Type.  A page in a browser can reach a server
  * on loopback.  Under a name that its owner points to 127.0.0.1 (DNS rebinding) it can even read

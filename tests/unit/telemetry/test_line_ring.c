@@ -1,5 +1,5 @@
 /* Readers of a ring of lines: whole lines in order, what is lost is told, and memory is bounded. */
-#include "serve/line_ring.h"
+#include "telemetry/line_ring.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
-#include "serve/line_ring.h"
+#include "telemetry/line_ring.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include "base/mem.h"
 
 struct ipw_line_ring {
-    pthread_mutex_t lock;
     char *bytes;
     size_t size;
     uint64_t first_pos, first_seq; /* the oldest line that is kept */
@@ -20,7 +18,6 @@ struct ipw_line_ring *ipw_line_ring_new(size_t bytes)
 {
     struct ipw_line_ring *r = ipw_calloc(1, sizeof *r);
 
-    pthread_mutex_init(&r->lock, NULL);
     r->bytes = ipw_malloc(bytes);
     r->size = bytes;
     return r;
@@ -29,7 +26,6 @@ struct ipw_line_ring *ipw_line_ring_new(size_t bytes)
 void ipw_line_ring_free(struct ipw_line_ring *r)
 {
     if (!r) return;
-    pthread_mutex_destroy(&r->lock);
     free(r->bytes);
     free(r);
 }
@@ -43,21 +39,12 @@ static uint64_t line_end(const struct ipw_line_ring *r, uint64_t pos)
     return pos + 1;
 }
 
-uint64_t ipw_line_ring_next(struct ipw_line_ring *r)
-{
-    uint64_t seq;
-
-    pthread_mutex_lock(&r->lock);
-    seq = r->end_seq;
-    pthread_mutex_unlock(&r->lock);
-    return seq;
-}
+uint64_t ipw_line_ring_next(const struct ipw_line_ring *r) { return r->end_seq; }
 
 void ipw_line_ring_put(struct ipw_line_ring *r, const char *line, size_t n)
 {
     if (n == 0 || n > r->size / 2 || memchr(line, '\n', n) != line + n - 1)
         IPW_BUG("a line of %zu bytes", n);
-    pthread_mutex_lock(&r->lock);
     while (r->end_pos + n - r->first_pos > r->size) {
         r->first_pos = line_end(r, r->first_pos);
         r->first_seq++;
@@ -65,19 +52,16 @@ void ipw_line_ring_put(struct ipw_line_ring *r, const char *line, size_t n)
     for (size_t i = 0; i < n; i++) r->bytes[(r->end_pos + i) % r->size] = line[i];
     r->end_pos += n;
     r->end_seq++;
-    pthread_mutex_unlock(&r->lock);
 }
 
-void ipw_line_reader_end(struct ipw_line_reader *reader, struct ipw_line_ring *r)
+void ipw_line_reader_end(struct ipw_line_reader *reader, const struct ipw_line_ring *r)
 {
-    pthread_mutex_lock(&r->lock);
     *reader = (struct ipw_line_reader){r->end_seq, r->end_pos};
-    pthread_mutex_unlock(&r->lock);
 }
 
-void ipw_line_reader_after(struct ipw_line_reader *reader, struct ipw_line_ring *r, uint64_t seq)
+void ipw_line_reader_after(struct ipw_line_reader *reader, const struct ipw_line_ring *r,
+                           uint64_t seq)
 {
-    pthread_mutex_lock(&r->lock);
     if (seq >= r->end_seq) {
         *reader = (struct ipw_line_reader){r->end_seq, r->end_pos};
     } else if (seq + 1 <= r->first_seq) { /* what is lost is told with the first line */
@@ -89,15 +73,13 @@ void ipw_line_reader_after(struct ipw_line_reader *reader, struct ipw_line_ring 
             reader->seq++;
         }
     }
-    pthread_mutex_unlock(&r->lock);
 }
 
-uint64_t ipw_line_reader_take(struct ipw_line_reader *reader, struct ipw_line_ring *r,
+uint64_t ipw_line_reader_take(struct ipw_line_reader *reader, const struct ipw_line_ring *r,
                               struct ipw_buf *out, size_t most, uint64_t *first)
 {
     uint64_t lost = 0, from, next;
 
-    pthread_mutex_lock(&r->lock);
     if (reader->seq < r->first_seq) {
         lost = r->first_seq - reader->seq;
         *reader = (struct ipw_line_reader){r->first_seq, r->first_pos};
@@ -114,6 +96,5 @@ uint64_t ipw_line_reader_take(struct ipw_line_reader *reader, struct ipw_line_ri
         reader->seq++;
     }
     reader->pos = next;
-    pthread_mutex_unlock(&r->lock);
     return lost;
 }

@@ -1,4 +1,4 @@
-/* The functions of libmicrohttpd that src/serve and src/telemetry call.  The library is loaded with
+/* The functions of libmicrohttpd that src/io/server.c calls.  The library is loaded with
  * the first of them: see base/library.h. */
 #include <microhttpd.h>
 #include <stdarg.h>
@@ -21,8 +21,8 @@ MHD_FUNCTION(const char *, MHD_lookup_connection_value,
              (connection, kind, key))
 MHD_FUNCTION(int, MHD_get_connection_values,
              (struct MHD_Connection * connection, enum MHD_ValueKind kind,
-              MHD_KeyValueIterator each, void *ud),
-             (connection, kind, each, ud))
+              MHD_KeyValueIterator iterator, void *ud),
+             (connection, kind, iterator, ud))
 MHD_FUNCTION(enum MHD_Result, MHD_queue_response,
              (struct MHD_Connection * connection, unsigned int status,
               struct MHD_Response *response),

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "serve/visitor.h"
+#include "io/visitor.h"
 #include "unit/unit.h"
 
 static const char *const added[] = {"box.lan", "[fd00::1]", NULL};
