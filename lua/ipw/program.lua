@@ -11,7 +11,9 @@
 --- what the run counts as its answer (default: what the model said last). The true key never reaches the program.
 local program = {}
 
-local FIELDS <const> = { name = true, about = true, command = true, arguments = true, environment = true, answer = true }
+local FIELDS <const> = {
+  name = true, about = true, command = true, arguments = true, environment = true, answer = true,
+}
 
 --- What clients of the usual libraries read.
 local function usual(to)

@@ -1,4 +1,4 @@
-/* llm/chat_other.h: replies of the other two protocols that agents speak, folded into the same reply.
+/* llm/chat_other.h: replies of the other two protocols that agents speak.
  *
  * Pure.  "/v1/responses" and Anthropic messages, whole and as the events of a stream, become a
  * struct ipw_chat_reply: text, reasoning, calls, finish reason, usage.  A fold that was told its

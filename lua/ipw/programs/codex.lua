@@ -1,10 +1,9 @@
 --- Codex. The built-in provider cannot be changed, so it gets one of its own, without WebSockets.
+local PROVIDER <const> = 'model_providers.ipw={name="ipw",base_url="%s",wire_api="responses",' ..
+  'env_key="IPW_PROXY_KEY",supports_websockets=false}'
+
 local function arguments(words, to)
-  local own = {
-    "-c", 'model_provider="ipw"',
-    "-c", ('model_providers.ipw={name="ipw",base_url="%s",wire_api="responses",env_key="IPW_PROXY_KEY",supports_websockets=false}')
-      :format(to.openai),
-  }
+  local own = { "-c", 'model_provider="ipw"', "-c", PROVIDER:format(to.openai) }
   if to.model then
     own[#own + 1] = "-m"
     own[#own + 1] = to.model
