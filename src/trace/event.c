@@ -98,7 +98,7 @@ static void put_cost_source(struct ipw_jw *w, const struct ipw_spec *s, const vo
 #define TOOL(member, kinds)  HELD(#member, kinds, 0, struct ipw_event, tool.member)
 #define ASKED(member, kinds) HELD(#member, kinds, 0, struct ipw_event, q.member)
 
-static const char *const own_kinds[] = {"event", "http", NULL};
+static const char *const own_kinds[] = {"event", "http", "agent", NULL};
 #define OWN_KIND {NAME("kind"), .kind = T, .words = own_kinds, .hold = IPW_HOLD_TEXT,             \
                   .at = offsetof(struct ipw_event, tool.kind)}
 
