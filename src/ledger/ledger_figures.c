@@ -290,6 +290,9 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     if (q.what == IPW_LEDGER_QUERY || is_span) sum = by_model(l, &q, q.t0_ns, q.t1_ns, sum);
     if (too_fine) return unresolved(sum);
     if (is_span && is_short(&sum, q.t0_ns, q.t1_ns)) widen_by_edges(&edges, &sum);
+    /* Of a few milliseconds, what events 20 ms late may add is more than there is. */
+    if (q.t1_ns - q.t0_ns < 2 * IPW_SERIES_EDGE_NS)
+        sum.u_j = fmax(IPW_STATED_U * sum.j, fmin(sum.u_j, sum.hi_j - sum.lo_j));
     return sum;
 }
 

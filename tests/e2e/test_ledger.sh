@@ -102,7 +102,7 @@ assert len(every) == len(equal) > 0
 alone = {q["index"]: q for q in equal}
 for d in "cpu", "dram", "gpu":
     for q in every:
-        by = {rule: q["energy"][rule][d] for rule in ("equal", "phase")}
+        by = {rule: e[d] for rule, e in q["energy"].items()}
         assert abs(by["equal"] - alone[q["index"]]["energy"][d]["joules"]) < 1e-6, (q, d)
         apart = (max(by.values()) - min(by.values())) * 2 / sum(by.values())
         assert abs(apart - q["apart"][d]) < 1e-9, (q, d)
@@ -113,7 +113,7 @@ python3 every.py || fail "see above"
 expect_exit 0 agent ledger by-phase --share all
 assert_fits out 80
 check_out "by each sharing rule (the run used phase)"
-check_out "  equal and phase: "
+check_out "  equal, model-time, phase: "
 expect_exit 2 agent ledger by-phase --share best
 check_err "--share best: expected one of equal, model-time, phase"
 

@@ -146,6 +146,7 @@ static void test_52_shares_are_within_their_bounds(void **state)
                 ipw_ledger_figure(l, ask_query(all[q].query, GPU, S(from), S(to)));
 
             assert_true(f.known && f.lo_j >= 0 && f.lo_j <= f.j && f.j <= f.hi_j);
+            if (to - from < 0.04) assert_true(f.u_j <= fmax(f.hi_j - f.lo_j, 0.03 * f.j));
             if (truth < f.lo_j - 2e-5 || truth > f.hi_j + 2e-5)
                 fail_msg("run %d: %.6f J is not in [%.6f, %.6f]", run, truth, f.lo_j, f.hi_j);
             wide += f.hi_j - f.lo_j;
