@@ -8,6 +8,7 @@
 #include "app/options.h"
 
 int ipw_cmd_run(int argc, char **argv);
+int ipw_cmd_measure(int argc, char **argv);
 int ipw_cmd_resume(int argc, char **argv);
 int ipw_cmd_serve(int argc, char **argv);
 int ipw_cmd_replay(int argc, char **argv);
@@ -16,7 +17,7 @@ int ipw_cmd_repair(int argc, char **argv);
 int ipw_cmd_merge(int argc, char **argv);
 int ipw_cmd_telemetry(int argc, char **argv);
 
-extern const struct ipw_command ipw_run_command;
+extern const struct ipw_command ipw_run_command, ipw_measure_command;
 /* The options of a run by their full names, as a JSON object {args, cwd} for its manifest.  Options
  * of one session (--resume, --rerun, --force, --output) are left out.  Values that may be secret
  * are "***". */

@@ -1,9 +1,9 @@
 /* audit/meter_report.h: a saved run against the log of a power meter.
  *
  * Reads the run's queries and the logs, puts the logs' clocks on the run's (energy/meter_align.h),
- * computes the energy in a ledger as for any sensor (each joule once: shared among queries in
- * flight, or idle), and writes the facts for lua/ipw/report/meter.lua.  Owns everything it read;
- * release it. */
+ * has the energy computed as of any sensor (ledger/recompute.h; each joule once: shared among
+ * queries in flight, or idle), and writes the facts for lua/ipw/report/meter.lua.  Owns everything
+ * it read; release it. */
 #ifndef IPW_AUDIT_METER_REPORT_H
 #define IPW_AUDIT_METER_REPORT_H
 
@@ -18,7 +18,6 @@ struct ipw_metered_run_query {
     char *id;
     int epoch;
     double t0_s, t1_s; /* since 1970 */
-    int64_t ordinal;   /* the ledger's; -1: of no length */
     struct ipw_figure energy;
 };
 

@@ -81,10 +81,13 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "encoding", o->data.encoding);
     ipw_jw_kstr(w, "energy", m->sensors->rules.lm_remote ? "remote" : "local");
     ipw_jw_kint(w, "epochs", o->data.epochs);
+    ipw_jw_kbool(w, "estimate", !o->sensors.no_estimate);
     ipw_jw_kcount(w, "force_output_tokens", forced > 0 ? forced : -1);
+    ipw_jw_knum(w, "gco2_per_kwh", o->limits.gco2_per_kwh);
     ipw_jw_kstr(w, "ids", o->data.ids);
     ipw_jw_key(w, "judge");
     ipw_judge_options_write(w, &o->judge);
+    ipw_jw_knum(w, "kwh_price", o->limits.kwh_price);
     ipw_jw_kstr(w, "limit", o->data.limit);
     ipw_jw_key(w, "limits");
     ipw_limits_write(w, &o->limits);

@@ -18,7 +18,8 @@
 #include "json/document.h"
 #include "run/energy_so_far.h"
 #include "run/finish.h"
-#include "run/rebook.h"
+#include "run/resume/rebuild.h"
+#include "run/resume/sessions.h"
 #include "run/resume_hint.h"
 #include "run/run_priv.h"
 
@@ -363,12 +364,29 @@ static void read_past_end(struct run *run)
     }
 }
 
-/* A sensor lost its trust: no line may state its energy. */
+static int add_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct run *run = ud;
+
+    (void)err;
+    if (q->details.segment == run->session.number)
+        ipw_uncounted_add(&run->results.warmup, &q->trace);
+    return 0;
+}
+
+/* A sensor lost its trust: no line may state its energy, also not of those that were written
+ * before.  They are written again from events and readings, which are all on disk. */
 static int rebook(struct run *run, struct ipw_err *err)
 {
-    int rc = ipw_rebook_session(run->dir, run->session.number, &run->results.warmup, err);
+    const char *path = ipw_rundir_path(run->dir);
+    struct ipw_rebuild rebuild = {0};
+    int rc = ipw_rebuild_run(&rebuild, path, err);
 
-    return rc ? rc : ipw_results_recount(&run->results, ipw_rundir_path(run->dir), err);
+    if (!rc) rc = ipw_rundir_reopen(run->dir, err);
+    if (rc) return rc;
+    ipw_uncounted_release(&run->results.warmup);
+    rc = ipw_history_each(path, "warmup.jsonl", add_warmup, run, err);
+    return rc ? rc : ipw_results_recount(&run->results, path, err);
 }
 
 /* The summary and the session's end are written first: a kill while answers are graded leaves a
@@ -525,6 +543,8 @@ static void release(struct run *run)
     ipw_connection_close(&run->connection);
     ipw_web_free(run->reach.web);
     if (run->loop) {
+        if (run->observer && run->observer->closing)
+            run->observer->closing(run->observer, run->loop);
         ipw_loop_run(run->loop); /* reaps children and closes handles */
         ipw_loop_free(run->loop);
     }

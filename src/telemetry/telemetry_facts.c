@@ -67,9 +67,7 @@ void ipw_telemetry_facts(struct ipw_buf *out, struct ipw_telemetry *t)
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "channels");
     ipw_jw_arr(&w);
-    pthread_mutex_lock(&t->lock);
     for (size_t i = 0; i < t->n; i++) put_channel(&w, t, i, now_ns);
-    pthread_mutex_unlock(&t->lock);
     ipw_jw_arr_end(&w);
     ipw_jw_kraw(&w, "hardware", ipw_buf_str(&hardware), hardware.len);
     put_notes(&w, t);

@@ -209,6 +209,7 @@ const struct ipw_spec ipw_spec_summary[] = {
     KEY("averages", O),
     KEY("baseline", OZ),
     KEY("config", OZ),
+    KEY("costs", O | OPT),
     KEY("definitions", O),
     OF("dearest", A | OPT, dearest),
     KEY("efficiency", O),

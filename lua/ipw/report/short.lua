@@ -6,6 +6,7 @@
 local booking = require "ipw.report.booking"
 local energy = require "ipw.report.energy"
 local headline = require "ipw.report.headline"
+local costs = require "ipw.costs"
 local key_numbers = require "ipw.report.key_numbers"
 local numbers = require "ipw.report.numbers"
 local queries = require "ipw.report.queries"
@@ -84,7 +85,7 @@ local function seconds(s) return numbers.plain(s) .. "\u{A0}s" end
 --- "joules: GPU 81 %, CPU 17 %, DRAM 2 %"
 local function devices(run)
   local out = {}
-  if not run.parts or run.sum_uj == 0 or #run.domains < 2 then
+  if run.no_parts or run.sum_uj == 0 or #run.domains < 2 then
     return #run.domains > 0 and "joules: " .. headline.devices(run.domains, "+") or ""
   end
   for _, domain in ipairs(run.domains) do
@@ -244,12 +245,13 @@ local function put_work(out, view, run)
   count("retries", "retry", "retries")
   count("malformed_replies", "reply did not follow the agent's format", "replies did not follow the agent's format")
   count("context_trimmed_turns", "shortened context")
-  if totals.cost_usd then parts[#parts + 1] = numbers.plain(totals.cost_usd) .. " USD" end
   local own = run.summary.own_overhead or {}
   if own.share then
     parts[#parts + 1] = "overhead " .. numbers.share(own.share, 1):gsub(" ", "\u{A0}") .. " of one core"
   end
   put(out, view, "in all", table.concat(parts, " · "))
+  local config = (run.manifest or {}).config or {}
+  for _, line in ipairs(costs.lines(costs.of(run.summary, config))) do put(out, view, line[1], line[2]) end
   local models = {}
   for name, model in pairs(run.summary.models or {}) do
     models[#models + 1] = ("%s %s"):format(terminal.plain(name), numbers.count(model.turns or 0, "turn"))

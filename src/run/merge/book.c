@@ -3,8 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/walk.h"
 #include "data/sha256.h"
 #include "energy/trust.h"
 #include "json/document.h"
@@ -61,17 +60,12 @@ char *ipw_book_origin(const char *run)
 
 /* ---- folders ---- */
 
-static int drop(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    return remove(path);
-}
-
 static int remove_all(const char *path, struct ipw_err *err)
 {
-    if (access(path, F_OK) < 0) return 0;
-    if (nftw(path, drop, 16, FTW_DEPTH | FTW_PHYS) == 0) return 0;
-    return ipw_fail_errno(err, errno, "%s: cannot be removed", path);
+    int errnum = ipw_walk_remove(AT_FDCWD, path, NULL);
+
+    return errnum && errnum != ENOENT ? ipw_fail_errno(err, errnum, "%s: cannot be removed", path)
+                                      : 0;
 }
 
 static int make_folder(const char *path, struct ipw_err *err)
