@@ -72,7 +72,8 @@ return {
     local doc, text = book(given)
     equal({ doc.identical, doc.cut, doc.queries[1].differs, doc.queries[2].was }, { false, true, true, null })
     contains(text, "  the run wrote        25.000000", "+20.0 %",
-      "1 of 2 queries differ from what the run wrote; 1 are not in the run; 1 of the run have no events", "GPU: saved not measured, recomputed 40.000000 J",
+      "1 of 2 queries differ from what the run wrote; 1 are not in the run; 1 of the run have no events",
+      "GPU: saved not measured, recomputed 40.000000 J",
       "The run was killed: its balance ends at its last sample.")
   end },
   { "another rule: how far it moves the queries", function()
