@@ -8,12 +8,13 @@
 #include "json/write.h"
 #include "run/merge/book.h"
 
-/* ledger(run, rule): the run computed again, by its own sharing rule ("") or by another. */
+/* ledger(run, rule, "alone"?): the run computed again, by its own sharing rule ("") or by another;
+ * alone: not compared with what it wrote. */
 int ipw_call_ledger(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
                     struct ipw_err *err)
 {
     (void)ud;
-    return ipw_ledger_facts(out, args[0], n > 1 && *args[1] ? args[1] : NULL, err);
+    return ipw_ledger_facts(out, args[0], n > 1 && *args[1] ? args[1] : NULL, n < 3, err);
 }
 
 /* column, offset, log...: the run from its files before a meter was booked. */

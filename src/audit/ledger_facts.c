@@ -155,13 +155,14 @@ static int put_rest(struct ipw_jw *w, struct job *j, size_t left, struct ipw_err
     return rc;
 }
 
-static int compute(struct job *j, struct ipw_buf *out, const char *path, struct ipw_err *err)
+static int compute(struct job *j, struct ipw_buf *out, const char *path, bool compare,
+                   struct ipw_err *err)
 {
     struct ipw_recompute_options how = {.query = take_query, .ud = j, .share = j->share};
     struct ipw_buf queries = IPW_BUF(out->max);
     size_t left = 0;
     struct ipw_jw w;
-    int rc = ipw_check_open(&j->check, path, NULL, err);
+    int rc = compare ? ipw_check_open(&j->check, path, NULL, err) : 0;
 
     if (rc) return rc;
     ipw_jw_init(&j->w, &queries);
@@ -185,7 +186,8 @@ static int compute(struct job *j, struct ipw_buf *out, const char *path, struct 
     return rc;
 }
 
-int ipw_ledger_facts(struct ipw_buf *out, const char *run, const char *share, struct ipw_err *err)
+int ipw_ledger_facts(struct ipw_buf *out, const char *run, const char *share, bool compare,
+                     struct ipw_err *err)
 {
     enum ipw_share rule = IPW_SHARE_EQUAL;
     struct job j = {.share = share ? &rule : NULL};
@@ -193,7 +195,7 @@ int ipw_ledger_facts(struct ipw_buf *out, const char *run, const char *share, st
 
     if (rc) return rc;
     ipw_summary_init(&j.summary);
-    rc = compute(&j, out, run, err);
+    rc = compute(&j, out, run, compare, err);
     ipw_check_close(j.check);
     ipw_summary_release(&j.summary);
     ipw_run_balance_release(&j.balances);

@@ -7,13 +7,17 @@
 #ifndef IPW_AUDIT_LEDGER_FACTS_H
 #define IPW_AUDIT_LEDGER_FACTS_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 
 /* Appends one JSON object: {compared, own, queries, rules, segments, segments_cut, summary,
  * unbooked, wall_s}.  `own`: the sharing rule of the run; `segments_cut`: sessions that were
  * killed; `summary`: see report/summary_facts.h; `unbooked`: lines of the run without events.
- * share: the name of another rule, or NULL; IPW_EINVAL: there is none of this name. */
-int ipw_ledger_facts(struct ipw_buf *out, const char *run, const char *share, struct ipw_err *err);
+ * share: the name of another rule, or NULL; IPW_EINVAL: there is none of this name.
+ * compare: with the lines that the run wrote. */
+int ipw_ledger_facts(struct ipw_buf *out, const char *run, const char *share, bool compare,
+                     struct ipw_err *err);
 
 #endif

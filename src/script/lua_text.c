@@ -7,7 +7,8 @@
 #include "script/sandbox.h"
 #include "script/value.h"
 
-#define CPU_NS (60 * IPW_NS_PER_S)
+#define HEAP_BYTES (UINT64_C(1) << 40) /* our own modules, over as much as a run has */
+#define CPU_NS     (3600 * IPW_NS_PER_S)
 
 struct making {
     const char *module;
@@ -39,7 +40,7 @@ static int make(lua_State *L)
 int ipw_lua_text(struct ipw_buf *out, const char *module, const struct ipw_buf *json,
                  const struct ipw_lua_text_style *style, struct ipw_err *err)
 {
-    struct ipw_vm_options options = {.memory_bytes = 512 * IPW_MIB, .slice_cpu_ns = CPU_NS};
+    struct ipw_vm_options options = {.memory_bytes = HEAP_BYTES, .slice_cpu_ns = CPU_NS};
     struct making m = {module, json, style};
     struct ipw_vm *vm;
     const char *text;

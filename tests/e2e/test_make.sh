@@ -250,7 +250,7 @@ expect_exit 2 agent show agents/reakt.lua
 offers agents/react.lua
 expect_exit 2 agent list things
 one_message
-check_err "agents, tools, datasets, models or sensors"
+check_err "agents, tools, datasets, models, programs or sensors"
 check_err "see ipw-agent list --help"
 expect_exit 0 agent --help
 check_out "sensors"

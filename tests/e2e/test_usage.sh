@@ -17,8 +17,8 @@ cat >cases <<'EOF'
 3|check --kind agent x.lua|x.lua: No such file
 2|new|new: an argument is missing
 2|new tool|new: an argument is missing
-2|new agnt x|new: tool, agent, dataset, export, analysis, plot, section or command, not 'agnt' (did you mean 'agent'?)
-2|new zzz q|new: tool, agent, dataset, export, analysis, plot, section or command, not 'zzz'
+2|new agnt x|new: tool, agent, dataset, export, analysis, plot, section, command or program, not 'agnt' (did you mean 'agent'?)
+2|new zzz q|new: tool, agent, dataset, export, analysis, plot, section, command or program, not 'zzz'
 2|new tool a/b|new: invalid name 'a/b'
 2|new tool -- -x|new: invalid name '-x'
 2|new tool aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggggg|use up to 64 letters, digits, '_' or '-'

@@ -1,26 +1,24 @@
 --- ipw.cli.ledger: `ipw-agent ledger RUN`: its energy computed again from its events and readings alone.
-local json = require "ipw.core.json"
-local ledger = require "ipw.report.ledger"
-local shares = require "ipw.report.shares"
 
 local STATUS = { invalid = 2, io = 3, permission = 3 }
 
 --- The run by each rule; the first pass names the rules.
 local function by_each_rule(io, path)
+  local shares = require "ipw.report.shares"
   local all, rules, i = shares.new(), { "equal" }, 1
   while rules[i] do
-    local facts = io.called(STATUS, "ledger", path, rules[i])
+    local facts = io.called(STATUS, "ledger", path, rules[i], "alone")
     rules, i = facts.rules, i + 1
     shares.add(all, rules[i - 1], facts)
   end
-  return shares.document(all)
+  return shares.document(all), shares
 end
 
 local function run(io, o, args)
-  local path, share = args[1], o.share
+  local json, path, share = require "ipw.core.json", args[1], o.share
   if share and o.check then io.usage "--check and --share do not go together" end
   if share == "all" then
-    local doc = by_each_rule(io, path)
+    local doc, shares = by_each_rule(io, path)
     io.say(o.json and json.encode(doc) or shares.text(path, doc))
     return 0
   end
@@ -31,6 +29,7 @@ local function run(io, o, args)
       io.warn(("ipw-agent: query %s: %s"):format(query.query_id, query.what))
     end
   end
+  local ledger = require "ipw.report.ledger"
   local doc, verdicts = ledger.document(facts, share)
   io.say(o.json and json.encode(doc) or ledger.text(path, doc, verdicts, cut))
   return o.check and verdicts.differs + verdicts.missing + verdicts.left > 0 and 1 or 0

@@ -1,7 +1,4 @@
 --- ipw.cli.meter: `ipw-agent meter RUN --log FILE`: the energy of a run from a power meter's log.
-local json = require "ipw.core.json"
-local meter = require "ipw.report.meter"
-local without_null = require("ipw.summary.values").without_null
 
 local BEFORE = "before_meter"
 local STATUS = { permission = 3, unsupported = 1 }
@@ -17,8 +14,9 @@ local function offset_of(io, text)
 end
 
 local function run(io, o, args)
-  local path = args[1]
+  local json, path, without_null = require "ipw.core.json", args[1], require("ipw.summary.values").without_null
   if #o.log == 0 then io.usage "--log FILE is needed" end
+  local meter = require "ipw.report.meter"
   local how = { o.column or "", offset_of(io, o.offset), table.unpack(o.log) }
   local facts = without_null(io.called(STATUS, "meter", path, table.unpack(how)))
   if o.book then
