@@ -16,7 +16,6 @@
 #include "base/open.h"
 #include "base/terminal.h"
 #include "io/http_get.h"
-#include "io/http_stream.h"
 #include "json/jsonl.h"
 #include "serve/listener.h"
 #include "telemetry/telemetry.h"
