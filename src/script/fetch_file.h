@@ -6,11 +6,11 @@
 #ifndef IPW_SCRIPT_FETCH_FILE_H
 #define IPW_SCRIPT_FETCH_FILE_H
 
+#include <lua.h>
 #include <stdbool.h>
 
 #include "base/err.h"
 #include "io/http.h"
-#include "script/lib.h"
 
 struct ipw_fetch_file;
 

@@ -27,6 +27,7 @@
 #include "json/jsonl.h"
 #include "script/fetch_file.h"
 #include "script/host.h"
+#include "script/lib.h"
 #include "script/value.h"
 #include "script/vm.h"
 
