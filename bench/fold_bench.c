@@ -2,7 +2,7 @@
  *
  *   fold_bench FILE.sse [seconds]
  *
- * Reads a recorded stream, then folds its events over and over, with the fast path and with every
+ * Reads a recorded stream, then folds its events over and over, with the scanner and with every
  * event parsed.  Prints nanoseconds of wall clock for each event and for the whole reply (fold
  * created, events folded, reply taken and freed); SSE splitting is not in the figure. */
 #include <stdio.h>
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     }
     fast = measure(events, n, false, seconds);
     exact = measure(events, n, true, seconds);
-    printf("%zu events: fast path %.0f ns an event, %.1f us a reply; every event parsed %.0f ns an "
+    printf("%zu events: scanned %.0f ns an event, %.1f us a reply; every event parsed %.0f ns an "
            "event, %.1f us a reply; ratio %.1f\n",
            n, fast / (double)n, fast / 1e3, exact / (double)n, exact / 1e3, exact / fast);
     free(events);

@@ -14,7 +14,6 @@
 #include "base/open.h"
 #include "base/terminal.h"
 #include "io/http_get.h"
-#include "io/http_stream.h"
 #include "io/loop.h"
 #include "json/jsonl.h"
 #include "script/lua_text.h"

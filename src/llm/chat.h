@@ -102,11 +102,11 @@ enum ipw_chat_seen {
 };
 #define IPW_SEEN_TOKEN (IPW_SEEN_TEXT | IPW_SEEN_REASONING | IPW_SEEN_CALL)
 
-struct ipw_chat_fold; /* remembers the form of the last event, to read the next one faster */
+struct ipw_chat_fold;
 
 struct ipw_chat_fold *ipw_chat_fold_new(size_t reply_max_bytes);
 void ipw_chat_fold_free(struct ipw_chat_fold *fold);
-/* true: parse every event and skip the fast path.  The result is the same; tests compare both. */
+/* true: parse every event, without the scanner.  The result is the same; tests compare both. */
 void ipw_chat_fold_set_exact(struct ipw_chat_fold *fold, bool exact);
 /* Takes the data of one SSE event.  `name` is the value of its event field, usually "".  Returns
  * the flags of ipw_chat_seen (0 for an event of unknown form).  Returns a negative code if the data

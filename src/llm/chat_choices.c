@@ -27,7 +27,6 @@ int ipw_chat_logprobs_fold(struct ipw_chat_fold *fold, const struct ipw_json *ch
     int rc = 0;
 
     if (ipw_json_kind(list) != IPW_JSON_ARR) return 0;
-    fold->did.field = NULL; /* no shape: each event has different numbers */
     for (const struct ipw_json *e = ipw_json_first(list); e && rc == 0; e = ipw_json_next(e)) {
         struct ipw_buf text = IPW_BUF(fold->max);
 

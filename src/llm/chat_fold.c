@@ -17,8 +17,6 @@ struct ipw_chat_fold *ipw_chat_fold_new(size_t reply_max_bytes)
     fold->reply.text = fold->reply.reasoning = fold->reply.logprobs = IPW_BUF(reply_max_bytes);
     fold->reply.usage = (struct ipw_chat_usage){-1, -1, -1, -1, -1, -1};
     fold->timed_prompt = fold->timed_cached = fold->timed_predicted = fold->fresh = -1;
-    /* A longer event is always parsed; it is not a token. */
-    fold->shape.head = fold->shape.tail = IPW_BUF(64 * IPW_KIB);
     return fold;
 }
 
@@ -26,16 +24,10 @@ void ipw_chat_fold_free(struct ipw_chat_fold *fold)
 {
     if (!fold) return;
     ipw_chat_reply_release(&fold->reply);
-    ipw_buf_release(&fold->shape.head);
-    ipw_buf_release(&fold->shape.tail);
     free(fold);
 }
 
-void ipw_chat_fold_set_exact(struct ipw_chat_fold *fold, bool exact)
-{
-    fold->exact = exact;
-    fold->shape.ready = false;
-}
+void ipw_chat_fold_set_exact(struct ipw_chat_fold *fold, bool exact) { fold->exact = exact; }
 
 const char *const ipw_chat_protocol_words[] = {"chat", "responses", "messages", NULL};
 
@@ -69,15 +61,12 @@ void ipw_chat_reply_release(struct ipw_chat_reply *r)
 }
 
 int ipw_chat_gather(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *text, size_t n,
-                    enum ipw_chat_seen kind, const char *field, struct ipw_err *err)
+                    struct ipw_err *err)
 {
     if (n == 0) return 0;
     if (n > fold->left || ipw_buf_add(to, text, n))
         return ipw_fail(err, IPW_ELIMIT, "the reply is larger than %zu bytes", fold->max);
     fold->left -= n;
-    fold->did.appends++;
-    fold->did.kind = kind;
-    fold->did.field = field;
     return 0;
 }
 
@@ -87,8 +76,7 @@ int ipw_chat_gather_node(struct ipw_chat_fold *fold, struct ipw_buf *to,
 {
     if (ipw_json_kind(text) != IPW_JSON_STR || !ipw_json_str_len(text)) return 0;
     *seen |= (int)kind;
-    return ipw_chat_gather(fold, to, ipw_json_str(text, ""), ipw_json_str_len(text), kind, NULL,
-                           err);
+    return ipw_chat_gather(fold, to, ipw_json_str(text, ""), ipw_json_str_len(text), err);
 }
 
 void ipw_chat_keep_first(char **slot, const struct ipw_json *node)
@@ -148,7 +136,6 @@ static void fold_timings(struct ipw_chat_fold *fold, const struct ipw_json *root
         timings = ipw_json_get(root, "metrics");
     }
     if (ipw_json_kind(timings) != IPW_JSON_OBJ) return;
-    fold->did.field = NULL;
     ipw_json_print(&text, timings);
     if (!text.failed) {
         free(fold->reply.timings);
@@ -184,7 +171,7 @@ static int fold_content(struct ipw_chat_fold *fold, const struct ipw_json *conte
     if (ipw_json_kind(content) == IPW_JSON_STR && ipw_json_str_len(content)) {
         *seen |= IPW_SEEN_TEXT;
         return ipw_chat_gather(fold, text, ipw_json_str(content, ""), ipw_json_str_len(content),
-                               IPW_SEEN_TEXT, "content", err);
+                               err);
     }
     if (ipw_json_kind(content) != IPW_JSON_ARR) return 0;
     for (const struct ipw_json *part = ipw_json_first(content); part && rc == 0;
@@ -193,8 +180,7 @@ static int fold_content(struct ipw_chat_fold *fold, const struct ipw_json *conte
 
         if (ipw_json_kind(t) != IPW_JSON_STR || ipw_json_str_len(t) == 0) continue;
         *seen |= IPW_SEEN_TEXT;
-        rc = ipw_chat_gather(fold, text, ipw_json_str(t, ""), ipw_json_str_len(t), IPW_SEEN_TEXT,
-                             NULL, err);
+        rc = ipw_chat_gather(fold, text, ipw_json_str(t, ""), ipw_json_str_len(t), err);
     }
     return rc;
 }
@@ -211,7 +197,7 @@ static int fold_reasoning(struct ipw_chat_fold *fold, const struct ipw_json *del
         if (ipw_json_kind(r) != IPW_JSON_STR || ipw_json_str_len(r) == 0) continue;
         *seen |= IPW_SEEN_REASONING;
         return ipw_chat_gather(fold, &fold->reply.reasoning, ipw_json_str(r, ""),
-                               ipw_json_str_len(r), IPW_SEEN_REASONING, names[i], err);
+                               ipw_json_str_len(r), err);
     }
     return 0;
 }
@@ -224,10 +210,8 @@ static int fold_delta(struct ipw_chat_fold *fold, const struct ipw_json *delta, 
 
     if (rc == 0) rc = fold_content(fold, ipw_json_get(delta, "content"), seen, err);
     if (rc == 0) rc = ipw_chat_call_fold(fold, ipw_json_get(delta, "tool_calls"), seen, err);
-    if (rc == 0 && ipw_json_kind(old) == IPW_JSON_OBJ) {
+    if (rc == 0 && ipw_json_kind(old) == IPW_JSON_OBJ)
         rc = ipw_chat_function_fold(fold, old, seen, err);
-        fold->did.field = NULL; /* not where the fast path looks */
-    }
     return rc;
 }
 
@@ -247,7 +231,6 @@ static int fold_choice(struct ipw_chat_fold *fold, const struct ipw_json *choice
     if (ipw_json_kind(choice) != IPW_JSON_OBJ) return 0;
     if (index != 0) {
         fold->reply.ignored_choices++;
-        fold->did.field = NULL;
         return ipw_chat_other_fold(fold, choice, index, err);
     }
     if (ipw_json_kind(delta) == IPW_JSON_OBJ) {
@@ -255,14 +238,12 @@ static int fold_choice(struct ipw_chat_fold *fold, const struct ipw_json *choice
     } else if (!gathered(fold)) { /* a whole answer, or one sent as a single event */
         delta = ipw_json_get(choice, "message");
         if (ipw_json_kind(delta) == IPW_JSON_OBJ) rc = fold_delta(fold, delta, seen, err);
-        fold->did.field = NULL;
     }
     if (rc == 0) rc = ipw_chat_logprobs_fold(fold, choice, err);
     if (rc) return rc;
     if (*word) { /* after the delta, which can have the last text */
         *seen |= IPW_SEEN_FINISH;
         ipw_chat_set_finish(&fold->reply, word);
-        fold->did.field = NULL;
     }
     return 0;
 }
@@ -300,7 +281,6 @@ static int fold_root(struct ipw_chat_fold *fold, const struct ipw_json *root, in
     if (fold_usage(&fold->reply.usage, ipw_json_get(root, "usage"))) {
         ipw_chat_keep_cost(&fold->reply, ipw_json_get(ipw_json_get(root, "usage"), "cost"));
         *seen |= IPW_SEEN_USAGE;
-        fold->did.field = NULL;
     }
     fold_timings(fold, root);
     if (*seen & IPW_SEEN_TOKEN) fold->reply.chunks++;
@@ -378,18 +358,9 @@ int ipw_chat_fold_event(struct ipw_chat_fold *fold, const char *name, const char
     bool named_error = name && strcmp(name, "error") == 0;
     struct ipw_json *root = NULL;
     size_t repairs = 0;
-    int seen, rc;
+    int seen = 0, rc;
 
     if (fold->reply.done_marker) return 0; /* ignore everything after [DONE] */
-    if (fold->shape.ready && !named_error) {
-        seen = ipw_chat_fast(fold, data, n);
-        if (seen) return seen;
-    }
-    fold->shape.ready = false;
-    fold->did.appends = 0;
-    fold->did.kind = 0;
-    fold->did.field = NULL;
-    seen = 0;
     trim(&data, &n);
     if (n == 0) return 0;
     if (n == 6 && memcmp(data, "[DONE]", 6) == 0) {
@@ -407,10 +378,7 @@ int ipw_chat_fold_event(struct ipw_chat_fold *fold, const char *name, const char
     if (named_error || ipw_chat_error_is(root)) ipw_chat_fold_error(fold, root, &seen);
     rc = take_event(fold, root, &seen, err);
     ipw_json_free(root);
-    if (rc) return rc;
-    if (!fold->exact && repairs == 0 && seen == (int)fold->did.kind)
-        ipw_chat_fast_learn(fold, data, n);
-    return seen;
+    return rc ? rc : seen;
 }
 
 int ipw_chat_fold_whole(struct ipw_chat_fold *fold, const char *body, size_t n, struct ipw_err *err)
@@ -460,7 +428,6 @@ int ipw_chat_fold_end(struct ipw_chat_fold *fold, struct ipw_chat_reply *out, st
     *out = *r;
     *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1, -1}};
     r->text = r->reasoning = r->logprobs = IPW_BUF(fold->max);
-    fold->shape.ready = false;
     fold->left = fold->max;
     if (out->error) {
         ipw_fail(err, IPW_EHTTP, "%s", *out->error ? out->error : "an error without a message");

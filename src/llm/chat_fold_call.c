@@ -67,22 +67,17 @@ static struct ipw_chat_call *by_order(struct ipw_chat_fold *fold, const char *id
 
 /* Rule 6. */
 static int fold_arguments(struct ipw_chat_fold *fold, struct ipw_chat_call *call,
-                          const struct ipw_chat_call_delta *delta, const char *field,
-                          struct ipw_err *err)
+                          const struct ipw_chat_call_delta *delta, struct ipw_err *err)
 {
     struct ipw_buf text = IPW_BUF(fold->max);
     int rc;
 
-    if (delta->arguments) {
-        fold->did.call = (size_t)(call - fold->reply.calls);
-        return ipw_chat_gather(fold, &call->arguments, delta->arguments, delta->arguments_n,
-                               IPW_SEEN_CALL, field, err);
-    }
+    if (delta->arguments)
+        return ipw_chat_gather(fold, &call->arguments, delta->arguments, delta->arguments_n, err);
     if (!delta->object) return 0;
     ipw_json_print(&text, delta->object);
     ipw_buf_clear(&call->arguments);
-    rc = ipw_chat_gather(fold, &call->arguments, ipw_buf_str(&text), text.len, IPW_SEEN_CALL, NULL,
-                         err);
+    rc = ipw_chat_gather(fold, &call->arguments, ipw_buf_str(&text), text.len, err);
     ipw_buf_release(&text);
     return rc;
 }
@@ -100,9 +95,7 @@ int ipw_chat_call_fold_one(struct ipw_chat_fold *fold, const struct ipw_chat_cal
     if (id && !call->id) call->id = ipw_strdup(id);
     if (name && !call->name) call->name = ipw_strdup(name);
     if (id || name || has_arguments) *seen |= IPW_SEEN_CALL;
-    /* Without an index, an id or a name can begin a call, so the event has no shape. */
-    return fold_arguments(fold, call, delta,
-                          delta->has_index || (!id && !name) ? "arguments" : NULL, err);
+    return fold_arguments(fold, call, delta, err);
 }
 
 static int fold_nodes(struct ipw_chat_fold *fold, const struct ipw_json *id,

@@ -1,62 +1,33 @@
 /* llm/chat_priv.h: what the chat_*.c files share.
  *
- * Defines the fold; only src/llm includes it.  A stream event takes one of three paths:
- * - the fast path (chat_fast.c): the event differs from the last one in one string only, which is
- *   appended without parsing;
- * - the scanner (chat_scan.c): the event has only usual members, which are read without a tree;
- * - the full path (chat_fold.c): the event is parsed.
- * All of them append through ipw_chat_gather(), which enforces the size limit of a reply and notes
- * what the fast path must know. */
+ * Defines the fold; only src/llm includes it.  An event of a stream of chat completions takes one
+ * of two paths: the scanner (chat_scan.c) reads an event that has only usual members without a
+ * tree; any other is parsed (chat_fold.c).  Both append through ipw_chat_gather(), which enforces
+ * the size limit of a reply. */
 #ifndef IPW_LLM_CHAT_PRIV_H
 #define IPW_LLM_CHAT_PRIV_H
 
 #include "json/json.h"
 #include "llm/chat_other.h"
 
-/* The bytes before and after the one string of the last event, including its quotes. */
-struct ipw_chat_shape {
-    bool ready;
-    enum ipw_chat_seen kind;
-    size_t call; /* for kind IPW_SEEN_CALL: the call that was appended to */
-    struct ipw_buf head, tail;
-};
-
 struct ipw_chat_fold {
     struct ipw_chat_reply reply;
     size_t max, left; /* size limit of the reply; bytes left of it */
     enum ipw_chat_protocol protocol;
-    bool exact; /* the fast path is switched off */
+    bool exact; /* every event is parsed */
     bool whole; /* a whole answer was read; it is complete without a finish reason */
     int64_t timed_prompt, timed_cached, timed_predicted; /* llama.cpp's timings; -1: unknown */
     int64_t fresh; /* of messages: input outside of the cache; -1: unknown */
-    struct ipw_chat_shape shape;
-    struct { /* what the current event did; its shape is made from this */
-        int appends;
-        enum ipw_chat_seen kind;
-        const char *field; /* the delta's member that was appended; NULL: no shape possible */
-        size_t call;
-    } did;
 };
 
 /* Appends to one of the reply's buffers, within the size limit of the whole reply. */
 int ipw_chat_gather(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *text, size_t n,
-                    enum ipw_chat_seen kind, const char *field, struct ipw_err *err);
+                    struct ipw_err *err);
 
 /* The same of a JSON text; anything else adds nothing. */
 int ipw_chat_gather_node(struct ipw_chat_fold *fold, struct ipw_buf *to,
                          const struct ipw_json *text, enum ipw_chat_seen kind, int *seen,
                          struct ipw_err *err);
-
-/* Returns 0 if the event must be parsed, else the result of ipw_chat_fold_event(). */
-int ipw_chat_fast(struct ipw_chat_fold *fold, const char *data, size_t n);
-/* Keeps the shape of an event that was parsed without repairs and made exactly one append. */
-void ipw_chat_fast_learn(struct ipw_chat_fold *fold, const char *data, size_t n);
-
-/* The same, if the place of the string is known: body_n bytes at `body`. */
-void ipw_chat_fast_keep(struct ipw_chat_fold *fold, const char *data, size_t n, const char *body,
-                        size_t body_n);
-/* Decodes the n bytes of a string's body into `to`.  False: it has more than simple escapes. */
-bool ipw_chat_unescape(char *to, size_t *written, const char *s, size_t n);
 
 /* chat_scan.c: folds an event that has only usual members, without parsing it.  True: *result is
  * the result of ipw_chat_fold_event().  False: nothing was done, the event must be parsed. */

@@ -1,16 +1,16 @@
 /* Reads the usual events of a stream without a JSON tree.
  *
- * The first events of a reply, its tool calls, its finish reason and its usage come once each, so
- * the fast path of chat_fast.c does not know their shape.  The scanner accepts an event if it has
- * only known members, each at most once, with plain values.  Then it has the same effect as the
- * full path.  It reads the whole event before it changes the fold.  Any other event (an unknown
- * member, a repair, a number that is not a count, several choices, a long event) takes the full
- * path.  tests/unit/llm/test_chat_fast.c compares both over all captures and mutated events. */
+ * Nearly all events have only known members, each at most once, with plain values.  Such an event
+ * has the same effect here as by the full path.  The whole event is read before the fold is
+ * changed.  Any other event (an unknown member, a repair, a number that is not a count, several
+ * choices, a long event) takes the full path, which costs several times as much.
+ * tests/unit/llm/test_chat_scan.c compares both over all captures and mutated events. */
 #include "llm/chat_priv.h"
 
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "json/scan.h"
 
 enum { SCAN_MAX = 4096, MAX_CALLS_AT_ONCE = 4, MAX_DIGITS = 12 };
@@ -18,8 +18,6 @@ enum { SCAN_MAX = 4096, MAX_CALLS_AT_ONCE = 4, MAX_DIGITS = 12 };
 struct text { /* ends with a NUL; s NULL: null or absent */
     const char *s;
     size_t n;
-    const char *raw; /* the bytes in the event between the quotes */
-    size_t raw_n;
 };
 
 struct call {
@@ -60,6 +58,97 @@ static bool take(struct scan *s, char c)
     return true;
 }
 
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+/* Writes \uXXXX (s is after the u) as UTF-8.  0: the full path must decide. */
+static size_t unescape_unicode(char *to, const char *s, size_t n)
+{
+    unsigned code = 0;
+
+    if (n < 4) return 0;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_digit(s[i]);
+
+        if (digit < 0) return 0;
+        code = code * 16 + (unsigned)digit;
+    }
+    if (code == 0 || (code >= 0xd800 && code <= 0xdfff)) return 0;
+    if (code < 0x80) {
+        to[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        to[0] = (char)(0xc0 | (code >> 6));
+        to[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    to[0] = (char)(0xe0 | (code >> 12));
+    to[1] = (char)(0x80 | ((code >> 6) & 0x3f));
+    to[2] = (char)(0x80 | (code & 0x3f));
+    return 3;
+}
+
+static char unescape_simple(char c)
+{
+    switch (c) {
+    case '"': return '"';
+    case '\\': return '\\';
+    case '/': return '/';
+    case 'b': return '\b';
+    case 'f': return '\f';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    }
+    return 0;
+}
+
+/* Decodes the n bytes of a string's body into `to`.  False: it has more than simple escapes. */
+static bool unescape(char *to, size_t *written, const char *s, size_t n)
+{
+    size_t i = 0, o = 0;
+
+    while (i < n) {
+        unsigned char c = (unsigned char)s[i];
+
+        if (c == '\\') {
+            size_t k;
+
+            if (i + 1 >= n) return false;
+            if (s[i + 1] == 'u') {
+                k = unescape_unicode(to + o, s + i + 2, n - i - 2);
+                if (k == 0) return false;
+                o += k;
+                i += 6;
+            } else {
+                to[o] = unescape_simple(s[i + 1]);
+                if (to[o++] == 0) return false;
+                i += 2;
+            }
+        } else if (c < 0x20 || c == '"') {
+            return false;
+        } else if (c < 0x80) {
+            to[o++] = (char)c;
+            i++;
+        } else {
+            size_t k = ipw_utf8_len(s + i, n - i);
+
+            if (k == 0) return false;
+            memcpy(to + o, s + i, k);
+            o += k;
+            i += k;
+        }
+    }
+    *written = o;
+    return true;
+}
+
 /* Reads a string.  False: the full path must repair or refuse it. */
 static bool read_text(struct scan *s, struct text *out)
 {
@@ -82,10 +171,10 @@ static bool read_text(struct scan *s, struct text *out)
         }
     }
     if (p >= s->end) return false;
-    *out = (struct text){s->room, (size_t)(p - from), from, (size_t)(p - from)};
+    *out = (struct text){s->room, (size_t)(p - from)};
     if (!escaped)
         memcpy(s->room, from, out->n);
-    else if (!ipw_chat_unescape(s->room, &out->n, from, out->raw_n))
+    else if (!unescape(s->room, &out->n, from, out->n))
         return false;
     s->room[out->n] = '\0';
     s->room += out->n + 1;
@@ -323,23 +412,19 @@ static void keep_first(char **slot, const struct text *t)
     if (!*slot && t->n) *slot = ipw_strdup(t->s);
 }
 
-static int fold_delta(struct ipw_chat_fold *fold, const struct event *e, const struct text **added,
-                      int *seen, struct ipw_err *err)
+static int fold_delta(struct ipw_chat_fold *fold, const struct event *e, int *seen,
+                      struct ipw_err *err)
 {
     const struct text *thought = e->reasoning_content.n ? &e->reasoning_content : &e->reasoning;
     int rc = 0;
 
     if (thought->n) {
         *seen |= IPW_SEEN_REASONING;
-        *added = thought;
-        rc = ipw_chat_gather(fold, &fold->reply.reasoning, thought->s, thought->n,
-                             IPW_SEEN_REASONING, "reasoning", err);
+        rc = ipw_chat_gather(fold, &fold->reply.reasoning, thought->s, thought->n, err);
     }
     if (rc == 0 && e->content.n) {
         *seen |= IPW_SEEN_TEXT;
-        *added = &e->content;
-        rc = ipw_chat_gather(fold, &fold->reply.text, e->content.s, e->content.n, IPW_SEEN_TEXT,
-                             "content", err);
+        rc = ipw_chat_gather(fold, &fold->reply.text, e->content.s, e->content.n, err);
     }
     for (size_t i = 0; i < e->n_calls && rc == 0; i++) {
         const struct call *c = &e->calls[i];
@@ -350,7 +435,6 @@ static int fold_delta(struct ipw_chat_fold *fold, const struct event *e, const s
                                             .arguments = c->arguments.s,
                                             .arguments_n = c->arguments.n};
 
-        if (c->arguments.n) *added = &c->arguments;
         rc = ipw_chat_call_fold_one(fold, &delta, seen, err);
     }
     return rc;
@@ -373,13 +457,12 @@ bool ipw_chat_scan(struct ipw_chat_fold *fold, const char *data, size_t n, int *
     char room[SCAN_MAX + 1];
     struct event e;
     struct scan s;
-    const struct text *added = NULL;
     int seen = 0, rc;
 
     if (n > SCAN_MAX || !read_event(&s, &e, data, n, room)) return false;
     keep_first(&fold->reply.id, &e.id);
     keep_first(&fold->reply.model, &e.model);
-    rc = fold_delta(fold, &e, &added, &seen, err);
+    rc = fold_delta(fold, &e, &seen, err);
     *result = rc;
     if (rc) return true;
     if (e.finish.n) {
@@ -391,9 +474,6 @@ bool ipw_chat_scan(struct ipw_chat_fold *fold, const char *data, size_t n, int *
         seen |= IPW_SEEN_USAGE;
     }
     if (seen & IPW_SEEN_TOKEN) fold->reply.chunks++;
-    if (added && e.n_calls <= 1 && fold->did.appends == 1 && seen == (int)fold->did.kind &&
-        fold->did.field)
-        ipw_chat_fast_keep(fold, data, n, added->raw, added->raw_n);
     *result = seen;
     return true;
 }

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "energy/select.h"
 #include "io/http_get.h"
-#include "io/http_stream.h"
 #include "json/write.h"
 #include "run/sensors_priv.h"
 

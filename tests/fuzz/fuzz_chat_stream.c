@@ -1,5 +1,5 @@
 /* libFuzzer target for the chat fold.  The first byte chooses the reply's ceiling; each line after
- * it is one event ('!' first: one named "error").  The fast path must do what parsing every event
+ * it is one event ('!' first: one named "error").  The scanner must do what parsing every event
  * does, flag for flag and byte for byte, and what goes back into the history of each call must be
  * an id, a name and the text of one clean JSON object. */
 #include <stdint.h>

@@ -20,7 +20,7 @@
 
 enum { IPW_STREAM_QUEUE = 1024 }; /* readings of one sensor that may wait to be taken */
 
-/* How the stream is read: io/http_stream.h has the contract.  Passed as pointers, because energy/
+/* How the stream is read: io/http_get.h has the contract.  Passed as pointers, because energy/
  * must not include io/. */
 struct ipw_stream_link {
     void *(*open)(const char *url);

@@ -92,7 +92,7 @@ static void the_saved_reply_holds_everything(void **state)
     ipw_chat_fold_free(fold);
 }
 
-/* n and log probabilities: not for agents, but in the record; with and without the fast path. */
+/* n and log probabilities: not for agents, but in the record; with and without the scanner. */
 static void choices_and_logprobs_are_recorded(void **state)
 {
     static const char *const events[] = {

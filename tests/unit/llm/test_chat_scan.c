@@ -1,4 +1,4 @@
-/* The fast path gives what the full path gives: over all captures, over other servers' dialects,
+/* The scanner gives what the full path gives: over all captures, over other servers' dialects,
  * over every split of the bytes, and over chunks with changed bytes. */
 #include "llm_support.h"
 
@@ -331,7 +331,7 @@ static void same_for_every_split(void **state)
     }
 }
 
-UNIT(chat_fast)
+UNIT(chat_scan)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_over_captures_and_dialects),
