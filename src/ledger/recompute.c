@@ -197,6 +197,7 @@ static int open_segment(struct ipw_recompute_job *j, const struct ipw_event *e,
     r->segments[r->n_segments++] = s;
     s->number = (int)number;
     s->start_ns = e ? e->t_ns : 0;
+    s->started = starts;
     s->cut = r->n_segments > j->doubts.n_sessions || !j->doubts.sessions[r->n_segments - 1].ended;
     j->last_ns = s->start_ns;
     j->segment = s;

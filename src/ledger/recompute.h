@@ -30,6 +30,7 @@ struct ipw_recompute_segment {
      * over. */
     bool cut;
     bool over;       /* it has a run_end, even if that does not count */
+    bool started;    /* it has a run_start; else its rules are unknown */
     int64_t read_ns; /* up to here every sensor had been read; INT64_MAX: no sensor */
     int64_t rows;    /* readings so far */
     size_t n_queries;
