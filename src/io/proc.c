@@ -391,15 +391,6 @@ uint64_t ipw_proc_removed_bytes(const struct ipw_proc *proc, const char *folder)
     return ipw_child_removed_bytes(proc->child.pid, folder);
 }
 
-void ipw_proc_used(const struct ipw_proc *proc, int64_t *cpu_ns, int64_t *peak_bytes)
-{
-    struct ipw_child_usage usage;
-
-    ipw_child_usage_below(&usage, proc->child.pid);
-    *cpu_ns = usage.cpu_ns;
-    *peak_bytes = usage.peak_bytes;
-}
-
 void ipw_proc_cancel(struct ipw_proc *proc)
 {
     if (proc->cancelled) IPW_BUG("a child process is cancelled twice");

@@ -80,8 +80,6 @@ int ipw_proc_write(struct ipw_proc *proc, const char *bytes, size_t n, struct ip
 void ipw_proc_rest_output(struct ipw_proc *proc, bool rests);
 /* Other work keeps the loop running, not this child, until it is cancelled. */
 void ipw_proc_background(struct ipw_proc *proc);
-/* What a child that runs has used until now, as in its result. */
-void ipw_proc_used(const struct ipw_proc *proc, int64_t *cpu_ns, int64_t *peak_bytes);
 /* Bytes of removed files, on the file system of the folder, that a child that runs holds open. */
 uint64_t ipw_proc_removed_bytes(const struct ipw_proc *proc, const char *folder);
 /* Ends the child's group; no callback follows.  The loop still reaps the child. */
