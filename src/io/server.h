@@ -35,7 +35,7 @@ struct ipw_server;
 struct ipw_exchange;
 
 struct ipw_route {
-    /* "/metrics"; one that ends in '/' is for all paths that begin so; NULL: every path. */
+    /* "/metrics"; one that ends in '/' is for all paths that begin so; NULL or "": every path. */
     const char *path;
     const char *methods; /* "GET" (with HEAD), "POST", "GET, POST"; NULL: every method */
     /* The longest body that is taken; a longer one gets 413. */
