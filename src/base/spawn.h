@@ -1,7 +1,7 @@
 /* base/spawn.h: starts a process, the one place that does.
  *
- * What belongs to a child besides (limits, a sandbox, pipes, its end) is io/child.h's business; this
- * is for both floors that may start one, `io` and `energy`.
+ * What belongs to a child besides (limits, a sandbox, pipes, its end) is the business of io/proc.h.
+ * This is for both floors that may start one, `io` and `energy`.
  *
  *   pid_t pid;
  *   int errnum = ipw_spawn(&pid, &(struct ipw_spawn){.file = "/bin/sh", .argv = argv,
