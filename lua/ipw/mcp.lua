@@ -305,7 +305,7 @@ function Client:call(tool, args)
   local said
   if shared.has(self.number) then
     said = json.decode(shared.ask(self.number, json.encode(request)))
-    if said.child then shared.count(said.child.cpu_s, said.child.peak_bytes) end
+    if said.child then shared.stays() end
   else
     said = self:perform(request)
   end

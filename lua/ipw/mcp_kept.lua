@@ -9,7 +9,7 @@ local json = require "ipw.json"
 local mcp = require "ipw.mcp"
 local run = require "ipw.core.run"
 
-local clients, begun, under_way, telling = {}, 0, 0, 0
+local clients, telling = {}, 0
 
 local kept = {}
 
@@ -38,26 +38,11 @@ function kept.open(list, per_query)
   run.map(numbers, function(number) start(number, per_query) end)
 end
 
---- What the server's process has used: its seconds of CPU time and its memory; nothing without a process.
-local function used(client)
-  local number = client.transport and client.transport.child
-  if number then return child.used(number) end
-end
-
---- The answer to a call of a query, as JSON text.  `child` is what the server's process used for it: known
---- if no other call was under way meanwhile.
+--- The answer to a call of a query, as JSON text.  `child`: the server is a process.
 function kept.call(number, request)
   local client = clients[number]
-  begun, under_way = begun + 1, under_way + 1
-  local mine, alone = begun, under_way == 1
-  local _ <close> = setmetatable({}, { __close = function() under_way = under_way - 1 end })
-  local before = used(client)
   local said = client:perform(json.decode(request))
-  local after, peak_bytes = used(client)
-  if peak_bytes then
-    local known = alone and begun == mine and before and after and after >= before
-    said.child = { cpu_s = known and after - before or nil, peak_bytes = peak_bytes }
-  end
+  said.child = client.transport and client.transport.child and true
   return json.encode(said)
 end
 

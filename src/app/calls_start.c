@@ -1,8 +1,5 @@
 /* io.call("start", FOLDER, STREAMS, PROGRAM, WORD...): a child, until it ends. */
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +10,9 @@
 
 #include "app/calls.h"
 #include "base/keyring.h"
+#include "base/spawn.h"
 #include "base/text.h"
 #include "json/write.h"
-
-extern char **environ;
 
 enum { MAX_COMPLAINT = 64 * 1024, SHOWN = 160 };
 
@@ -36,55 +32,37 @@ static void put_complaint(struct ipw_jw *w, int fd)
     ipw_buf_release(&line);
 }
 
-/* A program that a shell starts ends at these, and not with an error that it must understand. */
-static void default_signals(posix_spawnattr_t *attributes)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGPIPE);
-    sigaddset(&set, SIGXFSZ);
-    posix_spawnattr_setsigdefault(attributes, &set);
-    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF);
-}
-
 /* Which of the child's streams are ours: "all", "errors" (not stdout), or "none" (the last line of
  * stderr is the result's `complaint`). */
-static int plan_streams(posix_spawn_file_actions_t *files, int *kept, const char *streams,
-                        struct ipw_err *err)
+static int plan_streams(int fds[3], const char *streams, struct ipw_err *err)
 {
-    *kept = -1;
     if (strcmp(streams, "all") == 0) return 0;
-    posix_spawn_file_actions_addopen(files, 1, "/dev/null", O_WRONLY, 0);
+    fds[1] = IPW_FD_NULL;
     if (strcmp(streams, "errors") == 0) return 0;
-    *kept = memfd_create("complaints", MFD_CLOEXEC);
-    if (*kept < 0) return ipw_fail_errno(err, errno, "the child's complaints cannot be kept");
-    posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(files, *kept, 2);
-    return 0;
+    fds[0] = IPW_FD_NULL;
+    fds[2] = memfd_create("complaints", MFD_CLOEXEC);
+    return fds[2] < 0 ? ipw_fail_errno(err, errno, "the child's complaints cannot be kept") : 0;
 }
 
 /* PROGRAM "ipw-agent": this one, which gets our keys, too. */
-static int spawn_and_wait(int *status, const posix_spawn_file_actions_t *files,
+static int spawn_and_wait(int *status, const int fds[3], const char *folder,
                           const char *const *argv, struct ipw_err *err)
 {
     bool is_ours = strcmp(argv[0], "ipw-agent") == 0;
-    const char *name = is_ours ? "/proc/self/exe" : argv[0];
-    char **keys = is_ours ? ipw_keyring_environment() : NULL;
-    posix_spawnattr_t attributes;
+    struct ipw_spawn spawn = {.file = is_ours ? "/proc/self/exe" : argv[0],
+                              .argv = argv,
+                              .env = is_ours ? ipw_keyring_environment() : NULL,
+                              .folder = *folder ? folder : NULL,
+                              .fds = {fds[0], fds[1], fds[2]}};
     pid_t pid = 0;
     int failed;
 
-    posix_spawnattr_init(&attributes);
-    default_signals(&attributes);
     fflush(stdout); /* what was said before stands before what the child says */
-    failed =
-        posix_spawnp(&pid, name, files, &attributes, (char *const *)argv, keys ? keys : environ);
-    posix_spawnattr_destroy(&attributes);
-    free(keys);
-    if (failed) return ipw_fail_errno(err, failed, "%s cannot be started", name);
+    failed = ipw_spawn(&pid, &spawn);
+    free((void *)spawn.env);
+    if (failed) return ipw_fail_errno(err, failed, "%s cannot be started", spawn.file);
     if (TEMP_FAILURE_RETRY(waitpid(pid, status, 0)) != pid)
-        return ipw_fail_errno(err, errno, "%s cannot be waited for", name);
+        return ipw_fail_errno(err, errno, "%s cannot be waited for", spawn.file);
     return 0;
 }
 
@@ -92,24 +70,20 @@ static int spawn_and_wait(int *status, const posix_spawn_file_actions_t *files,
 int ipw_call_start(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
                    struct ipw_err *err)
 {
-    posix_spawn_file_actions_t files;
-    int kept, status = 0, rc;
+    int fds[3] = {0, 1, 2}, status = 0, rc;
     struct ipw_jw w;
 
     (void)ud;
     if (n < 3) return ipw_fail(err, IPW_EINVAL, "start: no program is named");
-    posix_spawn_file_actions_init(&files);
-    rc = plan_streams(&files, &kept, args[1], err);
-    if (*args[0]) posix_spawn_file_actions_addchdir_np(&files, args[0]);
-    if (!rc) rc = spawn_and_wait(&status, &files, args + 2, err);
-    posix_spawn_file_actions_destroy(&files);
+    rc = plan_streams(fds, args[1], err);
+    if (!rc) rc = spawn_and_wait(&status, fds, args[0], args + 2, err);
     if (!rc) {
         ipw_jw_init(&w, out);
         ipw_jw_obj(&w);
-        if (kept >= 0) put_complaint(&w, kept);
+        if (fds[2] != 2) put_complaint(&w, fds[2]);
         ipw_jw_kint(&w, "status", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
         ipw_jw_obj_end(&w);
     }
-    if (kept >= 0) close(kept);
+    if (fds[2] > 2) close(fds[2]);
     return rc;
 }

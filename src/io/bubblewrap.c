@@ -7,7 +7,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
-#include <spawn.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/spawn.h"
 
 #define INSIDE "/ipw-agent"
 enum { SELF_FD = 9, REFUSED_FD = 10, MOST_PROCESSES = 512 };
@@ -36,38 +36,33 @@ bool ipw_bubblewrap_found(void)
 
 static bool makes_sandbox(const char *program)
 {
-    static char *const argv[] = {"bwrap",
-                                 "--unshare-user",
-                                 "--unshare-ipc",
-                                 "--unshare-pid",
-                                 "--unshare-net",
-                                 "--unshare-uts",
-                                 "--ro-bind",
-                                 "/",
-                                 "/",
-                                 "--proc",
-                                 "/proc",
-                                 "--dev",
-                                 "/dev",
-                                 "--",
-                                 "true",
-                                 NULL};
-    posix_spawn_file_actions_t quiet;
-    posix_spawnattr_t apart;
+    static const char *const argv[] = {"bwrap",
+                                       "--unshare-user",
+                                       "--unshare-ipc",
+                                       "--unshare-pid",
+                                       "--unshare-net",
+                                       "--unshare-uts",
+                                       "--ro-bind",
+                                       "/",
+                                       "/",
+                                       "--proc",
+                                       "/proc",
+                                       "--dev",
+                                       "/dev",
+                                       "--",
+                                       "true",
+                                       NULL};
+    const struct ipw_spawn spawn = {.file = program,
+                                    .argv = argv,
+                                    .fds = {IPW_FD_NULL, IPW_FD_NULL, IPW_FD_NULL},
+                                    .place = IPW_SPAWN_SESSION};
     int status = -1;
     pid_t pid;
 
     /* bubblewrap leaves its first process inside to us.  In a session of its own it is looked after
      * like the orphan of a tool (child.c). */
-    posix_spawnattr_init(&apart);
-    posix_spawnattr_setflags(&apart, POSIX_SPAWN_SETSID);
-    posix_spawn_file_actions_init(&quiet);
-    for (int fd = 0; fd <= 2; fd++)
-        posix_spawn_file_actions_addopen(&quiet, fd, "/dev/null", O_RDWR, 0);
-    if (posix_spawn(&pid, program, &quiet, &apart, argv, environ) == 0)
+    if (ipw_spawn(&pid, &spawn) == 0)
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-    posix_spawn_file_actions_destroy(&quiet);
-    posix_spawnattr_destroy(&apart);
     return status == 0;
 }
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/spawn.h"
 #include "io/bubblewrap.h"
 #include "io/cgroup.h"
 #include "io/proc_priv.h"
@@ -379,29 +379,6 @@ static void build_argv(struct strings *argv, const struct ipw_child_spec *spec, 
     add_string(argv, NULL);
 }
 
-static int spawn(pid_t *pid, char *const *argv, char *const *env, const int fds[3], int status_fd)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t all, none;
-    int e;
-
-    sigfillset(&all);
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attr);
-    for (int i = 0; i < 3; i++) posix_spawn_file_actions_adddup2(&actions, fds[i], i);
-    posix_spawn_file_actions_adddup2(&actions, status_fd, PROC_STATUS_FD);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setflags(&attr,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    e = posix_spawn(pid, helper(), &actions, &attr, argv, env);
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&actions);
-    return e;
-}
-
 int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
                     const struct ipw_child_spec *spec, struct ipw_err *err)
 {
@@ -422,7 +399,12 @@ int ipw_child_start(struct ipw_child *child, struct ipw_loop *loop,
     child->id = ++last_id;
     build_argv(&argv, spec, child->cgroup);
     build_env(&env, spec, child->id);
-    e = spawn(&child->pid, argv.list, env.list, spec->fds, status[1]);
+    e = ipw_spawn(&child->pid,
+                  &(struct ipw_spawn){.file = helper(),
+                                      .argv = (const char *const *)argv.list,
+                                      .env = env.list,
+                                      .fds = {spec->fds[0], spec->fds[1], spec->fds[2], status[1]},
+                                      .place = IPW_SPAWN_SESSION});
     free_strings(&argv);
     free_strings(&env);
     close(status[1]);

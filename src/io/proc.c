@@ -35,6 +35,7 @@ struct ipw_proc {
     size_t input_len, input_sent;
     void (*on_output)(void *ud, const char *bytes, size_t n); /* of a child that stays; or NULL */
     bool timed_out, cancelled, output_rests;
+    bool holds; /* the loop */
     int64_t start_ns;
     ipw_proc_fn on_done;
     void *ud;
@@ -48,6 +49,18 @@ static void arm_timer(struct ipw_timer *timer, int64_t delay_ns)
 }
 
 static void arm(struct ipw_proc *proc, int64_t delay_ns) { arm_timer(&proc->timer, delay_ns); }
+
+static void hold(struct ipw_proc *proc, bool on)
+{
+    if (on == proc->holds) return;
+    proc->holds = on;
+    if (on)
+        ipw_loop_hold(proc->loop);
+    else
+        ipw_loop_unhold(proc->loop);
+}
+
+void ipw_proc_background(struct ipw_proc *proc) { hold(proc, false); }
 
 /* --- the end --------------------------------------------------------------------------------- */
 
@@ -66,7 +79,7 @@ static void finish(struct ipw_proc *proc)
     ipw_pipe_close(&proc->err);
     ipw_timer_disarm(&proc->timer);
     ipw_timer_disarm(&proc->look);
-    ipw_loop_unhold(proc->loop);
+    hold(proc, false);
     if (!proc->cancelled) {
         proc->loop->leftovers--;
         result = (struct ipw_proc_result){
@@ -265,40 +278,42 @@ static void close_all(int *fds, size_t n)
     }
 }
 
+static void set_limits(struct ipw_child_spec *spec, const struct ipw_proc *proc,
+                       const struct ipw_proc_request *request)
+{
+    spec->cpu_s = request->cpu_s > 0 ? request->cpu_s : DEFAULT_SECONDS;
+    spec->memory_bytes = proc->memory_bytes;
+    spec->file_bytes = request->file_bytes ? request->file_bytes : 1024 * IPW_MIB;
+    spec->open_files = OPEN_FILES;
+    spec->reads = request->reads;
+    spec->apart = spec->measured = true;
+    if (request->sandbox) spec->sandbox = request->cwd ? request->cwd : "";
+}
+
 static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *request,
                        struct ipw_err *err)
 {
     /* The child's ends are at 0, 3 and 5; they are closed here in any case. */
     int fds[6] = {-1, -1, -1, -1, -1, -1};
-    struct ipw_child_spec spec = {
-        .argv = request->argv,
-        .cwd = request->cwd,
-        .env = request->env,
-        .cpu_s = request->cpu_s > 0 ? request->cpu_s : DEFAULT_SECONDS,
-        .memory_bytes = proc->memory_bytes,
-        .file_bytes = request->file_bytes ? request->file_bytes : 1024 * IPW_MIB,
-        .open_files = OPEN_FILES,
-        .sandbox = !request->sandbox ? NULL
-                   : request->cwd    ? request->cwd
-                                     : "",
-        .reads = request->reads,
-        .apart = true,
-        .measured = true,
-    };
+    struct ipw_child_spec spec = {.argv = request->argv, .cwd = request->cwd, .env = request->env};
     int rc = 0;
 
-    if (proc->input_len || proc->on_output) {
+    if (request->ours)
+        spec.inherit_env = true;
+    else
+        set_limits(&spec, proc, request);
+    if (proc->input_len || (proc->on_output && !request->ours)) {
         rc = ipw_child_pipe(fds, 1, err);
     } else {
         fds[0] = ipw_child_null(err);
         if (fds[0] < 0) rc = fds[0];
     }
     if (!rc) rc = ipw_child_pipe(fds + 2, 0, err);
-    if (!rc) rc = ipw_child_pipe(fds + 4, 0, err);
+    if (!rc && !request->ours) rc = ipw_child_pipe(fds + 4, 0, err);
     if (!rc) {
         spec.fds[0] = fds[0];
         spec.fds[1] = fds[3];
-        spec.fds[2] = fds[5];
+        spec.fds[2] = request->ours ? STDERR_FILENO : fds[5];
         rc = ipw_child_start(&proc->child, proc->loop, &spec, err);
     }
     if (rc) {
@@ -307,11 +322,11 @@ static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *req
     }
     close(fds[0]);
     close(fds[3]);
-    close(fds[5]);
+    if (fds[5] >= 0) close(fds[5]);
     if (fds[1] >= 0) proc->in = ipw_pipe_watch(proc->loop, fds[1], UV_WRITABLE, on_in, proc);
     if (proc->in && !proc->input_len) ipw_pipe_rest(proc->in);
     proc->out = ipw_pipe_watch(proc->loop, fds[2], UV_READABLE, on_out, proc);
-    proc->err = ipw_pipe_watch(proc->loop, fds[4], UV_READABLE, on_err, proc);
+    if (fds[4] >= 0) proc->err = ipw_pipe_watch(proc->loop, fds[4], UV_READABLE, on_err, proc);
     return 0;
 }
 
@@ -358,8 +373,12 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
         free(proc);
         return rc;
     }
-    ipw_loop_hold(loop);
+    hold(proc, true);
     loop->leftovers++;
+    if (request->ours) {
+        *out = proc;
+        return 0;
+    }
     arm(proc, request->wall_ns > 0 ? request->wall_ns : DEFAULT_SECONDS * IPW_NS_PER_S);
     if (!proc->child.cgroup && proc->memory_bytes < machine_memory())
         arm_timer(&proc->look, MEMORY_LOOK_NS);
@@ -372,19 +391,11 @@ uint64_t ipw_proc_removed_bytes(const struct ipw_proc *proc, const char *folder)
     return ipw_child_removed_bytes(proc->child.pid, folder);
 }
 
-void ipw_proc_used(const struct ipw_proc *proc, int64_t *cpu_ns, int64_t *peak_bytes)
-{
-    struct ipw_child_usage usage;
-
-    ipw_child_usage_below(&usage, proc->child.pid);
-    *cpu_ns = usage.cpu_ns;
-    *peak_bytes = usage.peak_bytes;
-}
-
 void ipw_proc_cancel(struct ipw_proc *proc)
 {
     if (proc->cancelled) IPW_BUG("a child process is cancelled twice");
     proc->cancelled = true;
+    hold(proc, true);
     proc->loop->leftovers--;
     ipw_pipe_close(&proc->in);
     ipw_pipe_close(&proc->out);

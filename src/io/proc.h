@@ -40,6 +40,9 @@ struct ipw_proc_request {
      * files and the paths in `reads` (absolute, NULL-terminated, or NULL). */
     bool sandbox;
     const char *const *reads;
+    /* A program of ours: it has our whole environment (which holds no keys: base/keyring.h) and our
+     * standard error, and no limits of any kind. */
+    bool ours;
     /* Not NULL: the child stays and is talked to.  Its standard output goes here as it comes and is
      * not kept; its standard input takes what ipw_proc_write() sends.  The callback may cancel the
      * child. */
@@ -75,8 +78,8 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
 int ipw_proc_write(struct ipw_proc *proc, const char *bytes, size_t n, struct ipw_err *err);
 /* Its output is not read while it rests, so that a child that says too much waits. */
 void ipw_proc_rest_output(struct ipw_proc *proc, bool rests);
-/* What a child that runs has used until now, as in its result. */
-void ipw_proc_used(const struct ipw_proc *proc, int64_t *cpu_ns, int64_t *peak_bytes);
+/* Other work keeps the loop running, not this child, until it is cancelled. */
+void ipw_proc_background(struct ipw_proc *proc);
 /* Bytes of removed files, on the file system of the folder, that a child that runs holds open. */
 uint64_t ipw_proc_removed_bytes(const struct ipw_proc *proc, const char *folder);
 /* Ends the child's group; no callback follows.  The loop still reaps the child. */
@@ -90,17 +93,5 @@ void ipw_proc_set_helper(const char *path);
 /* main() calls this if argv[1] is "__exec".  It does not return on success; otherwise it returns an
  * exit status. */
 int ipw_proc_helper_main(int argc, char **argv);
-
-/* A long-running child of our own (the demo server).  The caller starts it, gets its first line of
- * output through on_line, and ends it with ipw_service_stop.  Later lines go to the log (info); its
- * stderr is ours.  It has our environment and no limits.  It keeps the loop running only until its
- * first line and while it is being stopped.  on_exit is called if it ends on its own; the handle is
- * invalid afterwards. */
-struct ipw_service;
-int ipw_service_start(struct ipw_service **out, struct ipw_loop *loop, const char *const *argv,
-                      void (*on_line)(void *ud, const char *line),
-                      void (*on_exit)(void *ud, int exit_code, int term_signal), void *ud,
-                      struct ipw_err *err);
-void ipw_service_stop(struct ipw_service *service); /* TERM, then KILL after 2 s; no callbacks */
 
 #endif

@@ -1,4 +1,4 @@
-/* io/proc_priv.h: shared by proc.c, service.c, child.c and proc_helper.c.
+/* io/proc_priv.h: shared by proc.c, child.c and proc_helper.c.
  *
  * A `struct ipw_child` is a process that we started through the helper.  child.c keeps the list of
  * them, handles SIGCHLD, and looks after their orphaned processes, which become our children

@@ -28,23 +28,29 @@ static void service_over(struct ipw_connection *c)
     ipw_loop_stop(c->loop);
 }
 
-static void service_line(void *ud, const char *line)
+static void service_says(void *ud, const char *bytes, size_t n)
 {
     struct ipw_connection *c = ud;
     static const char word[] = "listening ";
+    size_t had = strlen(c->said);
 
-    if (c->service_told || strncmp(line, word, strlen(word))) return;
-    c->base_url = ipw_strdup(line + strlen(word));
+    snprintf(c->said + had, sizeof c->said - had, "%.*s", (int)n, bytes);
+    if (c->service_told || !strchr(c->said, '\n') || strncmp(c->said, word, strlen(word))) return;
+    c->said[strcspn(c->said, "\n")] = '\0';
+    c->base_url = ipw_strdup(c->said + strlen(word));
+    ipw_proc_background(c->service);
     service_over(c);
 }
 
-static void service_exit(void *ud, int exit_code, int term_signal)
+static void service_ended(void *ud, const struct ipw_proc_result *result)
 {
     struct ipw_connection *c = ud;
 
     c->service = NULL;
     if (c->service_told) return; /* if it dies later, requests fail */
-    c->service_exit = exit_code ? exit_code : term_signal;
+    c->service_exit = result->exec_errno    ? 127
+                      : result->term_signal ? result->term_signal
+                                            : result->exit_code;
     service_over(c);
 }
 
@@ -54,12 +60,13 @@ static int start_demo(struct ipw_connection *c, struct ipw_err *err)
 {
     char self[1024];
     const char *argv[] = {self, "serve", "--port", "0", "--exit-with-parent", NULL};
+    const struct ipw_proc_request request = {.argv = argv, .ours = true, .on_output = service_says};
     struct ipw_timer *timer;
     int rc;
 
     if (ipw_proc_own_file(self, sizeof self, err))
         return ipw_err_prefix(err, "cannot start the demo model");
-    rc = ipw_service_start(&c->service, c->loop, argv, service_line, service_exit, c, err);
+    rc = ipw_proc_start(&c->service, c->loop, &request, service_ended, c, err);
     if (rc) return rc;
     timer = ipw_timer_start(c->loop, DEMO_START_NS, service_late, c);
     while (!c->service_told) ipw_loop_run(c->loop);
@@ -374,7 +381,7 @@ void ipw_connection_close(struct ipw_connection *c)
     ipw_llm_free(c->llm);
     ipw_llm_free(c->sub);
     if (c->http) ipw_http_free(c->http);
-    if (c->service) ipw_service_stop(c->service);
+    if (c->service) ipw_proc_cancel(c->service);
     free(c->base_url);
     free(c->model);
     c->llm = c->sub = NULL;

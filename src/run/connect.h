@@ -25,8 +25,9 @@ struct ipw_connection {
     bool demo;            /* answered by the demo model */
     const char *demo_why; /* why, if the user did not request it; or NULL */
 
-    struct ipw_service *service; /* the demo model's server */
-    bool service_told;           /* its address, or that it ended */
+    struct ipw_proc *service; /* the demo model's server */
+    char said[160];           /* its first line */
+    bool service_told;        /* its address, or that it ended */
     int service_exit;
 };
 

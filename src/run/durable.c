@@ -91,9 +91,9 @@ static void sync_soon(struct ipw_durable *d)
         sync_due(d);
 }
 
-int ipw_durable_open(struct ipw_durable *d, struct ipw_err *err)
+void ipw_durable_open(struct ipw_durable *d)
 {
-    return d->policy == IPW_SYNC_QUERY ? ipw_syncer_new(&d->syncer, d->loop, err) : 0;
+    if (d->policy == IPW_SYNC_QUERY) d->syncer = ipw_syncer_new(d->loop);
 }
 
 void ipw_durable_wrote(struct ipw_durable *d, const char *id)

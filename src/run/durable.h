@@ -33,7 +33,7 @@ struct ipw_durable {
     size_t n_waiting, cap_waiting, n_syncing;
 };
 
-int ipw_durable_open(struct ipw_durable *d, struct ipw_err *err);
+void ipw_durable_open(struct ipw_durable *d);
 void ipw_durable_wrote(struct ipw_durable *d, const char *id); /* a query's line */
 void ipw_durable_sync(struct ipw_durable *d);                  /* by the policy */
 void ipw_durable_close(struct ipw_durable *d);

@@ -166,7 +166,7 @@ static int open_dir(struct run *run, struct ipw_err *err)
 }
 
 /* Joins the parts that need the folder: each gets what it uses. */
-static int join_parts(struct run *run, struct ipw_err *err)
+static void join_parts(struct run *run)
 {
     const struct ipw_run_options *o = run->o;
 
@@ -232,7 +232,7 @@ static int join_parts(struct run *run, struct ipw_err *err)
                                           .before_sleep = before_sleep,
                                           .ud = run};
     ipw_server_watch_start(&run->servers);
-    return ipw_durable_open(&run->durable, err);
+    ipw_durable_open(&run->durable);
 }
 
 static void start_progress(struct run *run)
@@ -419,8 +419,8 @@ static int run_all(struct run *run, struct ipw_err *err)
     bool grades;
     int rc = open_dir(run, err);
 
-    if (!rc) rc = join_parts(run, err);
     if (rc) return rc;
+    join_parts(run);
     if (run->origin->resumes) ipw_resume_hint_ready(ipw_rundir_path(run->dir), &run->results);
     print_notes(run);
     ipw_sensors_wait(&run->sensors, run->dir);

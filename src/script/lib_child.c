@@ -39,7 +39,6 @@ struct child {
     size_t taken, searched;
     bool open, too_long;
     char *end;                  /* how it ended, for messages */
-    struct ipw_tool_child used; /* what the tool calls have used of it */
     struct receive_op *waiters; /* those that wait longest first */
 };
 
@@ -164,7 +163,6 @@ static void look(void *ud)
         if (again_ns) c->look = ipw_timer_start(c->loop, again_ns, look, c);
         return;
     }
-    ipw_tool_child_close(&c->used, NULL);
     ipw_proc_cancel(c->proc);
     c->proc = NULL;
     leave_quota(c);
@@ -179,7 +177,6 @@ static void on_done(void *ud, const struct ipw_proc_result *r)
 
     while (said > r->err && said[-1] == '\n') said--;
     while (said > r->err && said[-1] != '\n' && r->err + r->err_len - said < 300) said--;
-    ipw_tool_child_close(&c->used, r);
     c->proc = NULL;
     leave_quota(c);
     if (r->exec_errno)
@@ -203,7 +200,6 @@ static void on_done(void *ud, const struct ipw_proc_result *r)
 
 static void close_child(struct child *c)
 {
-    ipw_tool_child_close(&c->used, NULL);
     if (c->proc) ipw_proc_cancel(c->proc);
     leave_quota(c);
     free(c->end);
@@ -361,7 +357,7 @@ static int child_open(lua_State *L)
         if (quota) ipw_quota_child_ended(quota);
         return why(L, err.text);
     }
-    ipw_tool_child_open(&c->used, ipw_vm_of(L), c->proc);
+    ipw_tool_call_child_stays(ipw_vm_of(L));
     c->quota = quota;
     c->open = true;
     c->loop = host->loop;
@@ -382,7 +378,7 @@ static int child_send(lua_State *L)
 
     if (!c) return why(L, "it is closed");
     if (!c->proc) return why(L, c->end);
-    ipw_tool_child_use(&c->used);
+    ipw_tool_call_child_stays(ipw_vm_of(L));
     if (ipw_proc_write(c->proc, text, n, &err)) return why(L, err.text);
     lua_pushboolean(L, 1);
     return 1;
@@ -460,7 +456,7 @@ static int child_receive(lua_State *L)
         return n;
     }
     op = ipw_op_new(L, sizeof *op, receive_cancel, receive_finish, receive_release);
-    ipw_tool_child_use(&c->used);
+    ipw_tool_call_child_stays(ipw_vm_of(L));
     op->child = c;
     op->effect = effect;
     op->id = id;
@@ -470,22 +466,6 @@ static int child_receive(lua_State *L)
     op->timer = ipw_timer_start(ipw_vm_host(L)->loop, ipw_s_to_ns(seconds), receive_late, op);
     deliver(c);
     return ipw_op_await(L);
-}
-
-/* used(number): the CPU time of the child so far in seconds, or nil, and the most memory that it
- * held. [-1, +2, e] */
-static int child_used(lua_State *L)
-{
-    const struct child *c = child_at(L);
-    int64_t cpu_ns = -1, peak_bytes = 0;
-
-    if (c && c->proc) ipw_proc_used(c->proc, &cpu_ns, &peak_bytes);
-    if (cpu_ns < 0)
-        lua_pushnil(L);
-    else
-        lua_pushnumber(L, ipw_ns_to_s(cpu_ns));
-    lua_pushinteger(L, peak_bytes);
-    return 2;
 }
 
 /* server(number): what the user wrote of it: its command or address, its name or nil, whether it is
@@ -518,13 +498,9 @@ static int recorded_send(lua_State *L)
 
 int ipw_lib_child(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"open", recorded_open},
-                                         {"send", recorded_send},
-                                         {"receive", child_receive},
-                                         {"close", child_close},
-                                         {"server", child_server},
-                                         {"used", child_used},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"open", recorded_open},    {"send", recorded_send},
+                                         {"receive", child_receive}, {"close", child_close},
+                                         {"server", child_server},   {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -81,21 +81,17 @@ static int kept_ask(lua_State *L)
     return ipw_op_await(L);
 }
 
-/* count(seconds, bytes): a shared server used this CPU time (nil: unknown) and memory for the tool
- * call that runs. [-2, 0, e] */
-static int kept_count(lua_State *L)
+/* stays(): the tool call that runs talked to a process. [0, 0, e] */
+static int kept_stays(lua_State *L)
 {
-    double seconds = luaL_optnumber(L, 1, -1);
-
-    ipw_tool_call_used(ipw_vm_of(L), seconds < 0 ? -1 : ipw_s_to_ns(seconds),
-                       luaL_optinteger(L, 2, 0));
+    ipw_tool_call_child_stays(ipw_vm_of(L));
     return 0;
 }
 
 int ipw_lib_kept(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"has", kept_has}, {"ask", kept_ask}, {"count", kept_count}, {NULL, NULL}};
+        {"has", kept_has}, {"ask", kept_ask}, {"stays", kept_stays}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

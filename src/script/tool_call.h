@@ -3,8 +3,7 @@
  * A call is open from tool.start to tool.finish (lib_tool.c).  Meanwhile libraries note for the
  * call around the running task: bytes that a cap left out, a wall that refused, child processes.
  * Of a call inside a call, the inner one is noted.  A child that ends within the call has its
- * rusage.  Of a child that stays, a call has the difference between two looks at /proc.  If two
- * calls talk to it at once, or a child was cancelled, what they used is unknown. */
+ * rusage.  What a child that stays used for one call is unknown, as of one that was cancelled. */
 #ifndef IPW_SCRIPT_TOOL_CALL_H
 #define IPW_SCRIPT_TOOL_CALL_H
 
@@ -30,22 +29,7 @@ void ipw_tool_call_refused(struct ipw_vm *vm);
 void ipw_tool_call_child_starts(struct ipw_vm *vm);
 void ipw_tool_call_child_ended(struct ipw_vm *vm, const struct ipw_proc_result *result);
 
-/* A child of another state worked for the call; cpu_ns < 0: unknown. */
-void ipw_tool_call_used(struct ipw_vm *vm, int64_t cpu_ns, int64_t peak_bytes);
-
-/* A child that stays. */
-struct ipw_tool_child {
-    struct ipw_vm *vm;
-    const struct ipw_proc *proc;
-    int32_t span;   /* the call that talks to it; 0: none */
-    int64_t cpu_ns; /* what it had used then */
-    struct ipw_tool_child *next;
-};
-void ipw_tool_child_open(struct ipw_tool_child *child, struct ipw_vm *vm,
-                         const struct ipw_proc *proc);
-/* The call around the running task talks to it. */
-void ipw_tool_child_use(struct ipw_tool_child *child);
-/* It has ended, or (NULL) will be cancelled.  Does nothing the second time. */
-void ipw_tool_child_close(struct ipw_tool_child *child, const struct ipw_proc_result *result);
+/* The call talks to a child that stays. */
+void ipw_tool_call_child_stays(struct ipw_vm *vm);
 
 #endif

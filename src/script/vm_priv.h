@@ -40,7 +40,6 @@ struct ipw_vm {
 
     struct ipw_conversation *conversations; /* encoded requests (script/conversation.h) */
     struct ipw_tool_call *tool_calls;       /* that are open (script/tool_call.h) */
-    struct ipw_tool_child *tool_children;
     struct ipw_task *current, *tasks;
     size_t n_tasks;
     bool rest;               /* every task is in a pause */

@@ -1,9 +1,7 @@
 #include "telemetry/run_exporter.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +13,7 @@
 #include "base/keyring.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/spawn.h"
 
 /* The child gives up 10 s after the run (lua/ipw/otlp_http.lua). */
 #define PATIENCE_NS (20 * IPW_NS_PER_S)
@@ -118,33 +117,6 @@ static void release(struct variables *v)
 
 /* ---- the child ---- */
 
-/* In a process group of its own, so that Ctrl-C ends the run and not what it still has to send;
- * with the signals as at the start. */
-static int spawn(pid_t *pid, const char *const *argv, char **env)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t all, none;
-    int errnum;
-
-    sigfillset(&all);
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                              POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    errnum = posix_spawn(pid, "/proc/self/exe", &files, &attributes, (char *const *)(uintptr_t)argv,
-                         env);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    return errnum;
-}
-
 void ipw_run_exporter_start(struct ipw_run_exporter *e, const char *url, const char *folder,
                             int session, bool quiet)
 {
@@ -171,7 +143,13 @@ void ipw_run_exporter_start(struct ipw_run_exporter *e, const char *url, const c
     int errnum;
 
     snprintf(number, sizeof number, "session=%d", session);
-    errnum = spawn(&e->pid, argv, env.all);
+    /* In a group of its own: Ctrl-C ends the run, and not what it still has to send. */
+    errnum =
+        ipw_spawn(&e->pid, &(struct ipw_spawn){.file = "/proc/self/exe",
+                                               .argv = argv,
+                                               .env = env.all,
+                                               .fds = {IPW_FD_NULL, IPW_FD_NULL, STDERR_FILENO},
+                                               .place = IPW_SPAWN_GROUP});
     if (errnum) {
         e->pid = 0;
         ipw_say("otlp: nothing is sent: the exporter cannot be started: %s", strerror(errnum));

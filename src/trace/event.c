@@ -33,7 +33,7 @@ static const char *const outcome_names[IPW_LM_OUTCOMES + 1] = {
     [IPW_LM_CANCELLED] = "cancelled",
 };
 
-const char *const ipw_child_provenance_words[] = {"rusage", "proc", "unknown", NULL};
+const char *const ipw_child_provenance_words[] = {"rusage", "unknown", NULL};
 
 const char *ipw_event_name(enum ipw_event_kind kind)
 {

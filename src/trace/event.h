@@ -117,7 +117,7 @@ struct ipw_tool_facts {   /* for tools and spans */
     /* END: how that is known, one of ipw_child_provenance_words; NULL: no child process ran */
     const char *child_provenance;
 };
-/* "rusage": as they ended; "proc": in /proc, of processes that stay; "unknown"; NULL */
+/* "rusage": as they ended; "unknown": one stays or was cancelled; NULL */
 extern const char *const ipw_child_provenance_words[];
 
 struct ipw_query_facts { /* START: id, scheduled_ns, scope; END: the rest and id */

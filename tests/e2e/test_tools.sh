@@ -45,18 +45,17 @@ for s in spans:
     assert s["argument_bytes"] == starts[s["id"]]["argument_bytes"] > 0, s
     assert s["result_bytes"] > 0, s
     child = {k for k in s if k.startswith("child_")}
-    if s["name"] in ("shell", "python", "python_session"):
+    if s["name"] in ("shell", "python"):
         assert child == {"child_cpu_s", "child_peak_bytes", "child_provenance"}, s
-        assert s["child_cpu_s"] > 0, s
-        assert s["child_provenance"] == ("proc" if s["name"] == "python_session" else "rusage"), s
+        assert s["child_cpu_s"] > 0 and s["child_provenance"] == "rusage", s
+    elif s["name"] == "python_session":  # it stays: what it used for one call is not known
+        assert child == {"child_provenance"} and s["child_provenance"] == "unknown", s
     else:
         assert not child, s
     assert ("cut_bytes" in s) == (s is spans[-4]), s
 assert spans[-4]["cut_bytes"] + spans[-4]["result_bytes"] >= 300000, spans[-4]
-limited, first, second = spans[-3:]
+limited = spans[-3]
 assert limited["child_cpu_s"] > 0.05 and 80 << 20 <= limited["child_peak_bytes"] < 120 << 20, limited
-assert 120 << 20 <= first["child_peak_bytes"] < 200 << 20, first
-assert second["child_cpu_s"] < query["total_wall_clock_s"], second
 PY
 
 step "the run's table, its summary and the report have the tools by name"

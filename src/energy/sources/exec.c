@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/spawn.h"
 #include "energy/sources/meter_feed.h"
 
 #define FIRST_LINE_NS (5 * IPW_NS_PER_S)
@@ -101,12 +101,8 @@ static bool has_ended(struct exec *x)
 
 static int spawn(struct exec *x, const char *command, struct ipw_err *err)
 {
-    char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)command,
-                    NULL};
+    const char *const argv[] = {"sh", "-c", command, NULL};
     int out[2] = {-1, -1}, words[2] = {-1, -1}, rc;
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
 
     if (pipe2(out, O_CLOEXEC) < 0) return ipw_fail_errno(err, errno, "exec=%.200s", command);
     if (pipe2(words, O_CLOEXEC) < 0) {
@@ -115,21 +111,10 @@ static int spawn(struct exec *x, const char *command, struct ipw_err *err)
         close(out[1]);
         return ipw_fail_errno(err, rc, "exec=%.200s", command);
     }
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                        POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setpgroup(&attr, 0);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, out[1], 1);
-    posix_spawn_file_actions_adddup2(&files, words[1], 2);
-    rc = posix_spawn(&x->pid, "/bin/sh", &files, &attr, argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attr);
+    rc = ipw_spawn(&x->pid, &(struct ipw_spawn){.file = "/bin/sh",
+                                                .argv = argv,
+                                                .fds = {IPW_FD_NULL, out[1], words[1]},
+                                                .place = IPW_SPAWN_GROUP});
     close(out[1]);
     close(words[1]);
     x->out = out[0];

@@ -55,11 +55,6 @@ static void on_done(void *ud, const struct ipw_proc_result *result)
     assert_int_equal(result->exec_errno, 0);
 }
 
-static void on_exit_(void *ud, int code, int term_signal)
-{
-    (void)ud, (void)code, (void)term_signal, ended++;
-}
-
 static int start_plain(struct ipw_err *err)
 {
     const char *argv[] = {"true", NULL};
@@ -79,12 +74,13 @@ static int start_with_input(struct ipw_err *err)
                           on_done, NULL, err);
 }
 
-static int start_service(struct ipw_err *err)
+static int start_ours(struct ipw_err *err)
 {
     const char *argv[] = {"echo", "here", NULL};
-    struct ipw_service *service;
+    struct ipw_proc *proc;
 
-    return ipw_service_start(&service, loop, argv, NULL, on_exit_, NULL, err);
+    return ipw_proc_start(&proc, loop, &(struct ipw_proc_request){.argv = argv, .ours = true},
+                          on_done, NULL, err);
 }
 
 static void settle(void *ud) { ipw_loop_stop(ud); }
@@ -93,7 +89,7 @@ static void settle(void *ud) { ipw_loop_stop(ud); }
  * leaves nothing open and nothing running, and goes as soon as there is room. */
 static void test_no_descriptors(void **state)
 {
-    static int (*const starts[])(struct ipw_err *) = {start_plain, start_with_input, start_service};
+    static int (*const starts[])(struct ipw_err *) = {start_plain, start_with_input, start_ours};
 
     (void)state;
     for (size_t k = 0; k < sizeof starts / sizeof *starts; k++) {

@@ -546,73 +546,6 @@ static void test_foreign_child(void **state)
     drop(&run);
 }
 
-/* --- a service ------------------------------------------------------------------------------- */
-
-static char first_line[200];
-static int exit_code, exits;
-
-static void stop_at_line(void *ud, const char *line)
-{
-    assert_string_equal(line, "one");
-    ipw_service_stop(*(struct ipw_service **)ud);
-}
-
-static void on_line(void *ud, const char *line)
-{
-    (void)ud;
-    snprintf(first_line, sizeof first_line, "%s", line);
-}
-
-static void on_exit_(void *ud, int code, int term_signal)
-{
-    (void)ud;
-    exits++;
-    exit_code = term_signal ? -term_signal : code;
-}
-
-static void test_service(void **state)
-{
-    const char *argv[] = {"sh", "-c", "echo listening on 80; exec sleep 1000", NULL};
-    const char *ends[] = {"sh", "-c", "echo one; exit 5", NULL};
-    const char *lines[] = {"sh", "-c", "printf 'one\\ntwo\\nthree\\n'; exec sleep 1000", NULL};
-    const char *missing[] = {"/no/such/program", NULL};
-    struct ipw_service *service;
-
-    (void)state;
-    exits = 0;
-    first_line[0] = '\0';
-    assert_int_equal(ipw_service_start(&service, loop, argv, on_line, on_exit_, NULL, NULL), 0);
-    ipw_loop_run(loop); /* until the line has come */
-    assert_string_equal(first_line, "listening on 80");
-    assert_int_equal(ipw_loop_leftovers(loop), 1);
-    ipw_service_stop(service);
-    ipw_loop_run(loop);
-    assert_int_equal(exits, 0);
-    assert_childless();
-
-    assert_int_equal(ipw_service_start(&service, loop, ends, on_line, on_exit_, NULL, NULL), 0);
-    while (!exits) {
-        ipw_timer_start(loop, 5 * MS, settle, NULL);
-        ipw_loop_run(loop);
-    }
-    assert_string_equal(first_line, "one");
-    assert_int_equal(exit_code, 5);
-    assert_childless();
-    ipw_service_stop(NULL);
-
-    /* Stopped in its own callback, with more lines behind; one that cannot be started. */
-    exits = 0;
-    assert_int_equal(
-        ipw_service_start(&service, loop, lines, stop_at_line, on_exit_, &service, NULL), 0);
-    ipw_loop_run(loop);
-    assert_int_equal(exits, 0);
-    assert_int_equal(ipw_service_start(&service, loop, missing, on_line, on_exit_, NULL, NULL), 0);
-    ipw_loop_run(loop);
-    assert_int_equal(exits, 1);
-    assert_int_equal(exit_code, 127);
-    run_until_childless();
-}
-
 int main(int argc, char **argv)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -624,7 +557,7 @@ int main(int argc, char **argv)
         CASE(test_escapees),        CASE(test_escapee_of_another),
         CASE(test_cancel),          CASE(test_much_output),
         CASE(test_two_hundred),     CASE(test_foreign_child),
-        CASE(test_service),         CASE(test_runner_killed),
+        CASE(test_runner_killed),
     };
     int failed;
     char command[100];

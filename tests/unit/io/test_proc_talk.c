@@ -1,4 +1,5 @@
 /* A child that stays and is talked to: ipw_proc_write(), on_output, ipw_proc_rest_output(). */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -147,6 +148,67 @@ static void test_talk_that_rests(void **state)
     ipw_buf_release(&t.said);
 }
 
+/* ---- a program of ours ---- */
+
+struct ours {
+    struct ipw_proc *proc;
+    char said[64];
+    int ends, exit_code, exec_errno;
+};
+
+static void on_ours(void *ud, const char *bytes, size_t n)
+{
+    struct ours *o = ud;
+
+    strncat(o->said, bytes, n);
+    if (strchr(o->said, '\n')) ipw_proc_background(o->proc);
+}
+
+static void on_ours_over(void *ud, const struct ipw_proc_result *result)
+{
+    struct ours *o = ud;
+
+    o->ends++;
+    o->exit_code = result->exit_code;
+    o->exec_errno = result->exec_errno;
+    o->proc = NULL;
+}
+
+static void start_ours(struct ours *o, const char *program, const char *script)
+{
+    const char *const argv[] = {program, "-c", script, NULL};
+    const struct ipw_proc_request request = {.argv = argv, .ours = true, .on_output = on_ours};
+    struct ipw_err err = {0};
+
+    *o = (struct ours){0};
+    if (ipw_proc_start(&o->proc, loop, &request, on_ours_over, o, &err)) fail_msg("%s", err.text);
+}
+
+/* It has our environment; the loop runs for it until it is in the background, and again until it
+ * has ended, TERM or not. */
+static void test_ours(void **state)
+{
+    struct ours o;
+
+    (void)state;
+    setenv("IPW_TEST_OURS", "here", 1);
+    start_ours(&o, "/bin/sh", "trap '' TERM; echo $IPW_TEST_OURS; while :; do sleep 1; done");
+    ipw_loop_run(loop);
+    assert_string_equal(o.said, "here\n");
+    assert_int_equal(o.ends, 0);
+    assert_int_equal(ipw_loop_leftovers(loop), 1);
+    ipw_proc_cancel(o.proc);
+    ipw_loop_run(loop);
+    assert_int_equal(o.ends, 0); /* who cancels it is not told */
+    start_ours(&o, "/bin/sh", "exit 7");
+    ipw_loop_run(loop);
+    assert_int_equal(o.ends, 1);
+    assert_int_equal(o.exit_code, 7);
+    start_ours(&o, "/no/such/program", "");
+    ipw_loop_run(loop);
+    assert_int_equal(o.exec_errno, ENOENT);
+}
+
 int main(int argc, char **argv)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -155,6 +217,7 @@ int main(int argc, char **argv)
         CASE(test_talk_that_ends),
         CASE(test_talk_to_the_deaf),
         CASE(test_talk_that_rests),
+        CASE(test_ours),
     };
 
     if (argc > 1 && strcmp(argv[1], "__exec") == 0) return ipw_proc_helper_main(argc, argv);

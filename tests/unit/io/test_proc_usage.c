@@ -1,4 +1,4 @@
-/* What a child has used: ipw_proc_result, ipw_proc_used(). */
+/* What a child has used: ipw_proc_result. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,6 @@
 static struct ipw_loop *loop;
 static struct ipw_proc_result got;
 static char said[200]; /* the beginning of its standard error */
-static struct ipw_proc *staying;
 
 static int set_up(void **state)
 {
@@ -121,34 +120,6 @@ static void of_all_together(void **state)
     assert_int_equal(got.exit_code, 0);
 }
 
-static void on_said(void *ud, const char *bytes, size_t n)
-{
-    int64_t cpu_ns, peak_bytes;
-
-    (void)ud, (void)bytes;
-    if (!n || !staying) return;
-    ipw_proc_used(staying, &cpu_ns, &peak_bytes);
-    assert_true(cpu_ns >= 10 * IPW_NS_PER_MS);
-    assert_in_range(peak_bytes, 100 * IPW_MIB, 300 * IPW_MIB);
-    ipw_proc_cancel(staying);
-    staying = NULL;
-}
-
-/* Also two processes below the child, as in a sandbox. */
-static void of_one_that_stays(void **state)
-{
-    static const char code[] = "x = bytearray(100 << 20)\nfor i in range(3000000): pass\n"
-                               "print('done', flush=True)\ninput()";
-    const char *const argv[] = {"sh", "-c", "python3 -I -c \"$0\"; true", code, NULL};
-    const struct ipw_proc_request request = {.argv = argv, .on_output = on_said};
-    struct ipw_err err = {0};
-
-    (void)state;
-    if (ipw_proc_start(&staying, loop, &request, on_done, NULL, &err)) fail_msg("%s", err.text);
-    ipw_loop_run(loop);
-    assert_null(staying);
-}
-
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -157,7 +128,6 @@ int main(int argc, char **argv)
         CASE(of_the_child_alone),
         CASE(of_its_descendants),
         CASE(of_all_together),
-        CASE(of_one_that_stays),
     };
 
     if (argc > 1 && strcmp(argv[1], "__exec") == 0) return ipw_proc_helper_main(argc, argv);

@@ -41,7 +41,9 @@ static int set_up(void **state)
     (void)state;
     calls = 0;
     result = -1;
-    return ipw_loop_new(&loop, NULL) || ipw_syncer_new(&syncer, loop, NULL);
+    if (ipw_loop_new(&loop, NULL)) return -1;
+    syncer = ipw_syncer_new(loop);
+    return 0;
 }
 
 static int tear_down(void **state)

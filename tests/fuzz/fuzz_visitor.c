@@ -1,5 +1,4 @@
-/* The Host of a client of `serve`: one that is not a name of loopback is never answered.  (What the
- * client sends is read and answered in Lua: tests/lua/test_serve.lua.) */
+/* The Host of a client of our server: one that is not a name of loopback is never answered. */
 #include <strings.h>
 
 #include "base/buf.h"
