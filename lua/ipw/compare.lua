@@ -36,6 +36,7 @@ compare.metrics = {
   { "joules_per_output_token", "J/tok out", "J", by_tokens(false) },
   { "joules_per_token", "J/token", "J", by_tokens(true) },
   { "seconds", "time", "s", function(row) return row.seconds end },
+  { "cost", "cost", "USD", function(row) return row.cost end },
   { "input_tokens", "tokens in", nil, function(row) return row.input end },
   { "output_tokens", "tokens out", nil, function(row) return row.output end },
   { "turns", "turns", nil, function(row) return #row.turns end },
@@ -250,6 +251,7 @@ compare.settings = { { "agent", "agent_sha256" }, { "concurrency" }, { "dataset"
 local setting_names = {
   agent_file = false, agent_sha256 = false, dataset_files = false, dataset_sha256 = false, dataset_source = false,
   max_queries = false, no_content = false, selection_sha256 = false, client_base_url = "server", price = "prices",
+  prices = false,
   share = "sharing rule", telemetry = "sensors", telemetry_interval = "sampling interval",
 }
 
@@ -285,39 +287,128 @@ function compare.differ(a, b)
   return out
 end
 
---- A run by itself, over a basis: accuracy (Wilson), joules, seconds and output tokens of a query, and joules of a
---- solved one, each with mean, lo, hi, n; of joules also sensor_lo and sensor_hi, the bounds of the mean.
-function compare.alone(run, basis)
-  local by = { accuracy = {}, joules = {}, seconds = {}, output_tokens = {} }
-  local names, solved = { accuracy = {}, joules = {}, seconds = {}, output_tokens = {} }, {}
-  local index = {}
+-- What a run is by itself: values of its queries, and what they sum up to for each correct answer.
+local of_query = {
+  accuracy = function(row) return row.resolved end,
+  cost = function(row) return row.cost end,
+  input_tokens = function(row) return row.input end,
+  joules = function(row, basis) return (runs.joules(row.energy, basis)) end,
+  output_tokens = function(row) return row.output end,
+  seconds = function(row) return row.seconds end,
+  tokens = function(row) return row.input and row.output and row.input + row.output end,
+  turns = function(row) return #row.turns end,
+}
+local of_correct = { j_solved = "joules", cost_solved = "cost", s_solved = "seconds", tokens_solved = "tokens" }
+
+local function query_interval(run, basis, name)
+  local values, ids = {}, {}
   for _, row in ipairs(run.rows) do
-    local j = runs.joules(row.energy, basis)
-    local values = { accuracy = row.resolved, joules = j, seconds = row.seconds, output_tokens = row.output }
-    for key, x in pairs(values) do
-      by[key][#by[key] + 1], names[key][#names[key] + 1] = x, row.id
-    end
-    if not index[row.id] then
-      index[row.id] = { sum = 0.0, n = 0 }
-      solved[#solved + 1] = index[row.id]
-    end
-    local cluster = index[row.id]
-    cluster.sum = cluster.sum and j and cluster.sum + j
-    cluster.n = cluster.n + (row.resolved or 0)
+    local x = of_query[name](row, basis)
+    if x then values[#values + 1], ids[#ids + 1] = x, row.id end
   end
+  return stats.interval(stats.clusters(values, ids), name == "accuracy" and "share" or "mean")
+end
+
+--- The sum over all queries for each correct one; not known if it is not known of one query. A query that was not
+--- scored is neither correct nor wrong: it is left out.
+local function correct_interval(run, basis, name)
+  local tasks, by, whole, correct = {}, {}, true, 0
+  for _, row in ipairs(run.rows) do
+    if row.resolved then
+      local x, task = of_query[name](row, basis), by[row.id]
+      if not task then
+        task = { sum = 0.0, n = 0 }
+        by[row.id], tasks[#tasks + 1] = task, task
+      end
+      whole = whole and x ~= nil
+      task.sum, task.n, correct = task.sum + (x or 0), task.n + row.resolved, correct + row.resolved
+    end
+  end
+  if not whole or correct == 0 then return { n = #tasks, method = "none" }, correct end
+  return stats.interval(tasks, "ratio"), correct
+end
+
+--- Tasks of both runs, if the value is known of all their scored queries: { a, a_n, b, b_n }; n: correct ones.
+local function correct_tasks(two, get)
+  local out, by = {}, {}
+  for _, both in ipairs(two.pairs) do
+    local one, other = both[1], both[2]
+    if one.resolved and other.resolved then
+      local a, b, task = get(one, two.basis), get(other, two.basis), by[one.id]
+      if not a or not b then return {} end
+      if not task then
+        task = { a = 0.0, b = 0.0, a_n = 0, b_n = 0 }
+        by[one.id], out[#out + 1] = task, task
+      end
+      task.a, task.b = task.a + a, task.b + b
+      task.a_n, task.b_n = task.a_n + one.resolved, task.b_n + other.resolved
+    end
+  end
+  return out
+end
+
+local changes = {
+  difference = function(a, b) return b - a end,
+  relative = function(a, b) return a > 0 and b / a - 1 or nil end,
+  ratio = function(a, b) return a > 0 and b / a or nil end,
+}
+
+--- How what a correct answer takes changes from the first run to the second, over the tasks of both: mean, lo, hi (nil:
+--- no interval), all nil if it is not known. `how`: "difference", "relative" or "ratio".
+---@param two table of compare.two
+---@param what string "joules", "seconds", "cost" or "tokens"
+---@param how string
+---@return {mean: number?, lo: number?, hi: number?}
+function compare.correct_change(two, what, how)
+  local drawn = stats.bootstrap(correct_tasks(two, of_query[what]), function(tasks)
+    local a, b, a_n, b_n = 0.0, 0.0, 0, 0
+    for _, task in ipairs(tasks) do
+      a, b, a_n, b_n = a + task.a, b + task.b, a_n + task.a_n, b_n + task.b_n
+    end
+    if a_n == 0 or b_n == 0 then return nil end
+    return changes[how](a / a_n, b / b_n)
+  end)
+  return { mean = drawn.value, lo = drawn.lo, hi = drawn.hi }
+end
+
+local LINEAR <const> = "single" -- the agent that asks once
+
+--- The Orchestration Overhead Index (arXiv 2605.22883): joules per correct answer of an agent over those of the agent
+--- `single` on the same tasks, with the same model, scorer and devices. Nil if the runs are no such pair, or joules are
+--- not known; else agent, linear_first, and mean, lo, hi.
+function compare.orchestration(two)
+  local one, other = runs.setting(two.a, "agent"), runs.setting(two.b, "agent")
+  if not one or not other or (one == LINEAR) == (other == LINEAR) then return nil end
+  for _, key in ipairs { "dataset", "dataset_sha256", "model" } do
+    if runs.setting(two.a, key) ~= runs.setting(two.b, key) then return nil end
+  end
+  local index = compare.correct_change(two, "joules", "ratio")
+  if not index.mean or index.mean <= 0 then return nil end
+  if other == LINEAR then
+    index = { mean = 1 / index.mean, lo = index.hi and 1 / index.hi, hi = index.lo and 1 / index.lo }
+  end
+  index.agent = one == LINEAR and other or one
+  return index
+end
+
+--- A run by itself, over a basis: accuracy (Wilson), joules, seconds, cost, tokens and turns of a query, and joules
+--- (j_solved), cost, seconds and tokens of a correct answer, each with mean, lo, hi, n; of joules also sensor_lo and
+--- sensor_hi, the bounds of the mean. none_correct: no answer is correct.
+function compare.alone(run, basis)
   local out = {}
-  for key, values in pairs(by) do
-    out[key] = stats.interval(stats.clusters(values, names[key]), key == "accuracy" and "share" or "mean")
-  end
-  local whole = #solved > 0 and #basis > 0
-  local n = 0
-  for _, cluster in ipairs(solved) do whole, n = whole and cluster.sum ~= nil, n + cluster.n end
-  out.j_solved = whole and n > 0 and stats.interval(solved, "ratio") or { n = #solved, method = "none" }
-  local lo, hi
-  if whole then lo, hi = runs.together(run, run.rows, basis) end
-  if lo and hi then
-    out.joules.sensor_lo, out.joules.sensor_hi = lo / #run.rows, hi / #run.rows
-    if n > 0 then out.j_solved.sensor_lo, out.j_solved.sensor_hi = lo / n, hi / n end
+  for name in pairs(of_query) do out[name] = query_interval(run, basis, name) end
+  local correct
+  for name, of in pairs(of_correct) do out[name], correct = correct_interval(run, basis, of) end
+  out.none_correct = correct == 0
+  local scored = {}
+  for _, row in ipairs(run.rows) do scored[#scored + 1] = row.resolved and row or nil end
+  if out.joules.n > 0 and #basis > 0 then
+    local lo, hi = runs.together(run, run.rows, basis)
+    if lo and hi then out.joules.sensor_lo, out.joules.sensor_hi = lo / #run.rows, hi / #run.rows end
+    lo, hi = runs.together(run, scored, basis)
+    if lo and hi and out.j_solved.mean then
+      out.j_solved.sensor_lo, out.j_solved.sensor_hi = lo / correct, hi / correct
+    end
   end
   return out
 end

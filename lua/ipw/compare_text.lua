@@ -114,8 +114,8 @@ end
 
 --- What a run is by itself.
 local alone = {
-  { "accuracy", "accuracy", "%" }, { "joules", "J per query", "J" }, { "j_solved", "J per solved", "J" },
-  { "seconds", "s per query", "s" },
+  { "accuracy", "accuracy", "%" }, { "joules", "J per query", "J" }, { "j_solved", "J per correct", "J" },
+  { "seconds", "s per query", "s" }, { "cost_solved", "USD per correct", "USD" },
 }
 
 local function with_interval(one, unit)
@@ -129,20 +129,39 @@ local function with_interval(one, unit)
 end
 
 local function overview(out, list, basis)
-  out[#out + 1] = ("\n  %-5s%-24s%-24s%s\n"):format("", "accuracy", "J per query", "J per solved")
+  local ones, costs = {}, false
   for i, run in ipairs(list) do
-    local one = compare.alone(run, basis)
-    out[#out + 1] = ("  %s%s%s%s\n"):format(cell(letter(i), 5), cell(with_interval(one.accuracy, "%"), 24),
-      cell(with_interval(one.joules, "J"), 24), with_interval(one.j_solved, "J"))
+    ones[i] = compare.alone(run, basis)
+    costs = costs or ones[i].cost_solved.mean ~= nil
   end
+  local titles = { "accuracy", "J per query", "J per correct", costs and "USD per correct" or nil }
+  local row = { cell("", 5) }
+  for _, title in ipairs(titles) do row[#row + 1] = cell(title, 24) end
+  out[#out + 1] = "\n  " .. table.concat(row):gsub(" +$", "") .. "\n"
+  for i, one in ipairs(ones) do
+    row = { cell(letter(i), 5), cell(with_interval(one.accuracy, "%"), 24), cell(with_interval(one.joules, "J"), 24),
+            cell(with_interval(one.j_solved, "J"), 24), costs and with_interval(one.cost_solved, "USD") or nil }
+    out[#out + 1] = "  " .. table.concat(row):gsub(" +$", "") .. "\n"
+  end
+end
+
+--- The Orchestration Overhead Index, where the two runs are the agent `single` and another on the same tasks.
+local function orchestration(out, two)
+  local index = compare.orchestration(two)
+  if not index then return end
+  out[#out + 1] = ("  OOI %.2f%s: joules per correct answer of %s, over those of `single`\n"):format(index.mean,
+    index.lo and (" (%.2f\u{2013}%.2f)"):format(index.lo, index.hi) or "", core.printable(index.agent, 40))
 end
 
 local states = { held = "held", broken = "BROKEN", unknown = "cannot tell" }
 
 local function change_text(result)
   if not result.mean then return result.why end
-  local unit = result.relative and "%" or result.metric == "accuracy" and "pt" or result.metric:find "^j_" and "J" or
-    result.metric == "seconds" and "s" or nil
+  if not result.change then
+    local text = with_interval(result, result.unit)
+    return result.why and text .. "; " .. result.why or text
+  end
+  local unit = result.relative and "%" or result.unit == "%" and "pt" or result.unit
   local scale = quantity.scale(unit, result.mean, result.lo, result.hi)
   local text = quantity.signed(result.mean, scale, true)
   if result.lo then text = text .. " " .. quantity.interval(result.lo, result.hi, scale) end
@@ -164,7 +183,7 @@ function show.text(list, twos, results, options)
   local out, style = {}, styles(options.colour)
   for i, run in ipairs(list) do side(out, run, i) end
   out[#out + 1] = "\n"
-  if #list > 2 then overview(out, list, runs.basis(list)) end
+  if #list ~= 2 then overview(out, list, runs.basis(list)) end
   for i, two in ipairs(twos) do
     local b = letter(i + 1)
     if #twos > 1 then out[#out + 1] = ("\n%s against A\n"):format(b) end
@@ -182,9 +201,10 @@ function show.text(list, twos, results, options)
       if row.metric[1] == "turn_joules" then out[#out + 1] = head("per turn", b) end
       line(out, row, style)
     end
+    orchestration(out, two)
     if options.turns then turns(out, two, b) end
   end
-  gates(out, results, #twos > 1)
+  gates(out, results, #list > 2)
   return table.concat(out)
 end
 
@@ -205,6 +225,7 @@ function show.markdown(list, twos, results)
   for i, two in ipairs(twos) do
     local b = letter(i + 1)
     out[#out + 1] = ""
+    orchestration(out, two)
     row { ("%s against A"):format(b), "A", b, b .. " \u{2212} A", "95 % interval", "" }
     row { "---", "--:", "--:", "--:", "---", "---" }
     for _, of in ipairs(two.rows) do
@@ -220,7 +241,7 @@ function show.markdown(list, twos, results)
   end
   if #results > 0 then
     out[#out + 1] = ""
-    row { "gate", "run", "result", "change" }
+    row { "gate", "run", "result", "value or change" }
     row { "---", "---", "---", "---" }
     for _, result in ipairs(results) do
       row { "`" .. result.text .. "`", escape(result.run), states[result.state], change_text(result) }
@@ -262,9 +283,13 @@ end
 local function two_json(two)
   local out = { a = two.a.path, b = two.b.path, basis = known(#two.basis > 0 and table.concat(two.basis, "+")),
                 confidence = 0.95, metrics = {}, only_in_a = two.only[1], only_in_b = two.only[2], pairs = json.list {},
-                queries = #two.pairs, turns = two.turns,
+                queries = #two.pairs, turns = two.turns, orchestration_overhead = json.null,
                 settings = { a = settings_json(two.a), b = settings_json(two.b), differ = json.list {} } }
   for _, row in ipairs(two.rows) do out.metrics[row.metric[1]] = row_json(row) end
+  local index = compare.orchestration(two)
+  if index then
+    out.orchestration_overhead = { agent = index.agent, hi = known(index.hi), lo = known(index.lo), mean = index.mean }
+  end
   for i, setting in ipairs(compare.differ(two.a, two.b)) do out.settings.differ[i] = setting.key end
   for i, both in ipairs(two.pairs) do
     local of = { epoch = both[1].epoch, query_id = both[1].id, turns = json.list {} }
@@ -300,8 +325,10 @@ function show.json(list, twos, results)
   for i, run in ipairs(list) do
     local one = { path = run.path }
     for key, value in pairs(compare.alone(run, basis)) do
-      one[key] = { mean = known(value.mean), lo = known(value.lo), hi = known(value.hi), n = value.n,
-                   method = value.method, sensor_lo = value.sensor_lo, sensor_hi = value.sensor_hi }
+      if type(value) == "table" then
+        one[key] = { mean = known(value.mean), lo = known(value.lo), hi = known(value.hi), n = value.n,
+                     method = value.method, sensor_lo = value.sensor_lo, sensor_hi = value.sensor_hi }
+      end
     end
     out.runs[i] = one
   end

@@ -45,9 +45,16 @@ function quantity.whole(n)
   return n >= 1000 and ("%d,%03d"):format(n // 1000, n % 1000) or ("%d"):format(n)
 end
 
---- By unit: "%", "s", nil (a count), else an SI unit.
+--- Money: "0.0142 USD", three digits without a prefix.
+function quantity.money(x)
+  if not x then return quantity.unknown end
+  return ("%." .. quantity.scale("USD", x).places .. "f USD"):format(x)
+end
+
+--- By unit: "%", "s", "USD", nil (a count), else an SI unit.
 function quantity.of(x, unit)
   if not x then return quantity.unknown end
+  if unit == "USD" then return quantity.money(x) end
   if not unit then return quantity.count(x) end
   if unit == "%" then return quantity.percent(x) end
   if unit == "s" and x >= 0 then return quantity.seconds(x) end
@@ -61,6 +68,10 @@ function quantity.scale(unit, ...)
   for _, x in pairs { ... } do most = math.max(most, math.abs(x)) end
   if unit == "%" or unit == "pt" then
     return { size = 0.01, unit = " " .. unit, places = most >= 0.9995 and 0 or 1 }
+  end
+  if unit == "USD" then
+    local places = most > 0 and 2 - math.floor(math.log(most, 10)) or 0
+    return { size = 1, unit = " USD", places = math.max(most > 0 and 2 or 0, math.min(places, 9)) }
   end
   local p = 0
   if most > 0 and (unit or most >= 1e5) then

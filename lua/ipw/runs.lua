@@ -39,7 +39,8 @@ local function energy_of(part, doubts)
     if j and not (doubts[domain] and j <= 0) then
       local lo, hi = number(figure.lo), number(figure.hi)
       if lo == 0 and hi == 0 then lo, hi = nil, nil end
-      out[domain] = { j = j, lo = lo, hi = hi, u = number(figure.u) or j == 0 and lo and 0.0 or nil }
+      out[domain] = { j = j, lo = lo, hi = hi, provenance = text(figure.provenance),
+                      u = number(figure.u) or j == 0 and lo and 0.0 or nil }
     end
   end
   return out
@@ -85,8 +86,8 @@ function runs.row(query, doubts)
     number(query.query_index) or 0,
                 outcome = text(query.outcome), resolved = resolved_of(query),
                 seconds = number(query.total_wall_clock_s), input = number(query.total_input_tokens),
-                output = number(query.total_output_tokens), turns = {}, parts = parts_of(query),
-                energy = energy_of(query, doubts) }
+                output = number(query.total_output_tokens), cost = number(query.total_cost_usd), turns = {},
+                parts = parts_of(query), energy = energy_of(query, doubts) }
   for i, turn in ipairs(object(query.turns)) do
     turn = object(turn)
     row.turns[i] = { seconds = number(turn.wall_clock_s), input = number(turn.input_tokens),

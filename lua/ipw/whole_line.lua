@@ -1,5 +1,7 @@
 --- ipw.whole_line: puts what a line of traces.jsonl leaves out of its energy values in its place
---- (docs/trace-format.md, "Energy values"): the provenance of the window around it.
+--- (docs/trace-format.md, "Energy values"): the provenance of the window around it. If a command was given prices,
+--- the costs are theirs (ipw.prices).
+local prices = require "ipw.prices"
 
 local function object(x) return type(x) == "table" and x or {} end
 
@@ -30,5 +32,6 @@ return function(query)
     turn = object(turn)
     part(turn.energy, turn.spans, around)
   end
+  prices.apply(query)
   return query
 end

@@ -15,6 +15,10 @@
 #include "json/jsonl.h"
 #include "trace/saved_clock.h"
 
+const char *const ipw_check_names[IPW_CHECK_FILES] = {[IPW_CHECK_TRACES] = "traces.jsonl",
+                                                      [IPW_CHECK_ATTEMPTS] = "attempts.jsonl",
+                                                      [IPW_CHECK_WARMUP] = "warmup.jsonl"};
+
 struct kept { /* the place of a line that was passed over, or was asked for */
     int segment;
     int32_t index;
@@ -43,6 +47,7 @@ struct ipw_check {
     struct kept *kept;
     size_t n, cap;
     uint32_t free; /* the first place of `kept` that can be used again */
+    struct ipw_check_line found;
     /* The first line with a segment and index; mostly there is no other. */
     struct ipw_table by_query;
 };
@@ -171,31 +176,26 @@ static int open_source(struct source *file, struct ipw_err *err)
 int ipw_check_open(struct ipw_check **out, const char *run, const struct ipw_check_watch *watch,
                    struct ipw_err *err)
 {
-    static const char *const names[IPW_CHECK_FILES] = {[IPW_CHECK_TRACES] = "traces.jsonl",
-                                                       [IPW_CHECK_ATTEMPTS] = "attempts.jsonl",
-                                                       [IPW_CHECK_WARMUP] = "warmup.jsonl"};
     struct ipw_check *c = ipw_calloc(1, sizeof *c);
+    bool any = false;
     int rc = 0, more;
 
     *out = NULL;
     c->watch = watch;
     c->free = IPW_TABLE_NONE;
     for (int i = 0; i < IPW_CHECK_FILES; i++) {
-        c->files[i].path = ipw_asprintf("%s/%s", run, names[i]);
+        c->files[i].path = ipw_asprintf("%s/%s", run, ipw_check_names[i]);
         c->files[i].fd = -1;
     }
     for (int i = 0; i < IPW_CHECK_FILES && !rc; i++) {
-        if (access(c->files[i].path, F_OK) < 0 && errno == ENOENT) {
-            if (i > 0) continue;
-            ipw_check_close(c);
-            return 0;
-        }
+        if (access(c->files[i].path, F_OK) < 0 && errno == ENOENT) continue;
         rc = open_source(&c->files[i], err);
+        any = true;
     }
-    if (!rc) rc = read_anchor(c, run, err);
+    if (!rc && any) rc = read_anchor(c, run, err);
     /* The earlier attempts first: a line that is also in traces.jsonl is one of them. */
     while (!rc && (more = keep_next(c, IPW_CHECK_ATTEMPTS, err))) rc = more < 0 ? more : 0;
-    if (rc) {
+    if (rc || !any) {
         ipw_check_close(c);
         return rc;
     }
@@ -233,11 +233,30 @@ static void say_difference(struct ipw_buf *what, const struct ipw_query_loaded *
     ipw_buf_release(&where);
 }
 
+static bool same_text(const char *a, const char *b) { return !strcmp(a ? a : "", b ? b : ""); }
+
+/* Does the line have the query's turns and spans, and the ends that they came to? */
+static bool same_course(const struct ipw_query_trace *a, const struct ipw_query_trace *b)
+{
+    if (!same_text(a->outcome, b->outcome) || a->completed != b->completed ||
+        a->n_turns != b->n_turns)
+        return false;
+    for (size_t i = 0; i < a->n_turns; i++) {
+        if (a->turns[i].n_spans != b->turns[i].n_spans) return false;
+        for (size_t k = 0; k < a->turns[i].n_spans; k++) {
+            const struct ipw_span *x = &a->turns[i].spans[k], *y = &b->turns[i].spans[k];
+
+            if (x->kind != y->kind || !same_text(x->outcome, y->outcome)) return false;
+        }
+    }
+    return true;
+}
+
 /* Most lines are equal byte for byte; only the others are read as a whole. */
-static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace *trace,
-                   const struct ipw_query_details *details, const char *text, size_t n,
-                   enum ipw_check_verdict *verdict, struct ipw_buf *what, struct ipw_buf *now,
-                   struct ipw_err *err)
+static int compare(struct ipw_check *c, const struct ipw_anchor *clock,
+                   const struct ipw_query_trace *trace, const struct ipw_query_details *details,
+                   const char *text, size_t n, enum ipw_check_verdict *verdict,
+                   struct ipw_buf *what, struct ipw_buf *now, struct ipw_err *err)
 {
     struct ipw_query_loaded was;
     int rc = 0;
@@ -249,6 +268,7 @@ static int compare(const struct ipw_anchor *clock, const struct ipw_query_trace 
         *verdict = IPW_CHECK_SAME;
     } else if ((rc = ipw_schema_read_query(&was, text, n, err)) == 0) {
         *verdict = IPW_CHECK_DIFFERS;
+        c->found.other_course = !same_course(&was.trace, trace);
         if (what) say_difference(what, &was, now);
         ipw_query_loaded_release(&was);
     }
@@ -400,7 +420,9 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
     rc = load_line(loaded, &text, &own, c, &line, err);
     if (!rc) {
         note_over(c, at, text);
-        rc = compare(clock->wall_ns ? clock : &c->anchor, trace, &loaded->details, text, line.n,
+        c->found = (struct ipw_check_line){(enum ipw_check_file)line.file, line.number,
+                                           query->segment, trace->index, false};
+        rc = compare(c, clock->wall_ns ? clock : &c->anchor, trace, &loaded->details, text, line.n,
                      verdict, what, now ? now : &own_now, err);
         if (rc) ipw_err_prefix(err, "%s:%lld", c->files[line.file].path, (long long)line.number);
     }
@@ -408,6 +430,33 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
     ipw_buf_release(&own_now);
     free(own);
     return rc;
+}
+
+struct ipw_check_line ipw_check_found(const struct ipw_check *c) { return c->found; }
+
+static void count_left(void *n, const struct ipw_check_line *line, bool twin)
+{
+    (void)line;
+    *(size_t *)n += !twin;
+}
+
+int ipw_check_each_left(struct ipw_check *c,
+                        void (*fn)(void *ud, const struct ipw_check_line *line, bool twin),
+                        void *ud, struct ipw_err *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct kept *k = &c->kept[i];
+        const struct ipw_check_line line = {(enum ipw_check_file)k->file, k->number, k->segment,
+                                            k->index, false};
+        bool twin;
+        int rc;
+
+        if (k->over) continue;
+        rc = is_twin(&twin, c, k, err);
+        if (rc) return rc;
+        fn(ud, &line, twin);
+    }
+    return 0;
 }
 
 int ipw_check_left(struct ipw_check *c, size_t *left, struct ipw_err *err)
@@ -419,14 +468,7 @@ int ipw_check_left(struct ipw_check *c, size_t *left, struct ipw_err *err)
         if (rc < 0) return rc;
     }
     *left = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        bool twin = true;
-        int rc = c->kept[i].over ? 0 : is_twin(&twin, c, &c->kept[i], err);
-
-        if (rc) return rc;
-        *left += !twin;
-    }
-    return 0;
+    return ipw_check_each_left(c, count_left, left, err);
 }
 
 void ipw_check_close(struct ipw_check *c)

@@ -21,6 +21,7 @@ struct ipw_check;
 
 /* The files with lines of queries, each in the order of its bookings. */
 enum ipw_check_file { IPW_CHECK_TRACES, IPW_CHECK_ATTEMPTS, IPW_CHECK_WARMUP, IPW_CHECK_FILES };
+extern const char *const ipw_check_names[IPW_CHECK_FILES];
 
 /* Who else wants each line of these files, once, when it is read for the first time. */
 struct ipw_check_watch {
@@ -31,7 +32,7 @@ struct ipw_check_watch {
     void *ud;
 };
 
-/* *out is NULL, without an error, when RUN has no traces.jsonl.  `watch` may be NULL. */
+/* *out is NULL, without an error, when RUN has none of these files.  `watch` may be NULL. */
 int ipw_check_open(struct ipw_check **out, const char *run, const struct ipw_check_watch *watch,
                    struct ipw_err *err);
 /* Looks for the line of a query of `segment`, also among earlier attempts.  `loaded` receives the
@@ -42,9 +43,23 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
                     const struct ipw_recompute_query *query, enum ipw_check_verdict *verdict,
                     struct ipw_query_loaded *loaded, struct ipw_buf *what, struct ipw_buf *now,
                     struct ipw_err *err);
+struct ipw_check_line { /* where a line is */
+    enum ipw_check_file file;
+    int64_t number; /* from 1 */
+    int segment;
+    int32_t index;
+    /* Of a line that differs: not only the energy, but the course of the query. */
+    bool other_course;
+};
+/* The line that ipw_check_query() found last; it differed, or was the same. */
+struct ipw_check_line ipw_check_found(const struct ipw_check *c);
 /* How many lines of the run were not asked for.  A line that a crash left both in traces.jsonl and
  * among the earlier attempts counts once. */
 int ipw_check_left(struct ipw_check *c, size_t *left, struct ipw_err *err);
+/* Each of these, after ipw_check_left().  `twin`: it is also among the earlier attempts. */
+int ipw_check_each_left(struct ipw_check *c,
+                        void (*fn)(void *ud, const struct ipw_check_line *line, bool twin),
+                        void *ud, struct ipw_err *err);
 void ipw_check_close(struct ipw_check *c); /* NULL is fine */
 
 #endif

@@ -423,7 +423,7 @@ static int recompute(struct job *j, bool lines, struct ipw_err *err)
     size_t left = 0;
     int rc = ipw_check_open(&r.check, j->run, lines ? &watch : NULL, err);
 
-    if (!rc && !r.check) rc = ipw_fail(err, IPW_ENOTFOUND, "no traces.jsonl");
+    if (!rc && !is_there(j, "traces.jsonl")) rc = ipw_fail(err, IPW_ENOTFOUND, "no traces.jsonl");
     if (!rc) {
         rc = ipw_recompute_run(&r.redone, j->run, &how, err);
         if (!rc) rc = ipw_check_left(r.check, &left, err);

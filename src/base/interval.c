@@ -193,8 +193,17 @@ static bool is_to_be_drawn(const struct ipw_interval_sample *s, size_t n)
     return s->clusters.n == n && strcmp(s->out.method, "bootstrap") == 0 && isnan(s->out.lo);
 }
 
-/* The bounds of all bootstrapped samples.  If all values of a sample are equal, so are all means,
- * and nothing is drawn. */
+/* Whether every draw has the same mean.  Not if a cluster only adds to the sum, as a wrong answer
+ * does to the joules of a correct one. */
+static bool is_constant(const struct ipw_interval_sample *s)
+{
+    if (s->out.min != s->out.max) return false;
+    for (size_t i = 0; i < s->clusters.n; i++)
+        if (cluster(s, i).n == 0 && cluster(s, i).sum != 0) return false;
+    return true;
+}
+
+/* The bounds of all bootstrapped samples.  If all means are equal, nothing is drawn. */
 static void bootstrap_all(struct ipw_interval_sample *all, size_t count, uint64_t seed)
 {
     struct ipw_interval_sample **same_n = ipw_calloc(count, sizeof *same_n);
@@ -202,7 +211,7 @@ static void bootstrap_all(struct ipw_interval_sample *all, size_t count, uint64_
     for (size_t i = 0; i < count; i++) {
         struct ipw_interval *out = &all[i].out;
 
-        if (is_to_be_drawn(&all[i], all[i].clusters.n) && out->min == out->max)
+        if (is_to_be_drawn(&all[i], all[i].clusters.n) && is_constant(&all[i]))
             out->lo = out->hi = out->mean;
     }
     for (size_t i = 0; i < count; i++) {

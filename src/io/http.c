@@ -388,6 +388,19 @@ void ipw_http_lane_remove(struct ipw_http_call *call)
     call->lane = NULL;
 }
 
+void ipw_http_lane_continue(struct ipw_http_call *call)
+{
+    const struct http_lane *lane = call->lane;
+    struct ipw_http *http = call->http;
+
+    ipw_http_enter(http);
+    http->in_curl = true;
+    curl_easy_pause(call->easy, CURLPAUSE_CONT);
+    http->in_curl = false;
+    end_calls(lane);
+    ipw_http_leave(http);
+}
+
 /* --- the pool -------------------------------------------------------------------------------- */
 
 void ipw_http_enter(struct ipw_http *http) { http->entered++; }

@@ -13,7 +13,15 @@
  * requests, including their own.  `on_data` receives body bytes with the instant of their arrival,
  * taken as the first statement of libcurl's callback.  If it returns non-zero, the request ends
  * with IPW_HTTP_ABORTED.  `on_done` is called exactly once unless the request is cancelled; it is
- * the request's last callback, after which the request no longer exists. */
+ * the request's last callback, after which the request no longer exists.
+ *
+ * A raw request is for a proxy, which hands on what somebody else asks and what a server answers.
+ * Its method is any token and its path stays as it is.  Its headers are sent in the order given,
+ * with their repetitions, and no other is added; but the fields of a connection (Connection,
+ * Content-Length, Host, Keep-Alive, Proxy-Connection, TE, Trailer, Transfer-Encoding, Upgrade) are
+ * left out, since this connection has its own.  The answer's body comes without its chunking and
+ * otherwise byte for byte: nothing is decompressed.  Interim answers (1xx) and trailers are
+ * dropped. */
 #ifndef IPW_IO_HTTP_H
 #define IPW_IO_HTTP_H
 
@@ -60,45 +68,57 @@ struct ipw_http_request {
     /* Instead of `body`: a buffer whose bytes the request holds.  They are in it again when on_done
      * is called, and after a cancel.  A cancel inside a callback of the pool frees them. */
     struct ipw_buf *lend_body;
+    /* Instead of both: the body comes in pieces from on_body.  Its length, or -1: unknown, and it
+     * is sent in chunks.  Such a request has a new connection, because it cannot be resent. */
+    bool body_in_pieces;
+    int64_t pieces_len;
+    bool raw;                                             /* see above */
     int64_t connect_ns, first_byte_ns, idle_ns, total_ns; /* 0: no limit */
     size_t body_max_bytes; /* limit of the decoded answer; 0: 256 MiB */
-    /* Names of headers whose values on_done needs, NULL-terminated, in lower case, at most
-     * IPW_HTTP_WANTED_MAX; must outlive the request.  NULL: none. */
-    const char *const *wanted;
-    bool stamp_cpu; /* fill result->sent_cpu_ns */
+    bool stamp_cpu;        /* fill result->sent_cpu_ns */
 };
-enum { IPW_HTTP_WANTED_MAX = 8 };
+
+/* The status and the headers of an answer, in their order and with their repetitions; the names in
+ * the server's spelling. */
+struct ipw_http_head {
+    int status;
+    const struct ipw_http_header *fields;
+    size_t n_fields;
+};
+/* The value of the field, in any case; of several the last; "" without one and without a head. */
+const char *ipw_http_field(const struct ipw_http_head *head, const char *name);
 
 struct ipw_http_result {
     enum ipw_http_end end;
     enum ipw_http_deadline deadline;
-    int status;               /* HTTP status; 0 if there was none */
-    const char *content_type; /* "" if unknown; borrowed for the callback */
-    const char *retry_after;  /* the header's text, or "" */
-    const char *location;     /* of a 3xx, or "" */
-    const char *error;        /* one line for a person if end is not IPW_HTTP_OK */
-    int64_t start_ns;         /* when ipw_http_start() was called */
-    int64_t sent_ns;          /* connected, about to write the request; start_ns if it never was */
-    int64_t sent_cpu_ns;      /* ipw_cpu_thread_ns() at sent_ns; 0: not requested */
-    int64_t headers_ns;       /* the status line's arrival; 0: none */
-    int64_t first_byte_ns;    /* first body byte; 0: none */
-    int64_t close_ns;         /* when the end was seen */
+    int status;                       /* HTTP status; 0 if there was none */
+    const struct ipw_http_head *head; /* NULL if there was none; borrowed for the callback */
+    const char *error;                /* one line for a person if end is not IPW_HTTP_OK */
+    int64_t start_ns;                 /* when ipw_http_start() was called */
+    int64_t sent_ns;       /* connected, about to write the request; start_ns if it never was */
+    int64_t sent_cpu_ns;   /* ipw_cpu_thread_ns() at sent_ns; 0: not requested */
+    int64_t headers_ns;    /* the status line's arrival; 0: none */
+    int64_t first_byte_ns; /* first body byte; 0: none */
+    int64_t close_ns;      /* when the end was seen */
     int64_t dns_ns, connect_ns, tls_ns; /* durations from libcurl; 0 on a reused connection */
     int64_t bytes_sent, bytes_received; /* sizes of the bodies */
     bool reused, resent;
     bool guarded; /* the address was not public, and the pool reaches only public ones */
-    const char *wanted[IPW_HTTP_WANTED_MAX]; /* the values of request->wanted, "" if absent */
 };
 
 struct ipw_http_callbacks {
-    /* Called when status and content type are known; may be NULL. */
-    void (*on_headers)(void *ud, int64_t t_ns, int status, const char *content_type);
+    /* Called when the head is whole, with the instant of its first line; may be NULL. */
+    void (*on_headers)(void *ud, int64_t t_ns, const struct ipw_http_head *head);
     int (*on_data)(void *ud, int64_t t_ns, const char *bytes, size_t n);
     void (*on_done)(void *ud, const struct ipw_http_result *result);
     void *ud;
-    /* Called for each header as it comes, and with an empty name for a status line; may be NULL. */
-    void (*on_field)(void *ud, const char *name, size_t name_n, const char *value, size_t n);
+    /* Writes the next bytes of the request's body to `to`, at most `size`, and returns how many;
+     * 0: that was all; IPW_HTTP_BODY_LATER: none are there yet (then ipw_http_body_ready());
+     * IPW_HTTP_BODY_BROKEN: there will be none: the request ends with IPW_HTTP_ABORTED. */
+    size_t (*on_body)(void *ud, char *to, size_t size);
 };
+#define IPW_HTTP_BODY_LATER  ((size_t)-1)
+#define IPW_HTTP_BODY_BROKEN ((size_t)-2)
 
 struct ipw_http;
 struct ipw_http_call;
@@ -126,6 +146,14 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
                    const struct ipw_http_callbacks *callbacks, struct ipw_err *err);
 /* Closes the connection; no callback follows.  Allowed until on_done is entered. */
 void ipw_http_cancel(struct ipw_http_call *call);
+
+/* No on_data until ipw_http_resume().  Some bytes wait here and the rest in the socket, so that the
+ * server sees that its reader is slow.  Idle time is not counted meanwhile; on_done may still come
+ * (a broken connection, the total deadline).  Both are allowed in every callback but on_done. */
+void ipw_http_pause(struct ipw_http_call *call);
+void ipw_http_resume(struct ipw_http_call *call);
+/* on_body is asked again soon. */
+void ipw_http_body_ready(struct ipw_http_call *call);
 
 /* Percent-encodes for a query component. */
 void ipw_http_escape(struct ipw_buf *out, const char *s, size_t n);

@@ -40,47 +40,41 @@ static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own
     return CURL_PREREQFUNC_OK;
 }
 
-static void keep_field(struct ipw_buf *to, const char *line, size_t name_len, size_t n)
+/* Keeps a header line.  libcurl lets no NUL through. */
+static void keep_field(struct ipw_http_call *call, const char *line, size_t n)
 {
-    const char *value = line + name_len, *end = line + n;
+    const char *colon = memchr(line, ':', n), *end = line + n, *value = colon + 1;
 
+    if (!colon || colon == line) return;
     while (value < end && (*value == ' ' || *value == '\t')) value++;
     while (end > value && strchr(" \t\r\n", end[-1])) end--;
-    ipw_buf_clear(to);
-    ipw_buf_add(to, value, (size_t)(end - value));
+    ipw_buf_add(&call->answer.text, line, (size_t)(colon - line));
+    ipw_buf_addc(&call->answer.text, '\0');
+    ipw_buf_add(&call->answer.text, value, (size_t)(end - value));
+    ipw_buf_addc(&call->answer.text, '\0');
+    call->answer.head.n_fields++;
 }
 
-/* Keeps the value of a header that the request wants; the last of several counts. */
-static void keep_wanted(struct ipw_http_call *call, const char *line, size_t n)
+static void complete_head(struct ipw_http_call *call)
 {
-    const char *colon = memchr(line, ':', n), *end = line + n, *value;
-    size_t name_n = colon ? (size_t)(colon - line) : 0;
+    const char *at = ipw_buf_str(&call->answer.text);
+    size_t n = call->answer.head.n_fields;
 
-    if (!colon) return;
-    for (int i = 0; i < IPW_HTTP_WANTED_MAX && call->answer.wanted[i]; i++) {
-        if (strlen(call->answer.wanted[i]) != name_n ||
-            strncasecmp(line, call->answer.wanted[i], name_n) != 0)
-            continue;
-        value = colon + 1;
-        while (value < end && (*value == ' ' || *value == '\t')) value++;
-        while (end > value && strchr(" \t\r\n", end[-1])) end--;
-        if (memchr(value, '\0', (size_t)(end - value))) return;
-        ipw_buf_addc(&call->answer.kept, (char)(i + 1));
-        ipw_buf_add(&call->answer.kept, value, (size_t)(end - value));
-        ipw_buf_addc(&call->answer.kept, '\0');
-        return;
+    IPW_GROW(call->answer.fields, call->answer.cap_fields, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const char *value = at + strlen(at) + 1;
+        call->answer.fields[i] = (struct ipw_http_header){at, value};
+        at = value + strlen(value) + 1;
     }
+    call->answer.head.status = call->status;
+    call->answer.head.fields = call->answer.fields;
+    call->head_complete = true;
 }
 
-static void show_wanted(const struct ipw_http_call *call, struct ipw_http_result *result)
+static void clear_head(struct ipw_http_call *call)
 {
-    const char *at = ipw_buf_str(&call->answer.kept), *end = at + call->answer.kept.len;
-
-    for (int i = 0; i < IPW_HTTP_WANTED_MAX; i++) result->wanted[i] = "";
-    while (at < end && !call->answer.kept.failed) {
-        result->wanted[*at - 1] = at + 1;
-        at += strlen(at) + 1;
-    }
+    ipw_buf_clear(&call->answer.text);
+    call->answer.head = (struct ipw_http_head){0};
 }
 
 static void on_status_line(struct ipw_http_call *call, int64_t now, const char *line, size_t n)
@@ -93,10 +87,7 @@ static void on_status_line(struct ipw_http_call *call, int64_t now, const char *
             call->status = call->status * 10 + (*p - '0');
     }
     call->at.headers_ns = now;
-    ipw_buf_clear(&call->answer.content_type);
-    ipw_buf_clear(&call->answer.retry_after);
-    ipw_buf_clear(&call->answer.location);
-    ipw_buf_clear(&call->answer.kept);
+    clear_head(call);
 }
 
 static size_t on_header(char *line, size_t size, size_t n, void *ud)
@@ -112,26 +103,18 @@ static size_t on_header(char *line, size_t size, size_t n, void *ud)
         return 0;
     }
     if (call->head_complete) return n; /* a trailer after the chunks */
-    if (call->on.on_field) ipw_http_hand_field(call, line, n);
     if (n > 5 && memcmp(line, "HTTP/", 5) == 0) {
         on_status_line(call, now, line, n);
     } else if (line[0] == '\r' || line[0] == '\n') {
         /* 100, 103: interim status, the answer follows. */
         if (call->status < 200 && call->status != 101) return n;
-        call->head_complete = true;
+        complete_head(call);
         if (call->on.on_headers) {
-            call->on.on_headers(call->on.ud, call->at.headers_ns, call->status,
-                                ipw_buf_str(&call->answer.content_type));
+            call->on.on_headers(call->on.ud, call->at.headers_ns, &call->answer.head);
             if (call->state != CALL_RUNNING) return 0;
         }
-    } else if (n > 13 && strncasecmp(line, "Content-Type:", 13) == 0) {
-        keep_field(&call->answer.content_type, line, 13, n);
-    } else if (n > 12 && strncasecmp(line, "Retry-After:", 12) == 0) {
-        keep_field(&call->answer.retry_after, line, 12, n);
-    } else if (n > 9 && strncasecmp(line, "Location:", 9) == 0) {
-        keep_field(&call->answer.location, line, 9, n);
-    } else if (call->answer.wanted) {
-        keep_wanted(call, line, n);
+    } else {
+        keep_field(call, line, n);
     }
     return n;
 }
@@ -146,6 +129,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ud)
 
     n *= size;
     if (call->state != CALL_RUNNING) return 0;
+    if (call->paused) return CURL_WRITEFUNC_PAUSE; /* libcurl keeps the piece */
     call->received += (int64_t)n;
     call->at.last_byte_ns = now;
     if (!call->at.first_byte_ns) {
@@ -164,6 +148,46 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ud)
         return 0;
     }
     return call->state == CALL_RUNNING ? n : 0;
+}
+
+static size_t on_request_body(char *to, size_t size, size_t n, void *ud)
+{
+    struct ipw_http_call *call = ud;
+    size_t got;
+
+    if (call->state != CALL_RUNNING) return CURL_READFUNC_ABORT;
+    got = call->on.on_body(call->on.ud, to, n * size);
+    if (call->state != CALL_RUNNING) return CURL_READFUNC_ABORT;
+    if (got == IPW_HTTP_BODY_LATER) return CURL_READFUNC_PAUSE;
+    if (got == IPW_HTTP_BODY_BROKEN) {
+        call->aborted = true;
+        return CURL_READFUNC_ABORT;
+    }
+    return got;
+}
+
+static void on_flow(void *ud)
+{
+    struct ipw_http_call *call = ud;
+
+    if (call->state == CALL_RUNNING) ipw_http_lane_continue(call);
+}
+
+void ipw_http_pause(struct ipw_http_call *call) { call->paused = true; }
+
+void ipw_http_resume(struct ipw_http_call *call)
+{
+    if (!call->paused) return;
+    call->paused = false;
+    call->at.last_byte_ns = ipw_now_ns();
+    if (call->state == CALL_DOOMED) return;
+    arm_deadline(call);
+    ipw_defer_arm(&call->flow);
+}
+
+void ipw_http_body_ready(struct ipw_http_call *call)
+{
+    if (call->state != CALL_DOOMED) ipw_defer_arm(&call->flow);
 }
 
 /* --- making and unmaking --------------------------------------------------------------------- */
@@ -202,6 +226,8 @@ static void set_constant_options(struct ipw_http_call *call)
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_request_body);
+    curl_easy_setopt(easy, CURLOPT_READDATA, call);
     ipw_http_setup_sockets(call);
 }
 
@@ -224,10 +250,8 @@ static struct ipw_http_call *get_call(struct ipw_http *http)
         return NULL;
     }
     call->deadline = (struct ipw_timer){.loop = http->loop, .fn = on_deadline, .ud = call};
-    ipw_buf_init(&call->answer.content_type, HTTP_FIELD_MAX);
-    ipw_buf_init(&call->answer.retry_after, HTTP_FIELD_MAX);
-    ipw_buf_init(&call->answer.location, HTTP_FIELD_MAX);
-    ipw_buf_init(&call->answer.kept, HTTP_FIELD_MAX);
+    call->flow = (struct ipw_defer){.loop = http->loop, .fn = on_flow, .ud = call};
+    ipw_buf_init(&call->answer.text, (size_t)2 * HTTP_HEADERS_MAX);
     set_constant_options(call);
     return call;
 }
@@ -235,10 +259,8 @@ static struct ipw_http_call *get_call(struct ipw_http *http)
 void ipw_http_call_destroy(struct ipw_http_call *call)
 {
     curl_easy_cleanup(call->easy);
-    ipw_buf_release(&call->answer.content_type);
-    ipw_buf_release(&call->answer.retry_after);
-    ipw_buf_release(&call->answer.location);
-    ipw_buf_release(&call->answer.kept);
+    ipw_buf_release(&call->answer.text);
+    free(call->answer.fields);
     ipw_http_address_release(call->address);
     free(call->method);
     free(call);
@@ -278,6 +300,7 @@ static void detach(struct ipw_http_call *call)
     }
     ipw_http_request_ended(call);
     ipw_timer_disarm(&call->deadline);
+    ipw_defer_disarm(&call->flow);
     ipw_http_list_remove(call);
     if (call->state != CALL_DOOMED) {
         http->in_flight--;
@@ -310,6 +333,7 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
         .end = end,
         .deadline = deadline,
         .status = call->head_complete ? call->status : 0,
+        .head = call->head_complete ? &call->answer.head : NULL,
         .start_ns = call->at.start_ns,
         .sent_ns = call->at.sent_ns ? call->at.sent_ns : call->at.start_ns,
         .sent_cpu_ns = call->at.sent_cpu_ns,
@@ -345,10 +369,6 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
         ipw_http_describe_end(&error, call, end, deadline);
         result.error = ipw_buf_str(&error);
     }
-    result.content_type = ipw_buf_str(&call->answer.content_type);
-    result.retry_after = ipw_buf_str(&call->answer.retry_after);
-    result.location = ipw_buf_str(&call->answer.location);
-    show_wanted(call, &result);
     if (call->on.on_done) call->on.on_done(call->on.ud, &result);
     ipw_buf_release(&error);
     put_call(call);
@@ -360,8 +380,8 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
  * deadline; the other deadlines continue. */
 static bool send_again(struct ipw_http_call *call, enum ipw_http_end end)
 {
-    if (end != IPW_HTTP_RESET || !call->fresh || call->sends != 1 || call->header_bytes > 0 ||
-        call->broke || call->http->dying)
+    if (end != IPW_HTTP_RESET || !call->fresh || call->pieces || call->sends != 1 ||
+        call->header_bytes > 0 || call->broke || call->http->dying)
         return false;
     ipw_http_lane_remove(call);
     call->at.dial_ns = ipw_now_ns();
@@ -412,6 +432,7 @@ static int64_t next_deadline(const struct ipw_http_call *call, enum ipw_http_dea
         if (!call->at.sent_ns)
             consider(&due, which, call->at.dial_ns, call->limit.connect_ns,
                      IPW_HTTP_CONNECT_DEADLINE);
+        if (call->paused) return due;
         if (call->at.first_byte_ns)
             consider(&due, which, call->at.last_byte_ns, call->limit.idle_ns,
                      IPW_HTTP_IDLE_DEADLINE);
@@ -449,13 +470,18 @@ static void on_deadline(void *ud)
 
 static void set_method(struct ipw_http_call *call, const struct ipw_http_request *request)
 {
-    bool has_body = request->body || request->lend_body;
+    bool has_body = request->body || request->lend_body || request->body_in_pieces;
     const char *method = request->method ? request->method : has_body ? "POST" : "GET";
-    const char *plain = has_body ? "POST" : "GET";
+    const char *plain = request->body_in_pieces ? "PUT" : has_body ? "POST" : "GET";
     bool head = strcmp(method, "HEAD") == 0 && !has_body;
 
     if (call->no_body && !head) curl_easy_setopt(call->easy, CURLOPT_NOBODY, 0L);
-    if (has_body) {
+    if (call->upload && !request->body_in_pieces) curl_easy_setopt(call->easy, CURLOPT_UPLOAD, 0L);
+    call->upload = request->body_in_pieces;
+    if (request->body_in_pieces) {
+        curl_easy_setopt(call->easy, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(call->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->pieces_len);
+    } else if (has_body) {
         curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
         curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.len);
         curl_easy_setopt(call->easy, CURLOPT_POSTFIELDS, ipw_buf_str(&call->body));
@@ -485,9 +511,9 @@ void ipw_http_call_launch(struct ipw_http_call *call)
     ipw_http_lane_add(call);
 }
 
-static int check_method(const char *method, struct ipw_err *err)
+static int check_method(const char *method, bool raw, struct ipw_err *err)
 {
-    if (!method) return 0;
+    if (!method || (raw && ipw_http_is_token(method))) return 0;
     for (const char *p = method; *p; p++) {
         if (*p < 'A' || *p > 'Z')
             return ipw_fail(err, IPW_EINVAL, "an HTTP method has capital letters only");
@@ -505,8 +531,8 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     int rc;
 
     if (http->dying) return ipw_fail(err, IPW_EINVAL, "the connection pool is being closed");
-    rc = check_method(request->method, err);
-    if (!rc) rc = ipw_http_address_get(&address, http, request->url, err);
+    rc = check_method(request->method, request->raw, err);
+    if (!rc) rc = ipw_http_address_get(&address, http, request->url, request->raw, err);
     if (rc) return rc;
     rc = ipw_http_headers_get(&headers, http, request, err);
     if (rc) {
@@ -530,11 +556,7 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     call->head_complete = call->aborted = call->too_large = false;
     call->broke = call->begun = false;
     call->curl_error[0] = '\0';
-    ipw_buf_clear(&call->answer.content_type);
-    ipw_buf_clear(&call->answer.retry_after);
-    ipw_buf_clear(&call->answer.location);
-    ipw_buf_clear(&call->answer.kept);
-    call->answer.wanted = request->wanted;
+    clear_head(call);
     call->on = *callbacks;
     call->headers = headers;
     if (request->lend_body) {
@@ -550,8 +572,13 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
     call->limit.first_byte_ns = request->first_byte_ns;
     call->limit.idle_ns = request->idle_ns;
     call->limit.total_ns = request->total_ns;
-    if (call->fresh) curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 0L);
-    call->fresh = false;
+    if (call->fresh || request->body_in_pieces)
+        curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, (long)request->body_in_pieces);
+    call->fresh = call->pieces = request->body_in_pieces;
+    if (call->raw != request->raw)
+        curl_easy_setopt(call->easy, CURLOPT_HTTP_CONTENT_DECODING, (long)!request->raw);
+    call->raw = request->raw;
+    call->paused = false;
     ipw_http_address_use(call, address);
     curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, headers->lines);
     set_method(call, request);
@@ -576,6 +603,7 @@ void ipw_http_cancel(struct ipw_http_call *call)
     if (call->state == CALL_RUNNING && http->in_curl) {
         ipw_http_list_remove(call);
         ipw_timer_disarm(&call->deadline);
+        ipw_defer_disarm(&call->flow);
         call->state = CALL_DOOMED;
         call->lender = NULL;
         ipw_http_list_add(&http->doomed, call);

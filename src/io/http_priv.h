@@ -21,7 +21,6 @@ enum {
     HTTP_MANY = 64,
     HTTP_LANE_MOST = 512, /* requests in flight of one multi handle */
     HTTP_HEADERS_MAX = 64 * 1024,
-    HTTP_FIELD_MAX = 8 * 1024, /* limit of one kept header */
     /* Without this size libcurl asks before it sends a body over 1 MiB. */
     HTTP_LARGE_BODY = 1000000,
 };
@@ -30,6 +29,7 @@ enum {
  * the requests to it. */
 struct http_address {
     size_t refs;
+    bool raw; /* with its path as it is */
     char *text;
     CURLU *parts;
 };
@@ -83,10 +83,15 @@ struct ipw_http_call {
     bool begun;        /* those bytes were not a whole first line */
     bool refused;      /* a non-public address was met */
     bool stamp_cpu;
-    struct { /* header fields of the answer */
-        struct ipw_buf content_type, retry_after, location;
-        const char *const *wanted;
-        struct ipw_buf kept; /* for each wanted header that came: index byte, value, NUL */
+    bool raw, pieces;      /* as requested */
+    bool upload;           /* `easy` is set for a body in pieces */
+    bool paused;           /* on_data must not be called */
+    struct ipw_defer flow; /* libcurl goes on with what was paused */
+    struct {
+        struct ipw_buf text; /* for each header: name, NUL, value, NUL */
+        struct ipw_http_head head;
+        struct ipw_http_header *fields; /* into text, when the head is complete */
+        size_t cap_fields;
     } answer;
 };
 
@@ -148,6 +153,8 @@ bool ipw_http_has_room(const struct ipw_http *http);
 /* Gives the call to libcurl; and takes it away, which closes an unfinished connection. */
 void ipw_http_lane_add(struct ipw_http_call *call);
 void ipw_http_lane_remove(struct ipw_http_call *call);
+/* libcurl goes on with a request that was paused. */
+void ipw_http_lane_continue(struct ipw_http_call *call);
 /* A request is being written on the reused connection with these addresses.  Bytes that arrive on
  * it from now on are its answer.  (libcurl names the descriptor only after a request has ended, and
  * then it may already carry the next request.) */
@@ -169,12 +176,11 @@ void ipw_http_call_destroy(struct ipw_http_call *call); /* frees a discarded cal
 /* http_util.c */
 /* Checks the URL and takes a reference. */
 int ipw_http_address_get(struct http_address **out, struct ipw_http *http, const char *url,
-                         struct ipw_err *err);
+                         bool raw, struct ipw_err *err);
+bool ipw_http_is_token(const char *s); /* of the characters that a name or a method may have */
 void ipw_http_address_release(struct http_address *address); /* NULL is fine */
 /* Sets it in the call's handle; the call takes the reference over. */
 void ipw_http_address_use(struct ipw_http_call *call, struct http_address *address);
-/* Hands a line of the answer's head to on_field. */
-void ipw_http_hand_field(struct ipw_http_call *call, const char *line, size_t n);
 /* Takes a reference; release it with ipw_http_headers_release(). */
 int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
                          const struct ipw_http_request *request, struct ipw_err *err);

@@ -18,7 +18,7 @@ static int bad_url(struct ipw_err *err, const char *url, const char *why)
 }
 
 int ipw_http_address_get(struct http_address **out, struct ipw_http *http, const char *url,
-                         struct ipw_err *err)
+                         bool raw, struct ipw_err *err)
 {
     struct http_address *address = http->last_address;
     char *scheme = NULL, *host = NULL;
@@ -26,7 +26,7 @@ int ipw_http_address_get(struct http_address **out, struct ipw_http *http, const
     CURLUcode code;
     int rc = 0;
 
-    if (address && strcmp(url, address->text) == 0) {
+    if (address && address->raw == raw && strcmp(url, address->text) == 0) {
         address->refs++;
         *out = address;
         return 0;
@@ -34,7 +34,8 @@ int ipw_http_address_get(struct http_address **out, struct ipw_http *http, const
     if (!strstr(url, "://")) return bad_url(err, url, "does not start with http:// or https://");
     parts = curl_url();
     if (!parts) IPW_BUG("out of memory");
-    code = curl_url_set(parts, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME);
+    code = curl_url_set(parts, CURLUPART_URL, url,
+                        CURLU_NON_SUPPORT_SCHEME | (raw ? CURLU_PATH_AS_IS : 0));
     if (code) {
         rc = bad_url(err, url, "is not a valid URL");
         if (err) {
@@ -54,7 +55,8 @@ int ipw_http_address_get(struct http_address **out, struct ipw_http *http, const
         return rc;
     }
     address = ipw_malloc(sizeof *address);
-    *address = (struct http_address){.refs = 2, .text = ipw_strdup(url), .parts = parts};
+    *address =
+        (struct http_address){.refs = 2, .raw = raw, .text = ipw_strdup(url), .parts = parts};
     ipw_http_address_release(http->last_address);
     http->last_address = address;
     *out = address;
@@ -89,7 +91,7 @@ void ipw_http_address_use(struct ipw_http_call *call, struct http_address *addre
 
 /* --- header lines ---------------------------------------------------------------------------- */
 
-static bool is_token(const char *s)
+bool ipw_http_is_token(const char *s)
 {
     if (!*s) return false;
     for (; *s; s++) {
@@ -107,7 +109,7 @@ static int check_headers(const struct ipw_http_request *request, struct ipw_err 
         const char *why = NULL;
 
         /* Do not show the value: it may be a key. */
-        if (!h->name || !is_token(h->name))
+        if (!h->name || !ipw_http_is_token(h->name))
             why = "has a name that is not allowed";
         else if (!h->value)
             why = "has no value";
@@ -151,14 +153,27 @@ static void add_line(struct header_set *set, const char *line)
     set->lines = lines;
 }
 
+/* Does the header belong to one connection, so that a proxy must not hand it on? */
+static bool is_of_connection(const char *name)
+{
+    static const char *const names[] = {"Connection", "Content-Length",    "Host",
+                                        "Keep-Alive", "Proxy-Connection",  "TE",
+                                        "Trailer",    "Transfer-Encoding", "Upgrade"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(name, names[i]) == 0) return true;
+    return false;
+}
+
 int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
                          const struct ipw_http_request *request, struct ipw_err *err)
 {
     size_t body_len = request->lend_body ? request->lend_body->len : request->body_len;
-    int body = !request->body && !request->lend_body ? NO_BODY
-               : body_len < HTTP_LARGE_BODY          ? SMALL_BODY
-                                                     : LARGE_BODY;
-    bool has_type = false, has_agent = false, has_encoding = false;
+    int body = request->body_in_pieces                 ? LARGE_BODY
+               : !request->body && !request->lend_body ? NO_BODY
+               : body_len < HTTP_LARGE_BODY            ? SMALL_BODY
+                                                       : LARGE_BODY;
+    bool has_type = false, has_agent = false, has_encoding = false, has_accept = false;
     struct header_set *set = http->last_headers;
     int rc;
 
@@ -166,7 +181,7 @@ int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
         if (!request->headers[i].name || !request->headers[i].value)
             return check_headers(request, err);
     }
-    if (set && is_same(set, request, body)) {
+    if (set && !request->raw && is_same(set, request, body)) {
         set->refs++;
         *out = set;
         return 0;
@@ -178,24 +193,31 @@ int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
     set->body = body;
     for (size_t i = 0; i < request->n_headers; i++) {
         const struct ipw_http_header *h = &request->headers[i];
-        char *line =
-            *h->value ? ipw_asprintf("%s: %s", h->name, h->value) : ipw_asprintf("%s;", h->name);
+        char *line;
+
+        if (request->raw && is_of_connection(h->name)) continue;
+        line = *h->value ? ipw_asprintf("%s: %s", h->name, h->value) : ipw_asprintf("%s;", h->name);
         add_line(set, line);
         free(line);
         has_type |= strcasecmp(h->name, "Content-Type") == 0;
+        has_accept |= strcasecmp(h->name, "Accept") == 0;
         has_agent |= strcasecmp(h->name, "User-Agent") == 0;
         has_encoding |= strcasecmp(h->name, "Accept-Encoding") == 0;
     }
     if (!has_encoding) add_line(set, "Accept-Encoding:");
-    if (!has_agent) add_line(set, http->user_agent); /* cheaper than CURLOPT_USERAGENT */
+    if (request->raw && !has_accept) add_line(set, "Accept:");
+    if (!has_agent && !request->raw)
+        add_line(set, http->user_agent); /* cheaper than CURLOPT_USERAGENT */
     /* A line without a value removes a header that libcurl would add: "Expect: 100-continue", or a
      * form's content type. */
     if (body == LARGE_BODY) add_line(set, "Expect:");
     if (body != NO_BODY && !has_type) add_line(set, "Content-Type:");
-    set->refs = 2; /* one for the caller, one for the pool's last set */
+    *out = set;
+    set->refs = 1;
+    if (request->raw) return 0; /* of a client of its own: it will hardly come again */
+    set->refs = 2;              /* one for the caller, one for the pool's last set */
     if (http->last_headers) ipw_http_headers_release(http->last_headers);
     http->last_headers = set;
-    *out = set;
     return 0;
 }
 
@@ -206,18 +228,11 @@ void ipw_http_headers_release(struct header_set *set)
     free(set);
 }
 
-void ipw_http_hand_field(struct ipw_http_call *call, const char *line, size_t n)
+const char *ipw_http_field(const struct ipw_http_head *head, const char *name)
 {
-    const char *colon = memchr(line, ':', n), *value, *end = line + n;
-
-    if (n > 5 && memcmp(line, "HTTP/", 5) == 0) {
-        call->on.on_field(call->on.ud, "", 0, "", 0);
-    } else if (colon && colon > line) {
-        value = colon + 1;
-        while (value < end && (*value == ' ' || *value == '\t')) value++;
-        while (end > value && strchr(" \t\r\n", end[-1])) end--;
-        call->on.on_field(call->on.ud, line, (size_t)(colon - line), value, (size_t)(end - value));
-    }
+    for (size_t i = head ? head->n_fields : 0; i > 0; i--)
+        if (strcasecmp(head->fields[i - 1].name, name) == 0) return head->fields[i - 1].value;
+    return "";
 }
 
 /* --- the rest -------------------------------------------------------------------------------- */

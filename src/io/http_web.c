@@ -48,11 +48,6 @@ struct ipw_web *ipw_web_new(struct ipw_loop *loop, const struct ipw_web_options 
     return web;
 }
 
-static void clear_fields(struct ipw_web_call *call)
-{
-    while (call->n_fields) free(call->fields[--call->n_fields]);
-}
-
 static void call_free(struct ipw_web_call *call)
 {
     if (call->prev)
@@ -60,7 +55,7 @@ static void call_free(struct ipw_web_call *call)
     else
         call->web->calls = call->next;
     if (call->next) call->next->prev = call->prev;
-    clear_fields(call);
+    while (call->n_fields) free(call->fields[--call->n_fields]);
     for (size_t i = 0; i < 2 * call->n_headers; i++) free(call->texts[i]);
     free(call->texts);
     free(call->headers);
@@ -196,6 +191,18 @@ static int fail_at(struct ipw_err *err, enum ipw_code code, const char *url, con
     return code;
 }
 
+static void take_fields(struct ipw_web_call *call, const struct ipw_http_head *head)
+{
+    for (size_t i = 0; head && i < head->n_fields && i < MAX_HEADERS; i++) {
+        char *lower = ipw_strdup(head->fields[i].name);
+
+        for (char *p = lower; *p; p++)
+            if (*p >= 'A' && *p <= 'Z') *p = (char)(*p + 'a' - 'A');
+        call->fields[call->n_fields++] = lower;
+        call->fields[call->n_fields++] = ipw_strdup(head->fields[i].value);
+    }
+}
+
 static void finish(struct ipw_web_call *call, enum ipw_code code, const char *error,
                    const struct ipw_http_result *r)
 {
@@ -204,31 +211,15 @@ static void finish(struct ipw_web_call *call, enum ipw_code code, const char *er
                                     .status = r->status,
                                     .redirects = call->redirects,
                                     .url = call->url,
-                                    .content_type = r->content_type,
+                                    .content_type = ipw_http_field(r->head, "Content-Type"),
                                     .headers = (const char *const *)call->fields,
-                                    .n_headers = call->n_fields / 2,
                                     .body = &call->answer,
                                     .end_ns = r->close_ns};
 
+    take_fields(call, r->head);
+    result.n_headers = call->n_fields / 2;
     call->done(call->ud, &result);
     call_free(call);
-}
-
-static void on_field(void *ud, const char *name, size_t name_n, const char *value, size_t n)
-{
-    struct ipw_web_call *call = ud;
-    char *lower;
-
-    if (!name_n) { /* a status line: of the final answer, or of one before it */
-        clear_fields(call);
-        return;
-    }
-    if (call->n_fields + 2 > sizeof call->fields / sizeof *call->fields) return;
-    lower = ipw_memdup(name, name_n);
-    for (char *p = lower; *p; p++)
-        if (*p >= 'A' && *p <= 'Z') *p = (char)(*p + 'a' - 'A');
-    call->fields[call->n_fields++] = lower;
-    call->fields[call->n_fields++] = ipw_memdup(value, n);
 }
 
 static int on_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
@@ -251,7 +242,7 @@ static bool is_redirect(int status)
 /* Follows the redirect; false with a message if that is not possible. */
 static bool follow(struct ipw_web_call *call, const struct ipw_http_result *r, struct ipw_err *err)
 {
-    char *next = resolve(call->url, r->location);
+    char *next = resolve(call->url, ipw_http_field(r->head, "Location"));
 
     if (!next) {
         fail_at(err, IPW_EHTTP, call->url, "redirected to an invalid URL");
@@ -274,7 +265,6 @@ static bool follow(struct ipw_web_call *call, const struct ipw_http_result *r, s
     free(call->url);
     call->url = next;
     ipw_buf_clear(&call->answer);
-    clear_fields(call);
     return launch(call, err) == 0;
 }
 
@@ -284,7 +274,7 @@ static void on_done(void *ud, const struct ipw_http_result *r)
     struct ipw_err err = {0};
 
     call->http = NULL;
-    if (r->end == IPW_HTTP_OK && is_redirect(r->status) && r->location[0] &&
+    if (r->end == IPW_HTTP_OK && is_redirect(r->status) && ipw_http_field(r->head, "Location")[0] &&
         call->max_redirects > 0) {
         if (follow(call, r, &err)) return;
         finish(call, err.code, err.text, r);
@@ -302,7 +292,7 @@ static void on_done(void *ud, const struct ipw_http_result *r)
 static int launch(struct ipw_web_call *call, struct ipw_err *err)
 {
     const struct ipw_http_callbacks callbacks = {
-        .on_data = on_data, .on_done = on_done, .on_field = on_field, .ud = call};
+        .on_data = on_data, .on_done = on_done, .ud = call};
     struct ipw_http_request request = {
         .method = call->method,
         .url = call->url,

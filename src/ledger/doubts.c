@@ -13,11 +13,11 @@ static const struct ipw_json *data_of(const struct ipw_json *line)
     return ipw_json_get(line, "data");
 }
 
-const char *ipw_doubts_reason(const struct ipw_event *e, const struct ipw_json *line)
+const char *ipw_doubts_reason(const struct ipw_event *e, const struct ipw_json *data)
 {
     if (e->kind != IPW_EV_NOTE || !e->tool.name || strcmp(e->tool.name, IPW_NOTE_DOUBTED))
         return NULL;
-    return ipw_trust_reason(ipw_json_str(ipw_json_get(data_of(line), "reason"), ""));
+    return ipw_trust_reason(ipw_json_str(ipw_json_get(data, "reason"), ""));
 }
 
 static void add(struct ipw_doubts *d, const struct ipw_json *line, const char *reason)
@@ -43,8 +43,8 @@ static void take(struct ipw_doubts *d, const struct ipw_event *e, const struct i
         d->sessions[d->n_sessions++] = (struct ipw_doubts_session){(int)segment, false};
     } else if (e->kind == IPW_EV_RUN_END && d->n_sessions) {
         d->sessions[d->n_sessions - 1].ended = true;
-    } else if (ipw_doubts_reason(e, line)) {
-        add(d, line, ipw_doubts_reason(e, line));
+    } else if (ipw_doubts_reason(e, data_of(line))) {
+        add(d, line, ipw_doubts_reason(e, data_of(line)));
     }
 }
 

@@ -28,7 +28,7 @@ struct ipw_doubts {
 /* Reads events.jsonl.  Errors name file and line. */
 int ipw_doubts_read(struct ipw_doubts *d, const char *path, struct ipw_err *err);
 void ipw_doubts_release(struct ipw_doubts *d);
-/* The reason that such a note states; NULL: it is none. */
-const char *ipw_doubts_reason(const struct ipw_event *e, const struct ipw_json *line);
+/* The reason that such a note states in its data; NULL: it is none. */
+const char *ipw_doubts_reason(const struct ipw_event *e, const struct ipw_json *data);
 
 #endif

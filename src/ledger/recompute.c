@@ -11,7 +11,9 @@
 struct ipw_recompute_job {
     struct ipw_recompute *redone;
     struct ipw_recompute_options options;
-    struct ipw_power_reader power;
+    struct ipw_power_reader power; /* unused if the caller has the readings */
+    struct ipw_channel *channels;  /* of the session: the reader's, or the caller's */
+    size_t n_channels;
     struct ipw_recompute_segment *segment; /* the session being read; NULL before the first event */
     struct ipw_ledger *ledger;
     struct ipw_feed *feed;
@@ -65,13 +67,19 @@ static size_t first_over(struct ipw_recompute_job *j)
     return SIZE_MAX;
 }
 
-/* Another sharing rule than the run's: the stored "booked" notes do not apply. */
+/* Do the stored "booked" notes not apply?  Not under another sharing rule than the run's, and not
+ * if the caller makes a run of several. */
+static bool hands_over_early(const struct ipw_recompute_job *j)
+{
+    return j->options.share || j->options.covered;
+}
+
 static int finish_covered(struct ipw_recompute_job *j, struct ipw_err *err)
 {
     size_t index;
     int rc = 0;
 
-    if (!j->options.share) return 0;
+    if (!hands_over_early(j)) return 0;
     while (!rc && (index = first_over(j)) != SIZE_MAX &&
            j->queries[index].end_ns <=
                ipw_ledger_query_covered_ns(j->ledger, ipw_feed_ordinal(j->feed, (int32_t)index))) {
@@ -80,17 +88,24 @@ static int finish_covered(struct ipw_recompute_job *j, struct ipw_err *err)
     return rc;
 }
 
+int ipw_recompute_row(struct ipw_recompute_job *j, size_t first, size_t n, int64_t t_ns,
+                      const int64_t *values, struct ipw_err *err)
+{
+    j->segment->rows++;
+    ipw_feed_row(j->feed, first, n, t_ns, values);
+    return finish_covered(j, err);
+}
+
 static int rows_upto(struct ipw_recompute_job *j, int64_t rows, struct ipw_err *err)
 {
     struct ipw_power_reader *p = &j->power;
 
-    while (p->rows < rows) {
+    while (p->reader && p->rows < rows) {
         int rc = ipw_power_reader_next(p, err);
 
         if (rc <= 0) return rc;
-        ipw_feed_row(j->feed, p->sources[p->source].first, p->sources[p->source].n, p->t_ns,
-                     p->values);
-        rc = finish_covered(j, err);
+        rc = ipw_recompute_row(j, p->sources[p->source].first, p->sources[p->source].n, p->t_ns,
+                               p->values, err);
         if (rc) return rc;
     }
     return 0;
@@ -116,8 +131,7 @@ static int cut_queries(struct ipw_recompute_job *j, struct ipw_err *err)
     return rc;
 }
 
-/* The version that wrote the run stored no "booked" notes, or another sharing rule is used. */
-static int finish_rest(struct ipw_recompute_job *j, struct ipw_err *err)
+int ipw_recompute_book(struct ipw_recompute_job *j, struct ipw_err *err)
 {
     size_t index;
     int rc = 0;
@@ -148,8 +162,7 @@ static int end_segment(struct ipw_recompute_job *j, struct ipw_err *err)
     if (!s) return 0;
     rc = rows_upto(j, INT64_MAX, err);
     s->read_ns = ipw_ledger_read_ns(j->ledger);
-    s->rows = j->power.rows;
-    if (!rc) rc = s->end_ns ? finish_rest(j, err) : cut_queries(j, err);
+    if (!rc) rc = s->end_ns ? ipw_recompute_book(j, err) : cut_queries(j, err);
     if (!rc) {
         ipw_balance_fill(s->balance, j->ledger, s->start_ns, s->end_ns);
         ipw_device_balances_fill(&s->devices, j->ledger, s->start_ns, s->end_ns);
@@ -159,37 +172,43 @@ static int end_segment(struct ipw_recompute_job *j, struct ipw_err *err)
 }
 
 /* Uses the rules that the run stored at its start. */
-static int open_segment(struct ipw_recompute_job *j, const struct ipw_json *run_start,
-                        const struct ipw_event *e, struct ipw_err *err)
+static int open_segment(struct ipw_recompute_job *j, const struct ipw_event *e,
+                        const struct ipw_json *data, struct ipw_err *err)
 {
     struct ipw_recompute *r = j->redone;
     struct ipw_recompute_segment *s;
-    int64_t number = ipw_json_int(ipw_json_get(run_start, "segment"), (int64_t)r->n_segments);
+    bool starts = e && e->kind == IPW_EV_RUN_START;
+    int64_t number = starts ? e->segment : (int64_t)r->n_segments;
     int rc = end_segment(j, err);
 
     if (rc) return rc;
     if (number < 0 || number > 1000000)
         return ipw_fail(err, IPW_EPARSE, "segment: %lld is not the number of a session",
                         (long long)number);
-    rc = ipw_power_reader_segment(&j->power, (int)number, err);
-    if (rc) return rc;
+    if (j->power.path) {
+        rc = ipw_power_reader_segment(&j->power, (int)number, err);
+        if (rc) return rc;
+        j->channels = j->power.channels;
+        j->n_channels = j->power.n_channels;
+    }
+    if (!starts) data = NULL;
     s = ipw_calloc(1, sizeof *s);
     IPW_GROW(r->segments, r->cap_segments, r->n_segments + 1);
     r->segments[r->n_segments++] = s;
     s->number = (int)number;
     s->start_ns = e ? e->t_ns : 0;
+    s->started = starts;
     s->cut = r->n_segments > j->doubts.n_sessions || !j->doubts.sessions[r->n_segments - 1].ended;
     j->last_ns = s->start_ns;
     j->segment = s;
-    ipw_ledger_rules_read(&s->rules, ipw_json_get(run_start, "data"));
+    ipw_ledger_rules_read(&s->rules, data);
     s->own_share = s->rules.share;
     if (j->options.share) s->rules.share = *j->options.share;
-    j->ledger = ipw_ledger_rules_open(&s->rules, j->power.channels, j->power.n_channels);
+    j->ledger = ipw_ledger_rules_open(&s->rules, j->channels, j->n_channels);
     if (!j->options.before) ipw_ledger_keep_told(j->ledger); /* else any window may be asked for */
     j->feed = ipw_feed_new(j->ledger);
-    ipw_ledger_scopes_read(j->ledger, j->power.channels, j->power.n_channels,
-                           ipw_json_get(run_start, "data"));
-    ipw_feed_describe(j->feed, j->power.channels, j->power.n_channels, &s->rules);
+    ipw_ledger_scopes_read(j->ledger, j->channels, j->n_channels, data);
+    ipw_feed_describe(j->feed, j->channels, j->n_channels, &s->rules);
     for (size_t i = 0; i < j->doubts.n; i++)
         if (j->doubts.notes[i].session + 1 == r->n_segments)
             ipw_feed_doubt(j->feed, j->doubts.notes[i].channel, j->doubts.notes[i].reason);
@@ -213,7 +232,7 @@ static struct query *query_of(struct ipw_recompute_job *j, const struct ipw_even
 /* Were rows before this event lost?  Then the run's figures cannot be computed again. */
 static bool lacks_rows(const struct ipw_recompute_job *j, const struct ipw_event *e)
 {
-    return j->power.rows < e->rows;
+    return j->segment->rows < e->rows;
 }
 
 static void keep_start(struct query *q, const struct ipw_json *data)
@@ -225,20 +244,19 @@ static void keep_start(struct query *q, const struct ipw_json *data)
 }
 
 static int take_query_event(struct ipw_recompute_job *j, const struct ipw_event *e,
-                            const struct ipw_json *line, struct ipw_err *err)
+                            const struct ipw_json *data, struct ipw_err *err)
 {
     struct query *q = query_of(j, e);
 
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) {
-        if (!q->builder || !q->end_ns || j->options.share || lacks_rows(j, e)) return 0;
+        if (!q->builder || !q->end_ns || hands_over_early(j) || lacks_rows(j, e)) return 0;
         return finish_query(j, (size_t)e->query, false, err);
     }
     if (!q->builder) {
         if (e->kind != IPW_EV_QUERY_START) return 0; /* events after its end */
         q->builder = ipw_turn_builder_new();
-        q->warmup = ipw_json_bool(ipw_json_get(ipw_json_get(line, "data"), "warmup"), false);
-        if (j->options.starts && ipw_json_get(line, "data"))
-            keep_start(q, ipw_json_get(line, "data"));
+        q->warmup = ipw_json_bool(ipw_json_get(data, "warmup"), false);
+        if (j->options.starts && data) keep_start(q, data);
     }
     if (e->kind == IPW_EV_QUERY_END && !q->end_ns) {
         q->end_ns = e->t_ns;
@@ -263,19 +281,28 @@ static void cut_event(const struct ipw_recompute_job *j, struct ipw_event *e)
         if (*all[k] > j->cut_ns[i - 1]) *all[k] = j->cut_ns[i - 1];
 }
 
-int ipw_recompute_line(struct ipw_recompute_job *j, const struct ipw_json *line,
-                       struct ipw_err *err)
+void ipw_recompute_channels(struct ipw_recompute_job *j, struct ipw_channel *channels, size_t n)
 {
-    struct ipw_event e;
-    int rc = ipw_event_read(&e, line, err);
+    j->channels = channels;
+    j->n_channels = n;
+}
 
-    if (rc) return rc;
+void ipw_recompute_doubt(struct ipw_recompute_job *j, const char *channel, const char *reason)
+{
+    ipw_feed_doubt(j->feed, channel, reason);
+}
+
+int ipw_recompute_event(struct ipw_recompute_job *j, const struct ipw_event *event,
+                        const struct ipw_json *data, struct ipw_err *err)
+{
+    const char *channel = ipw_json_str(ipw_json_get(data, "channel"), "");
+    struct ipw_event e = *event;
+    int rc = 0;
+
     if (e.query > 10 * 1000 * 1000)
         return ipw_fail(err, IPW_ELIMIT, "query: %d is not the number of a query", e.query);
-    if (e.kind == IPW_EV_RUN_START || !j->segment) {
-        rc = open_segment(j, e.kind == IPW_EV_RUN_START ? line : NULL, &e, err);
-        if (rc) return rc;
-    }
+    if (e.kind == IPW_EV_RUN_START || !j->segment) rc = open_segment(j, &e, data, err);
+    if (rc) return rc;
     cut_event(j, &e);
     if (e.t_ns > j->last_ns) j->last_ns = e.t_ns;
     rc = rows_upto(j, e.rows, err);
@@ -285,16 +312,21 @@ int ipw_recompute_line(struct ipw_recompute_job *j, const struct ipw_json *line,
         j->segment->cut = true;
     else if (e.kind == IPW_EV_RUN_END)
         j->segment->end_ns = e.t_ns;
-    if (e.query >= 0) return j->options.query ? take_query_event(j, &e, line, err) : 0;
+    if (e.query >= 0) return j->options.query ? take_query_event(j, &e, data, err) : 0;
     if (e.kind == IPW_EV_NOTE && e.tool.name && !strcmp(e.tool.name, IPW_NOTE_LOST))
-        ipw_feed_device_lost(j->feed,
-                             ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "channel"), ""));
-    if (ipw_doubts_reason(&e, line))
-        ipw_feed_doubt(j->feed,
-                       ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "channel"), ""),
-                       ipw_doubts_reason(&e, line));
+        ipw_feed_device_lost(j->feed, channel);
+    if (ipw_doubts_reason(&e, data)) ipw_feed_doubt(j->feed, channel, ipw_doubts_reason(&e, data));
     ipw_feed_event(j->feed, &e);
     return 0;
+}
+
+int ipw_recompute_line(struct ipw_recompute_job *j, const struct ipw_json *line,
+                       struct ipw_err *err)
+{
+    struct ipw_event e;
+    int rc = ipw_event_read(&e, line, err);
+
+    return rc ? rc : ipw_recompute_event(j, &e, ipw_json_get(line, "data"), err);
 }
 
 static int open_job(struct ipw_recompute_job **out, struct ipw_recompute *redone, const char *run,
@@ -307,7 +339,7 @@ static int open_job(struct ipw_recompute_job **out, struct ipw_recompute *redone
     *redone = (struct ipw_recompute){0};
     j->redone = redone;
     j->options = *options;
-    rc = ipw_power_reader_open(&j->power, run, err);
+    rc = run ? ipw_power_reader_open(&j->power, run, err) : 0;
     if (!rc && ends) rc = ipw_doubts_read(&j->doubts, ends, err);
     if (rc) {
         ipw_recompute_close(j);

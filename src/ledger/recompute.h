@@ -30,8 +30,9 @@ struct ipw_recompute_segment {
      * over. */
     bool cut;
     bool over;       /* it has a run_end, even if that does not count */
+    bool started;    /* it has a run_start; else its rules are unknown */
     int64_t read_ns; /* up to here every sensor had been read; INT64_MAX: no sensor */
-    int64_t rows;    /* rows in the file */
+    int64_t rows;    /* readings so far */
     size_t n_queries;
     struct ipw_ledger_rules rules;
     /* The rule that the run used, even if this computation uses another. */
@@ -67,7 +68,10 @@ struct ipw_recompute_options {
                    const struct ipw_recompute_query *query);
     void *ud;
     const enum ipw_share *share; /* another rule than the run's, or NULL */
-    bool starts;                 /* also pass each query's `start` */
+    /* The events have no "booked" notes: a query is handed over once the readings have passed its
+     * end. */
+    bool covered;
+    bool starts; /* also pass each query's `start` */
 };
 
 int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
@@ -75,14 +79,26 @@ int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
 void ipw_recompute_release(struct ipw_recompute *redone);
 
 /* The same for a caller that has the lines already: open, each line in the order of the file, end,
- * close.  Readings are those of `run`.  `ends`: an events.jsonl that knows which sessions have a
- * run_end, or NULL: none has.  After an error only close; *redone is released separately. */
+ * close.  Readings are those of `run`; NULL: the caller has them, too.  `ends`: an events.jsonl
+ * that knows which sessions have a run_end, or NULL: none has.  After an error only close; *redone
+ * is released separately. */
 struct ipw_recompute_job;
 int ipw_recompute_open(struct ipw_recompute_job **out, struct ipw_recompute *redone,
                        const char *run, const char *ends,
                        const struct ipw_recompute_options *options, struct ipw_err *err);
 int ipw_recompute_line(struct ipw_recompute_job *job, const struct ipw_json *line,
                        struct ipw_err *err);
+/* An event as it was read, with its number of rows and its data (NULL: none). */
+int ipw_recompute_event(struct ipw_recompute_job *job, const struct ipw_event *event,
+                        const struct ipw_json *data, struct ipw_err *err);
+/* For a caller with readings: the channels of the session, before its run_start (borrowed until its
+ * end); each row, in the order in which it counts; a channel that is not believed. */
+void ipw_recompute_channels(struct ipw_recompute_job *job, struct ipw_channel *channels, size_t n);
+int ipw_recompute_row(struct ipw_recompute_job *job, size_t first, size_t n, int64_t t_ns,
+                      const int64_t *values, struct ipw_err *err);
+void ipw_recompute_doubt(struct ipw_recompute_job *job, const char *channel, const char *reason);
+/* Hands over every query that has ended: no further row or event concerns it. */
+int ipw_recompute_book(struct ipw_recompute_job *job, struct ipw_err *err);
 int ipw_recompute_end(struct ipw_recompute_job *job, struct ipw_err *err);
 void ipw_recompute_close(struct ipw_recompute_job *job); /* NULL is fine */
 

@@ -25,11 +25,11 @@ int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err)
 /* A domain belongs either to the model's machine or to this one, because their energy is not added.
  * If the model's machine is measured, this machine's channels leave the sum.  Local GPUs always
  * leave it. */
-static void drop_local_channels(struct ipw_ledger_rules *rules, struct ipw_channel *channels,
-                                size_t n)
+void ipw_ledger_rules_sums(struct ipw_ledger_rules *rules, struct ipw_channel *channels, size_t n)
 {
     bool remote[IPW_DOMAIN_COUNT] = {false};
 
+    if (!rules->lm_remote) return;
     for (size_t i = 0; i < n; i++) {
         remote[channels[i].domain] |= channels[i].remote && channels[i].in_sum;
     }
@@ -63,7 +63,7 @@ struct ipw_ledger *ipw_ledger_rules_open(struct ipw_ledger_rules *rules,
 {
     struct ipw_ledger *l;
 
-    if (rules->lm_remote) drop_local_channels(rules, channels, n_channels);
+    ipw_ledger_rules_sums(rules, channels, n_channels);
     l = ipw_ledger_new(channels, n_channels);
     ipw_ledger_set_share(l, rules->share);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {

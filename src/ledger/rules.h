@@ -30,9 +30,11 @@ struct ipw_ledger_rules {
 
 /* The sharing rule by its name. */
 int ipw_share_parse(enum ipw_share *out, const char *name, struct ipw_err *err);
-/* Opens a ledger by these rules, which must outlive it.  With lm_remote, local accelerators leave
- * the sums (reason "remote", unless a remote one is in the sum).  So do other local channels of a
- * domain with a remote channel in its sum. */
+/* With lm_remote, local accelerators leave the sums (reason "remote", unless a remote one is in the
+ * sum).  So do other local channels of a domain with a remote channel in its sum. */
+void ipw_ledger_rules_sums(struct ipw_ledger_rules *rules, struct ipw_channel *channels, size_t n);
+/* Opens a ledger by these rules, which must outlive it, with the channels that they leave in the
+ * sums. */
 struct ipw_ledger *ipw_ledger_rules_open(struct ipw_ledger_rules *rules,
                                          struct ipw_channel *channels, size_t n_channels);
 /* For the ledger of a merged run: passes the scopes of the run_start, if it has any.  After

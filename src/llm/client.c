@@ -14,10 +14,6 @@ enum { ERROR_BODY_MAX = 256 * 1024 };
 /* A server can keep the connection open so long after [DONE]; then the client closes it. */
 static const int64_t GRACE_NS = IPW_NS_PER_S;
 
-const char *const ipw_llm_wanted[] = {"retry-after-ms", "x-should-retry",
-                                      "x-ratelimit-reset-requests", "x-ratelimit-reset-tokens",
-                                      NULL};
-
 void ipw_llm_attempt_release(struct ipw_llm_attempt *a)
 {
     ipw_chat_fold_free(a->fold);
@@ -92,13 +88,14 @@ static void sniff(struct ipw_llm_attempt *a)
     }
 }
 
-static void on_headers(void *ud, int64_t t_ns, int status, const char *content_type)
+static void on_headers(void *ud, int64_t t_ns, const struct ipw_http_head *head)
 {
+    const char *content_type = ipw_http_field(head, "Content-Type");
+    int status = head->status;
     struct ipw_llm_call *call = ud;
     struct ipw_llm_attempt *a = &call->now;
 
     a->headers_ns = t_ns;
-    if (!content_type) content_type = "";
     a->status = status;
     a->mode = MODE_UNKNOWN;
     if (status < 200 || status > 299 || strncasecmp(content_type, "application/json", 16) == 0 ||
@@ -315,7 +312,7 @@ static void collect(struct ipw_llm_evidence *e, const struct ipw_llm_call *call,
         e->no_event = true;
     }
     e->http_error = result->error;
-    e->location = result->location;
+    e->location = ipw_http_field(result->head, "Location");
 }
 
 /* Whether the server could not be reached, in contrast to a bad answer. */
@@ -347,11 +344,11 @@ static int64_t told_wait(int status, const struct ipw_http_result *result)
     struct ipw_anchor wall;
 
     if (!result) return -1;
-    told.retry_after = result->retry_after;
-    told.retry_after_ms = result->wanted[WANT_RETRY_AFTER_MS];
+    told.retry_after = ipw_http_field(result->head, "Retry-After");
+    told.retry_after_ms = ipw_http_field(result->head, "Retry-After-Ms");
     if (status == 429) { /* servers send these with every answer */
-        told.reset_requests = result->wanted[WANT_RESET_REQUESTS];
-        told.reset_tokens = result->wanted[WANT_RESET_TOKENS];
+        told.reset_requests = ipw_http_field(result->head, "X-RateLimit-Reset-Requests");
+        told.reset_tokens = ipw_http_field(result->head, "X-RateLimit-Reset-Tokens");
     }
     ipw_anchor_take(&wall);
     return ipw_llm_told_wait(&told, wall.wall_ns);
@@ -361,9 +358,9 @@ static int64_t told_wait(int status, const struct ipw_http_result *result)
 static void heed_server(struct ipw_llm_verdict *v, const struct ipw_llm_evidence *e,
                         const struct ipw_http_result *result)
 {
-    const char *word = result ? result->wanted[WANT_SHOULD_RETRY] : NULL;
+    const char *word = ipw_http_field(result ? result->head : NULL, "X-Should-Retry");
 
-    if (!word || v->outcome != IPW_LM_HTTP_ERROR) return;
+    if (v->outcome != IPW_LM_HTTP_ERROR) return;
     if (strcasecmp(word, "false") == 0) v->retryable = false;
     if (strcasecmp(word, "true") == 0 && !memmem(e->body, e->body_n, "insufficient_quota", 18))
         v->retryable = true;

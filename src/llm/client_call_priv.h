@@ -75,10 +75,6 @@ struct ipw_llm_call {
     void (*attempt_over)(struct ipw_llm_call *call, const struct ipw_http_result *result);
 };
 
-/* The headers that decide about a retry, in the order of the enum. */
-enum { WANT_RETRY_AFTER_MS, WANT_SHOULD_RETRY, WANT_RESET_REQUESTS, WANT_RESET_TOKENS };
-extern const char *const ipw_llm_wanted[];
-
 /* client.c */
 extern const struct ipw_http_callbacks ipw_llm_http_callbacks; /* without ud */
 int ipw_llm_on_sse(void *ud, const struct ipw_sse_event *event, struct ipw_err *err);

@@ -68,9 +68,6 @@ static void on_no_token(void *ud)
     struct ipw_llm_attempt *a = &call->now;
     struct ipw_http_result late = {.end = IPW_HTTP_TIMEOUT,
                                    .deadline = IPW_HTTP_FIRST_BYTE_DEADLINE,
-                                   .content_type = "",
-                                   .retry_after = "",
-                                   .location = "",
                                    .error = "",
                                    .start_ns = a->start_ns,
                                    .sent_ns = a->start_ns,
@@ -78,7 +75,6 @@ static void on_no_token(void *ud)
                                    .bytes_sent = (int64_t)call->body_bytes,
                                    .bytes_received = a->received};
 
-    for (int i = 0; i < IPW_HTTP_WANTED_MAX; i++) late.wanted[i] = "";
     call->first_token = NULL;
     ipw_http_cancel(call->http);
     call->http = NULL;
@@ -97,7 +93,6 @@ static int send_request(struct ipw_llm_call *call, struct ipw_err *err)
                                        .connect_ns = llm->connect_ns,
                                        .first_byte_ns = llm->first_byte_ns,
                                        .idle_ns = llm->idle_ns,
-                                       .wanted = ipw_llm_wanted,
                                        .stamp_cpu = call->now.start_cpu_ns != 0};
     struct ipw_http_callbacks on = ipw_llm_http_callbacks;
 
@@ -145,13 +140,9 @@ void ipw_llm_begin(void *ud)
     a->fail_code = send_request(call, &a->fail);
     if (a->fail_code) { /* the address or a header is unusable; libcurl's text says why */
         struct ipw_http_result nothing = {.end = IPW_HTTP_PROTOCOL,
-                                          .content_type = "",
-                                          .retry_after = "",
-                                          .location = "",
                                           .error = a->fail.text,
                                           .sent_ns = a->start_ns,
                                           .close_ns = ipw_now_ns()};
-        for (int i = 0; i < IPW_HTTP_WANTED_MAX; i++) nothing.wanted[i] = "";
         ipw_llm_attempt_over(call, &nothing);
         return;
     }

@@ -86,7 +86,7 @@ static int judge_list(const struct ipw_llm_probe *p, const struct ipw_http_resul
                                                     : p->timeout_ns,
                                  .status = r->status,
                                  .http_error = r->error,
-                                 .location = r->location,
+                                 .location = ipw_http_field(r->head, "Location"),
                                  .body = ipw_buf_str(&p->body),
                                  .body_n = p->body.len,
                                  .fold_err = &fold_err,

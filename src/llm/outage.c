@@ -289,8 +289,7 @@ bool ipw_llm_outage_asks(struct ipw_llm_call *call, const struct ipw_http_result
     if (!call->ask) return false;
     call->ended = ipw_calloc(1, sizeof *call->ended);
     *call->ended = *result;
-    call->ended->content_type = call->ended->retry_after = call->ended->location =
-        call->ended->error = "";
-    for (int i = 0; i < IPW_HTTP_WANTED_MAX; i++) call->ended->wanted[i] = "";
+    call->ended->head = NULL;
+    call->ended->error = "";
     return true;
 }

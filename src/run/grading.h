@@ -34,7 +34,7 @@ struct ipw_grading {
     struct ipw_dataset *cases;
     struct ipw_rundir *dir;
     struct ipw_workspaces *workspaces;
-    const struct ipw_pricing *pricing;
+    struct ipw_pricing *pricing;
     struct ipw_sensors *sensors; /* NULL: joules are unknown */
     size_t concurrency;
     int32_t first_number; /* the ledger's numbers of grades begin here */

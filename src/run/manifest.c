@@ -104,6 +104,8 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kbool(w, "no_web", o->script.no_web);
     ipw_jw_key(w, "price");
     ipw_pricing_write(w, m->pricing, m->connection->model);
+    ipw_jw_key(w, "prices");
+    ipw_pricing_write_used(w, m->pricing);
     ipw_jw_knum(w, "query_timeout",
                 o->limits.query.wall_ns ? ipw_ns_to_s(o->limits.query.wall_ns) : (double)NAN);
     ipw_jw_key(w, "rate");

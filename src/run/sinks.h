@@ -16,7 +16,7 @@
 #include "trace/turn.h"
 
 struct ipw_sinks {
-    const struct ipw_pricing *pricing;
+    struct ipw_pricing *pricing;
     struct ipw_sensors *sensors;
     struct ipw_rundir *dir;
     struct ipw_progress *progress;

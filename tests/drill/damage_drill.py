@@ -6,7 +6,7 @@
 
 Two runs are the victims: one of one session, and one that was killed and interrupted, with earlier attempts; both with
 queries in flight, a warm-up and fake powercap counters.  Of a copy one file (now and then two) is cut, cut and filled
-with NUL bytes, or removed.  Then `resume` or `repair` is called, and it is checked that
+with NUL bytes, or removed, or a line in its middle is spoilt.  Then `resume` or `repair` is called, and it is checked that
 
   - neither is ended by a signal, and each has a word for what it cannot mend: exit status 0, or a message;
   - after exit status 0 `validate` passes; after `resume` every query is there exactly once;
@@ -65,6 +65,15 @@ def damage(rng, path, name):
     if how < 0.1:
         os.unlink(file)
         return name + " removed"
+    if how > 0.7 and name.endswith(".jsonl"):
+        with open(file, "rb") as f:
+            all_lines = f.read().splitlines(True)
+        spoilt = rng.randrange(1, max(2, len(all_lines)))
+        if spoilt < len(all_lines):
+            all_lines[spoilt] = b"#" + all_lines[spoilt]
+            with open(file, "wb") as f:
+                f.writelines(all_lines)
+            return "%s line %d spoilt" % (name, spoilt + 1)
     with open(file, "r+b") as f:
         f.truncate(at)
         if how < 0.4:

@@ -68,9 +68,9 @@ cp out same.json
 assert_json same.json 'all(m["verdict"] in ("same", "unknown") for k, m in d["metrics"].items() if k != "accuracy") and d["metrics"]["accuracy"]["verdict"] == "not_shown"'
 
 step "gates: held, broken, cannot tell, wrong; as JUnit and Markdown"
-expect_exit 0 agent compare record slow --gate 'turns<=0' --gate 'j_query<=+5kJ'
-check_out "gate turns<=0: held"
-expect_exit 5 agent compare record slow --gate 'seconds<=+10%' --gate 'turns<=0' --junit gates.xml --markdown
+expect_exit 0 agent compare record slow --gate 'turns<=+0' --gate 'j_query<=+5kJ'
+check_out "gate turns<=+0: held"
+expect_exit 5 agent compare record slow --gate 'seconds<=+10%' --gate 'turns<=+0' --junit gates.xml --markdown
 check_out '| `seconds<=+10%` | slow | BROKEN |'
 python3 - <<'PY' || fail "gates.xml"
 import xml.etree.ElementTree as ET
@@ -84,7 +84,34 @@ expect_exit 2 agent compare record slow --gate 'acuracy>=-1pt'
 check_err "unknown metric 'acuracy'; use one of: accuracy, j_query"
 expect_exit 2 agent compare record slow --junit gates.xml
 check_err "--junit goes with --gate"
-expect_exit 1 agent compare record slow --gate 'turns<=0' --junit /dev/null/gates.xml
+expect_exit 1 agent compare record slow --gate 'turns<=+0' --junit /dev/null/gates.xml
+
+step "one run: gates on its values, prices, a leaderboard"
+expect_exit 5 agent compare record --gate 'accuracy>=50%' --gate 'j_query<=1J'
+check_out "gate accuracy>=50%: held"
+check_out "gate j_query<=1J: BROKEN (10."
+expect_exit 5 agent compare record record --gate 'j_query<=1J'
+expect_exit 2 agent compare record --gate 'j_query<=+1J'
+check_err "bounds the change from a first run: name two runs"
+expect_exit 2 agent compare record --gate 'j_query<=3%'
+check_err "'j_query<=+3%' bounds the change from the first run"
+expect_exit 6 agent compare record --gate 'cost_query<=1'
+check_out "a model has no price (--prices)"
+echo '{"models": {"fake-model": {"input": 1, "output": 10}}}' >prices.json
+expect_exit 0 agent compare record --gate 'cost_query<=1' --prices prices.json
+check_out "gate cost_query<=1: held"
+expect_exit 2 agent compare record --prices nowhere.json
+check_err "nowhere.json"
+expect_exit 0 agent compare record slow --table csv
+cp out table.csv
+python3 - <<'PY' || fail "table.csv"
+import csv
+rows = list(csv.DictReader(open("table.csv")))
+assert [r["rank"] for r in rows] == ["1", ""] and rows[0]["model"] == "fake-model", rows
+assert abs(float(rows[0]["J_per_correct"]) - 10.4) < 0.5 and rows[1]["accuracy"] == "", rows
+PY
+expect_exit 2 agent compare record --table pdf
+check_err "use markdown, csv or html"
 
 step "more than two runs, each with the first"
 expect_exit 0 agent compare record slow record --json
@@ -100,6 +127,5 @@ step "nothing in common"
 sed 's/"query_id":"/"query_id":"x/' record/traces.jsonl >other.jsonl
 expect_exit 3 agent compare record other.jsonl
 check_err "no query in common"
-expect_exit 2 agent compare record
 expect_exit 3 agent compare record nowhere
 end_test

@@ -35,6 +35,29 @@ step "the built-in table knows a model by its dated name"
 run dated --model gpt-4o-mini-2024-07-18
 assert_json dated/traces.jsonl 'abs(d[0]["turns"][0]["cost_usd"] - (0.15 * 1000 + 0.6 * d[0]["turns"][0]["output_tokens"]) / 1e6) < 1e-12'
 
+step "a saved run is priced again, by every command that reads one"
+echo '{"models": {"fake-model": {"input": 1, "output": 1000, "per_call": 0.5}}}' >again.json
+expect_exit 0 agent score none --prices again.json --json
+assert_json out 'd["was"] is None and d["turns"] == d["priced"] == 2 and len(d["models"]) == 1'
+cp out priced.json
+expect_exit 0 agent score none --prices again.json
+check_out "fake-model"
+check_out " USD"
+expect_exit 0 agent export none --format csv --prices again.json --output priced.csv
+python3 - <<'PY' || fail "priced.csv"
+import csv, glob, json
+turns = [t for line in open("none/traces.jsonl") for t in json.loads(line)["turns"]]
+want = sum(0.5 + (t["input_tokens"] + 1000 * t["output_tokens"]) / 1e6 for t in turns)
+rows = [r for name in glob.glob("priced.csv*") for r in csv.DictReader(open(name))]
+costs = [float(r["cost_usd"]) for r in rows if r.get("cost_usd")]
+assert abs(costs[0] - want) < 1e-9 and abs(json.load(open("priced.json"))["now"] - want) < 1e-12, (costs, want)
+PY
+expect_exit 2 agent export none --format jsonl --prices again.json
+check_err "copies lines as they were saved"
+expect_exit 0 agent score none --prices free --json
+assert_json out 'd["now"] == 0'
+assert_json table/manifest.json 'd["config"]["prices"]["fake-model"]["input"] == 2 and d["config"]["prices"]["fake-model"]["model"] == "fake-*"'
+
 step "free because the user says so"
 run free --model fake-model --prices free --cost-limit 0.01
 assert_json free/traces.jsonl 'd[0]["total_cost_usd"] == 0 and d[0]["completed"]'

@@ -11,14 +11,22 @@ static bool is_price(double usd) { return isnan(usd) || (isfinite(usd) && usd >=
 static void check_costs(const struct ipw_price *price, const uint8_t *data, size_t size)
 {
     const struct ipw_price_usage usages[] = {
-        {0, 0, 0, 0},         {1000, 10, -1, -1},   {1000, 10, 400, 300},
-        {-1, 5, -1, -1},      {5, -1, 2, -1},       {10, 1, 20, 20},
-        {INT64_MAX, 1, 1, 1}, {1, 1, INT64_MAX, 1}, {(int64_t)size, data[0], data[size / 2], -1},
+        {0, 0, 0, 0, 0, 0},
+        {1000, 10, -1, -1, -1, -1},
+        {1000, 10, 400, 300, 100, 5},
+        {-1, 5, -1, -1, -1, -1},
+        {5, -1, 2, -1, -1, -1},
+        {10, 1, 20, 20, 20, 20},
+        {INT64_MAX, 1, 1, 1, 1, 1},
+        {1, 1, INT64_MAX, 1, INT64_MAX, 9},
+        {(int64_t)size, data[0], data[size / 2], -1, -1, data[size / 3]},
     };
 
-    check(is_price(price->input) && is_price(price->output) && is_price(price->cached_read) &&
-              is_price(price->cached_write),
-          "a price that is none");
+    check(is_price(price->base.input) && is_price(price->base.output) &&
+              is_price(price->base.cache_read) && is_price(price->per_call),
+          "not a price");
+    for (int i = 1; i < price->n_tiers; i++)
+        check(price->tiers[i - 1].prompt_tokens < price->tiers[i].prompt_tokens, "tiers in order");
     for (size_t i = 0; i < sizeof usages / sizeof *usages; i++) {
         double usd = ipw_price_cost(price, &usages[i]);
         double most = ipw_price_cost_at_most(price, &usages[i]);
@@ -45,11 +53,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         check(ipw_prices_as_of(prices) && ipw_prices_source(prices), "a table without words");
         while ((name = next_line(&names))) {
-            const struct ipw_price *price = ipw_prices_find(prices, name);
+            const struct ipw_price *price = ipw_prices_find(prices, name, "2026-07-15");
 
             if (price) check_costs(price, data, size);
         }
-        check(!ipw_prices_find(prices, NULL), "a price of no model");
+        check(!ipw_prices_find(prices, NULL, "2026"), "a price of no model");
         ipw_prices_free(prices);
     }
     free(text);

@@ -24,7 +24,7 @@ local nan = 0 / 0
 local function add(to, id, of)
   local row = { id = id, epoch = of.epoch or 0, index = of.index or #to.rows, resolved = of.resolved,
                 seconds = of.seconds or 1, input = of.input or 100, output = of.output or 10, turns = {},
-                energy = figures(of.gpu or nan, of.cpu or nan, of.by) }
+                cost = of.cost, energy = figures(of.gpu or nan, of.cpu or nan, of.by) }
   local n = of.turns or 2
   for i = 1, n do
     row.turns[i] = { seconds = row.seconds / n, input = 10, output = 20 + i - 1,
@@ -308,14 +308,14 @@ return {
     equal(judged("j_query<=+3%", two), "held")        -- 2 % more
     equal(judged("j_query<=+1%", two), "broken")
     equal(judged("j_query<=+2J", two), "held")        -- exactly 2 J
-    equal(judged("j_query <= 1.5 J", two), "broken")
+    equal(judged("j_query <= +1.5 J", two), "broken")
     equal(judged("j_solved<=+3%", two), "held")
     equal(judged("j_solved<=+1J", two), "broken")
-    equal(judged("seconds<=0", two), "held")
+    equal(judged("seconds<=+0", two), "held")
     equal(judged("accuracy>=-10pt", two), "held")
     equal(judged("accuracy>=-1pt", two), "unknown")   -- 40 of 40 twice do not show it
     equal(judged("accuracy>=-10pt", two_of(a, b, right, wrong)), "broken")
-    equal(judged("turns>=0", two), "held")
+    equal(judged("turns>=+0", two), "held")
     equal(judged("j_query<=+3%", two_of({ 1, 2 }, { 1, 2 })), "unknown")
     equal(judged("j_solved<=+3%", two_of(a, b)), "unknown")
     equal(judged("j_query<=+3%", two_of({ nan, nan, nan }, { 1, 2, 3 })), "unknown")
@@ -325,13 +325,120 @@ return {
     equal(gate.status { { state = "unknown" }, { state = "broken" } }, 5)
   end },
 
+  { "gates on a run's own values", function()
+    local one = run "one"
+    for i = 1, 40 do
+      add(one, ("q%d"):format(i), { gpu = 100 + i % 7, by = 1, resolved = i % 4 == 0 and 0 or 1, cost = 0.03,
+                                    seconds = 2, turns = 3 })
+    end
+    local alone = compare.alone(one, { "gpu" })
+    local function judge(text, of) return gate.judge_alone(assert(gate.parse(text)), one, of or alone) end
+    -- 30 of 40 are correct: 60 to 86 %; 103 J a query, 137 J and 0.04 USD a correct answer
+    for text, state in pairs {
+      ["accuracy>=50%"] = "held", ["accuracy>=80%"] = "unknown", ["accuracy>=90%"] = "broken",
+      ["j_query<=110J"] = "held", ["j_query<=0.103kJ"] = "unknown", ["j_query<=1J"] = "broken",
+      ["j_correct<=500J"] = "held", ["j_correct<=137J"] = "unknown", ["j_solved<=100J"] = "broken",
+      ["cost_query<=0.03"] = "held", ["cost_correct<=0.06"] = "held", ["cost_correct<=0.04USD"] = "unknown",
+      ["cost_correct<=0.01"] = "broken", ["seconds<=2s"] = "held", ["seconds<=1ms"] = "broken",
+      ["seconds_correct<=5s"] = "held", ["turns<=3"] = "held", ["turns<=2"] = "broken",
+      ["tokens_correct<=1000"] = "held", ["output_tokens>=11"] = "broken",
+    } do
+      equal(judge(text).state, state, text)
+    end
+    near(judge("cost_correct<=0.04").mean, 0.04)
+    near(judge("tokens_correct<=1").mean, 110 * 4 / 3)
+    equal(judge("accuracy>=50%").change, nil)
+    -- the sensor's bounds count besides the tasks'
+    one.summary = { totals = { queries = 40, bounds = { gpu_energy_joules = { lo = 4080, hi = 4800 } } } }
+    for _, row in ipairs(one.rows) do row.energy.gpu.lo, row.energy.gpu.hi = 80, 120 end
+    equal(judge("j_query<=110J", compare.alone(one, { "gpu" })).state, "unknown")
+    for _, row in ipairs(one.rows) do row.energy.gpu.lo, row.energy.gpu.hi = 10, 190 end
+    one.summary = nil
+    equal(judge("j_query<=1J", compare.alone(one, { "gpu" })).why, "the sensor is too coarse")
+    one.rows[7].cost = nil
+    equal(judge("cost_correct<=0.06", compare.alone(one, { "gpu" })).why, "not known: a model has no price (--prices)")
+    equal(judge("cost_query<=0.06", compare.alone(one, { "gpu" })).state, "held") -- of those with a price
+    for _, row in ipairs(one.rows) do row.resolved = 0 end
+    equal(judge("j_correct<=9kJ", compare.alone(one, { "gpu" })).why, "not known: no answer is correct")
+  end },
+
+  { "a bound that reads as the other kind is refused with the line that says it right", function()
+    local function why(text) return select(2, gate.parse(text)) end
+    for text, line in pairs {
+      ["accuracy>=80"] = "'accuracy>=80%' bounds the value, 'accuracy>=+80pt' the change",
+      ["accuracy>=+80%"] = "a change of accuracy is in points: 'accuracy>=+80pt'; without a sign, 'accuracy>=80%'",
+      ["accuracy>=1pt"] = "'accuracy>=+1pt' bounds the change from the first run",
+      ["j_query<=3"] = "'j_query<=3J' bounds the value, 'j_query<=+3%' the change",
+      ["j_query<=3%"] = "'j_query<=+3%' bounds the change from the first run; j_query itself is bounded in J",
+      ["seconds<=5"] = "'seconds<=5s' bounds the value",
+      ["turns<=0"] = "'turns<=+0'",
+      ["j_token<=5J"] = "'j_token<=+5J'",
+    } do
+      test.ok((why(text) or ""):find(line, 1, true), why(text) or text)
+    end
+  end },
+
+  { "OOI: joules per correct answer over those of the agent `single`", function()
+    local function pair_of(first, second, model)
+      local joules, right = {}, {}
+      for i = 1, 20 do joules[i], right[i] = { 100 + i % 3, 400 + i % 5 }, i % 2 end
+      local two = two_of({}, {})
+      for k, side in ipairs { two.a, two.b } do
+        side.manifest = { config = { agent = k == 1 and first or second, model = k == 1 and "m" or model or "m",
+                                     dataset = "d" } }
+        for i = 1, 20 do
+          -- the first answers every second task, the second all of them
+          add(side, "q" .. i, { gpu = joules[i][k], resolved = k == 1 and right[i] or 1 })
+        end
+      end
+      return compare.two(two.a, two.b)
+    end
+    -- 20 tasks, 10 correct: 2021 J / 10 = 202.1 J; 8040 J / 20 = 402 J
+    local index = compare.orchestration(pair_of("single", "react"))
+    near(index.mean, 402 / 202.1)
+    test.ok(index.lo < index.mean and index.hi > index.mean)
+    equal(index.agent, "react")
+    local two = pair_of("single", "react")
+    test.ok(show.text({ two.a, two.b }, { two }, {}, {}):find("OOI 1.99 (", 1, true))
+    near(json.decode(show.json({ two.a, two.b }, { two }, {})).orchestration_overhead.mean, 402 / 202.1)
+    near(compare.orchestration(pair_of("react", "single")).mean, 202.1 / 402)
+    equal(compare.orchestration(pair_of("react", "tools")), nil)
+    equal(compare.orchestration(pair_of("single", "react", "other")), nil)
+  end },
+
+  { "a leaderboard: ranks, ties, and nothing where nothing is known", function()
+    local leaderboard = require "ipw.leaderboard"
+    local best, close, worst = run "best", run "close", run "worst|=1"
+    for i = 1, 60 do
+      add(best, "q" .. i, { gpu = 10, resolved = i % 10 == 0 and 0 or 1, cost = 0.01 })
+      add(close, "q" .. i, { gpu = 20, resolved = i % 8 == 0 and 0 or 1 })
+      add(worst, "q" .. i, { gpu = 5, resolved = i % 10 == 0 and 1 or 0, cost = 0.001 })
+    end
+    for i, one in ipairs { best, close, worst } do
+      one.manifest = { config = { agent = "a", dataset = "d", model = ({ "b", "c", "=w|" })[i] } }
+    end
+    local list = { worst, close, best }
+    local text = leaderboard.text(list, "markdown")
+    local first, second, third = text:match "%-%-%- |\n(.-)\n(.-)\n(.-)\n"
+    test.matches(first, "^| 1 | b | a | d | 60 | 90 %% %(80 %%.- | 0.0111 .- | 11.1 .- | gpu |")
+    test.matches(second, "^| 1 | c | a | d | 60 | 88 %% .- |  | 22.6 ")
+    test.matches(third, "^| 3 | =w\\| | a | d | 60 | 10 %%")
+    local csv = leaderboard.text(list, "csv")
+    test.matches(csv, "^rank,model,agent,dataset,tasks,accuracy,accuracy_lo,accuracy_hi,USD_per_correct,")
+    test.matches(csv, "\n3,'=w|,a,d,60,0.1,")
+    local page = leaderboard.text(list, "html")
+    test.matches(page, "<th scope=\"col\">J per correct %(EpG%)</th>")
+    local _, rows = page:gsub("<tr>", "")
+    equal(rows, 4)
+  end },
+
   { "gates that are none", function()
     local function why(text) return select(2, gate.parse(text)) end
     test.matches(why "accuracy", "expected METRIC>=BOUND")
     test.matches(why "accuracy>-1pt", "expected METRIC>=BOUND")
     test.matches(why "acuracy>=-1pt", "unknown metric 'acuracy'; use one of: accuracy, j_query")
-    test.matches(why "accuracy>=-1J", "units: %%, pt")
-    test.matches(why "seconds<=1", "units: %%, ms, s")
+    test.matches(why "accuracy>=-1J", "a change of accuracy has one of the units: pt")
+    test.matches(why "seconds<=+1", "units: %%, min, ms, s")
     test.matches(why "accuracy>=1.2.3pt", "expected")
   end },
 
@@ -341,15 +448,15 @@ return {
     local two = two_of(a, b)
     two.b.path = 'runs/<b>&"'
     local results = {}
-    for i, text in ipairs { "j_query<=+3%", "seconds<=0", "accuracy>=-1pt" } do
+    for i, text in ipairs { "j_query<=+3%", "seconds<=+0", "accuracy>=-1pt" } do
       results[i] = gate.judge(assert(gate.parse(text)), two)
     end
     local xml = show.junit(results)
     test.ok(xml:find('tests="3" failures="1" errors="1"', 1, true), xml)
-    test.ok(xml:find('classname="runs/&lt;b&gt;&amp;&quot;" name="seconds&lt;=0"/>', 1, true), xml)
+    test.ok(xml:find('classname="runs/&lt;b&gt;&amp;&quot;" name="seconds&lt;=+0"/>', 1, true), xml)
     test.ok(xml:find('<failure message="BROKEN: +9.9', 1, true), xml)
     local text = show.markdown({ two.a, two.b }, { two }, results)
     test.ok(text:find("| energy | 101 J | 111 J | **+10.0 J** | [+10.0, +10.0] | significant |", 1, true), text)
-    test.ok(text:find("| `seconds<=0` |", 1, true), text)
+    test.ok(text:find("| `seconds<=+0` |", 1, true), text)
   end },
 }

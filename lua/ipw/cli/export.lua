@@ -2,6 +2,7 @@
 --- its texts.
 local check = require "ipw.check"
 local core = require "ipw.core.export"
+local prices = require "ipw.prices"
 local script = require "ipw.core.script"
 
 --- Formats that are written in C, because they are not about queries.
@@ -84,6 +85,9 @@ local function run_format(io, o, name)
   local format = load(path)
   local settings, why = settings_of(format, o.set)
   if not settings then io.usage("%s", why) end
+  if format.lines_only and prices.given() then
+    io.usage("--prices: the format %s copies lines as they were saved; choose another, such as csv", format.name)
+  end
   if name == "otlp" then allow_collector(io) end
   local export = require "ipw.export"
   local out = export.output(format.writes or "file", settings)
@@ -103,6 +107,7 @@ local function check_usage(io, o, args, name)
   if #args == 0 then io.usage "an argument is missing: name a run (--list lists the formats)" end
   if #args > 1 and (name == "run" or name == "mooncake") then io.usage("--format %s takes one run", name) end
   if name == "run" and not o.output then io.usage "--format run: --output names the new folder" end
+  if o.prices and (name == "run" or name == "mooncake") then io.usage("--format %s has no costs: no --prices", name) end
   if name == "run" and not o.redact then io.usage "--format run goes with --redact (without it: cp -r)" end
 end
 
@@ -114,6 +119,8 @@ local function run(io, o, args)
   local name = o.format or "jsonl"
   check_usage(io, o, args, name)
   args.output, args.redact = o.output, o.redact
+  local priced, why = prices.use(o.prices)
+  if not priced then io.fail(why, 2) end
   local ok, failed = pcall(io.saved, args)
   if ok and name == "run" then return io.call("redacted", args[1], o.output, o.redact) end
   if ok and name == "mooncake" then return mooncake(io, args[1], o.output) end
@@ -139,6 +146,7 @@ models and ids of queries stay, so check the result before you share it.]],
     { "format", "string", "NAME", "format, or a format's .lua file (default: jsonl)" },
     { "list", "flag", "list the formats" },
     { "output", "string", "PATH", "file or new folder (default: standard output)", letter = "o" },
+    { "prices", "string", "FILE|free", "price the runs by this table (docs/costs.md)" },
     { "redact", "string", "text|tools|all", "replace texts, tool data, or both" },
     { "set", "list", "KEY=VALUE", "a setting of the format; may be repeated" },
     "scripts",

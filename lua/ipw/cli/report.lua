@@ -1,6 +1,7 @@
 --- ipw.cli.report: `ipw-agent report RUN...`: the page, the terminal, or markdown.
 
 local check = require "ipw.check"
+local prices = require "ipw.prices"
 local script = require "ipw.core.script"
 
 --- The user's sections; or nil and a reason.
@@ -25,6 +26,8 @@ local function run(io, o, args)
   local sections, why = load(o.section)
   if not sections then io.fail("report: " .. why, 2) end
   args.output = o.output
+  local ok, why_not = prices.use(o.prices)
+  if not ok then io.fail(why_not, 2) end
   io.saved(args)
   local options = { content = o.with_content, ascii = o.ascii, colour = io.colour, sections = sections }
   local runs = require("ipw.report.saved").read(options, function(text) io.warn("ipw-agent: " .. text) end)
@@ -57,6 +60,7 @@ A section is a Lua file: ipw-agent new section NAME writes one to start from.]],
     { "with-content", "flag", "put prompts, replies and errors on the page" },
     { "markdown", "flag", "print markdown, for a pull request" },
     { "ascii", "flag", "draw with ASCII characters only" },
+    { "prices", "string", "FILE|free", "price the runs by this table (docs/costs.md)" },
     { "section", "list", "NAME", "add a section of yours, or its .lua file; repeatable" },
     { "path", "block", "search here first for sections" },
   },

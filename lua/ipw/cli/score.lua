@@ -1,8 +1,11 @@
 --- ipw.cli.score: `ipw-agent score RUN`: scores the saved answers again and prints the differences.
 local core   = require "ipw.core.export"
 local json   = require "ipw.json"
+local prices = require "ipw.prices"
 local score  = require "ipw.score"
+local quantity = require "ipw.quantity"
 local screen = require "ipw.screen"
+local whole_line = require "ipw.whole_line"
 
 local SHOWN <const> = 40 -- answers that changed, but not their score
 
@@ -127,6 +130,58 @@ local function show(io, result, path)
   if path then io.say(path) end
 end
 
+-- costs -------------------------------------------------------------------------------------------
+
+--- The costs of a run's turns as they were saved and by the table in use: was, now (nil: not known of any turn), models
+--- (a list of { model, turns, priced, was, now }).
+local function priced(path)
+  local out, by = { models = json.list {}, was = nil, now = nil, turns = 0, priced = 0 }, {}
+  local reader = core.open(1)
+  local function add(one, key, usd) one[key] = usd and (one[key] or 0.0) + usd or one[key] end
+  for query in core.query, reader do
+    local before = {}
+    for i, turn in ipairs(query.turns or {}) do before[i] = turn.cost_usd end
+    whole_line(query)
+    for i, turn in ipairs(query.turns or {}) do
+      local name = type(turn.model) == "string" and turn.model or "?"
+      if not by[name] then
+        by[name] = { model = name, turns = 0, priced = 0 }
+        table.insert(out.models, by[name])
+      end
+      for _, one in ipairs { out, by[name] } do
+        one.turns, one.priced = one.turns + 1, one.priced + (turn.cost_usd and 1 or 0)
+        add(one, "was", before[i])
+        add(one, "now", turn.cost_usd)
+      end
+    end
+  end
+  core.close(reader)
+  table.sort(out.models, function(a, b) return a.model < b.model end)
+  return out
+end
+
+local function price(io, o, args)
+  local ok, why = prices.use(o.prices)
+  if not ok then io.fail(why, 3) end
+  io.saved(args)
+  local of = priced(args[1])
+  if of.turns == 0 then io.fail(args[1] .. ": no query is finished", 3) end
+  if o.json then
+    for _, one in ipairs { of, table.unpack(of.models) } do
+      one.was, one.now = one.was or json.null, one.now or json.null
+    end
+    return io.say(json.encode(of))
+  end
+  local function row(name, one)
+    local rest = one.turns - one.priced
+    io.say((" %s %6d %14s %14s%s"):format(screen.left(screen.fit(name, 30), 30), one.turns, quantity.money(one.was),
+      quantity.money(one.now), rest > 0 and ("  no price for %d"):format(rest) or ""))
+  end
+  io.say((" %-30s %6s %14s %14s"):format("model", "turns", "cost was", "is now"))
+  for _, one in ipairs(of.models) do row(one.model, one) end
+  if #of.models > 1 then row("sum", of) end
+end
+
 -- the command -------------------------------------------------------------------------------------
 
 local function run(io, o, args)
@@ -135,6 +190,7 @@ local function run(io, o, args)
     io.fail("--dry-run writes nothing, and --judge-model writes verdicts", 2)
   end
   if not require("ipw.core.data").exists(path) then io.fail(path .. ": no such run", 3) end
+  if o.prices then return price(io, o, args) end
   io.saved(args)
   local dataset, saved, url
   must(io, 3, function() dataset, saved, url = how(io, path, o) end)
@@ -158,6 +214,7 @@ return {
   about = [[
 Score the saved answers of a run again; show old and new scores side by side.
 The run's own files stay unchanged; the new scores go to a separate file.
+With --prices the costs are computed again instead of the scores, and printed.
 With --judge-model, answers without a verdict of that model are judged, and
 the run's traces and summary get the verdicts. Programs of a dataset with the
 rule code are run with their tests likewise.]],
@@ -170,6 +227,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 unreadable run or dataset.]]):fo
     { "data-dir", "string", "DIR", "folder of the dataset's own files" },
     { "encoding", "string", "NAME", "encoding of the dataset's text, such as latin1" },
     { "scorer", "string", "NAME|FILE", "scorer or FILE.lua (default: the dataset's)", letter = "s" },
+    { "prices", "string", "FILE|free", "print the costs by this table, not the scores" },
     { "Judge", "section" },
     "judge",
     { "Output", "section" },

@@ -159,6 +159,7 @@ static void put_session(struct ipw_buf *out, const struct job *job, const struct
                         bool over)
 {
     const struct ipw_shard_session *s = &job->saved.sessions[j->number];
+    const struct ipw_recompute_segment *books = ipw_join_books(j);
     const char *end = ipw_json_str(ipw_json_get(s->doc, "end"), "interrupted");
     struct ipw_buf patch = IPW_BUF(TEXT_MAX), hardware = IPW_BUF(TEXT_MAX);
     struct ipw_jw w;
@@ -167,9 +168,9 @@ static void put_session(struct ipw_buf *out, const struct job *job, const struct
     if (!strcmp(end, "killed")) end = "interrupted"; /* its end is known now */
     ipw_jw_init(&w, &patch);
     ipw_jw_obj(&w);
-    ipw_segment_put_end(&w, over ? end : NULL, over ? j->end_ns : 0, &s->clock);
+    ipw_segment_put_end(&w, over ? end : NULL, over ? books->end_ns : 0, &s->clock);
     ipw_jw_kraw(&w, "hardware", ipw_buf_str(&hardware), hardware.len);
-    ipw_segment_put_balances(&w, over ? j->balance : NULL, over ? &j->devices : NULL);
+    ipw_segment_put_balances(&w, over ? books->balance : NULL, over ? &books->devices : NULL);
     ipw_jw_obj_end(&w);
     ipw_json_patch(out, s->doc, ipw_buf_str(&patch));
     ipw_buf_release(&patch);
@@ -249,11 +250,12 @@ static void put_manifest_of(void *ud, const struct ipw_join *j, struct ipw_buf *
 static int check_parts(const struct job *job, const struct ipw_join *j, struct ipw_err *err)
 {
     static const enum ipw_domain parts[] = {IPW_DOMAIN_CPU, IPW_DOMAIN_DRAM, IPW_DOMAIN_GPU};
-    const struct ipw_figure *whole = &j->balance[IPW_DOMAIN_MACHINE].total;
+    const struct ipw_recompute_segment *books = ipw_join_books(j);
+    const struct ipw_figure *whole = &books->balance[IPW_DOMAIN_MACHINE].total;
     double sum = 0;
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && !j->rules.lm_remote; i++)
-        if (j->balance[parts[i]].total.known) sum += j->balance[parts[i]].total.j;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !books->rules.lm_remote; i++)
+        if (books->balance[parts[i]].total.known) sum += books->balance[parts[i]].total.j;
     if (!whole->known || !ipw_trust_is_below(whole->hi_j, sum)) return 0;
     return ipw_fail(
         err, IPW_EINVAL,
@@ -281,7 +283,7 @@ static int compute_session(struct job *job, size_t number, struct ipw_err *err)
     if (!rc) rc = check_parts(job, &j, err);
     if (!rc) put_session(&session, job, &j, true);
     if (!rc) add_session(job, ipw_buf_str(&session), session.len);
-    ipw_device_balances_release(&j.devices);
+    ipw_recompute_release(&j.books);
     ipw_buf_release(&j.channels);
     ipw_buf_release(&session);
     return rc;

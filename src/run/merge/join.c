@@ -17,25 +17,22 @@
 #include "trace/event.h"
 #include "trace/schema.h"
 
-struct query { /* by its number in the merged run, from its start until it is booked */
-    struct ipw_turn_builder *builder;
-    const struct ipw_shard_line *line;
+struct query {                         /* by its number in the merged run */
+    const struct ipw_shard_line *line; /* NULL: it has not started */
     size_t member;
-    int64_t end_ns; /* 0: not ended */
+    bool ended;
 };
 
 struct job {
     struct ipw_join *j;
     struct ipw_join_events *members;
     struct ipw_join_rows *rows;
-    struct ipw_ledger *ledger;
-    struct ipw_feed *feed;
+    struct ipw_recompute_job *books;
+    struct ipw_ledger_rules rules;   /* of the joined session */
     struct ipw_ledger_scope *scopes; /* of the members; NULL: they are alike */
     int64_t n_rows, now_ns;          /* rows and the time of the last event that were written */
     struct query *queries;
     size_t n, cap;
-    int32_t *over; /* numbers of ended queries, in order; not booked are [first_over, n_over) */
-    size_t first_over, n_over, cap_over;
     struct ipw_err failed; /* of a callback; code 0: none */
 };
 
@@ -91,11 +88,10 @@ static int begin_query(struct job *job, size_t at, struct ipw_err *err)
         memset(job->queries + job->n, 0, ((size_t)number + 1 - job->n) * sizeof *job->queries);
         job->n = (size_t)number + 1;
     }
-    if (job->queries[number].builder)
+    if (job->queries[number].line)
         return ipw_fail(err, IPW_EINVAL, "%s and %s: both have the query '%.80s'", m->run->path,
                         job->members[job->queries[number].member].run->path, line->id);
-    job->queries[number] =
-        (struct query){.builder = ipw_turn_builder_new(), .line = line, .member = at};
+    job->queries[number] = (struct query){line, at, false};
     return 0;
 }
 
@@ -108,55 +104,32 @@ static void forget_judge_joules(struct ipw_judgement *judge)
     judge->gpu_j = judge->cpu_j = judge->gpu_w = judge->cpu_w = NAN;
 }
 
-static int book(struct job *job, int32_t number, struct ipw_err *err)
+/* Its figures are known: where that is so, and its line. */
+static int book(void *ud, const struct ipw_recompute_query *booked, struct ipw_err *err)
 {
-    struct query *q = &job->queries[number];
-    struct ipw_join_events *m = &job->members[q->member];
-    const struct ipw_event booked = {.kind = IPW_EV_NOTE,
-                                     .t_ns = job->now_ns,
-                                     .query = number,
-                                     .rows = job->n_rows,
-                                     .tool.name = IPW_NOTE_BOOKED};
+    struct job *job = ud;
+    const struct query *q = &job->queries[booked->trace->index];
+    const struct ipw_event note = {.kind = IPW_EV_NOTE,
+                                   .t_ns = job->now_ns,
+                                   .query = booked->trace->index,
+                                   .rows = job->n_rows,
+                                   .tool.name = IPW_NOTE_BOOKED};
     struct ipw_query_loaded was;
-    struct ipw_query_trace trace;
     int rc;
 
-    ipw_rundir_event(job->j->dir, &booked);
-    ipw_turn_builder_finish(q->builder, &trace);
-    q->builder = NULL;
-    ipw_feed_finish(job->feed, &trace);
-    rc = ipw_join_events_read_line(&was, m, q->line, err);
-    if (!rc) {
-        was.details.segment = job->j->number;
-        if (job->j->n > 1 && was.judge) forget_judge_joules(was.judge);
-        if (q->line->file == IPW_SHARD_TRACES)
-            ipw_summary_add(job->j->summary, &trace, &was.details);
-        rc = ipw_query_write_line(job->j->dir, &trace, &was.details, &job->j->rules.clock,
-                                  q->line->file == IPW_SHARD_WARMUP, err);
-        ipw_query_loaded_release(&was);
-    } else {
+    ipw_rundir_event(job->j->dir, &note);
+    rc = ipw_join_events_read_line(&was, &job->members[q->member], q->line, err);
+    if (rc) {
         job->j->at = q->member;
+        return rc;
     }
-    ipw_query_trace_release(&trace);
-    return rc;
-}
-
-/* Books queries in the order in which they ended, as far as the readings go; `all`: every one. */
-static int book_covered(struct job *job, bool all, struct ipw_err *err)
-{
-    int rc = 0;
-
-    while (!rc && job->first_over < job->n_over) {
-        int32_t number = job->over[job->first_over];
-
-        if (!all &&
-            job->queries[number].end_ns >
-                ipw_ledger_query_covered_ns(job->ledger, ipw_feed_ordinal(job->feed, number)))
-            return 0;
-        job->first_over++;
-        rc = book(job, number, err);
-    }
-    if (job->first_over == job->n_over) job->first_over = job->n_over = 0;
+    was.details.segment = job->j->number;
+    if (job->j->n > 1 && was.judge) forget_judge_joules(was.judge);
+    if (q->line->file == IPW_SHARD_TRACES)
+        ipw_summary_add(job->j->summary, booked->trace, &was.details);
+    rc = ipw_query_write_line(job->j->dir, booked->trace, &was.details, &job->rules.clock,
+                              q->line->file == IPW_SHARD_WARMUP, err);
+    ipw_query_loaded_release(&was);
     return rc;
 }
 
@@ -185,11 +158,19 @@ static void write_event(struct job *job, const struct ipw_join_events *m,
     ipw_buf_release(&line);
 }
 
-static void end_query(struct job *job, int32_t number, int64_t t_ns)
+/* Its event, as it was written: with `data` in place of its own, if it is not empty. */
+static int tell(struct job *job, struct ipw_join_events *m, const struct ipw_buf *data,
+                struct ipw_err *err)
 {
-    job->queries[number].end_ns = t_ns;
-    IPW_GROW(job->over, job->cap_over, job->n_over + 1);
-    job->over[job->n_over++] = number;
+    struct ipw_json *doc = NULL;
+    int rc = data && data->len ? ipw_json_parse(&doc, data->data, data->len, NULL, err) : 0;
+
+    m->event.rows = job->n_rows;
+    if (!rc)
+        rc = ipw_recompute_event(job->books, &m->event, doc ? doc : ipw_json_get(m->doc, "data"),
+                                 err);
+    ipw_json_free(doc);
+    return rc;
 }
 
 static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
@@ -219,11 +200,8 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
     if (e->q.scope) ipw_splice_int(&changes, "scope", e->q.scope);
     write_event(job, m, &changes);
     ipw_buf_release(&data);
-    if (!q->builder) return 0; /* a note after its end, and after its booking */
-    ipw_turn_builder_add(q->builder, e);
-    ipw_feed_event(job->feed, e);
-    if (e->kind == IPW_EV_QUERY_END && !q->end_ns) end_query(job, e->query, e->t_ns);
-    return book_covered(job, false, err);
+    q->ended |= e->kind == IPW_EV_QUERY_END;
+    return tell(job, m, NULL, err);
 }
 
 static const char *channel_of(const struct ipw_join_events *m)
@@ -231,65 +209,63 @@ static const char *channel_of(const struct ipw_join_events *m)
     return ipw_json_str(ipw_json_get(ipw_json_get(m->doc, "data"), "channel"), "");
 }
 
-/* Of several members that have a device, its leader tells of it.  *out: the joined channel. */
-static bool is_led(const struct job *job, size_t at, const char *name,
-                   const struct ipw_channel **out)
+/* Of several members that have a device, its leader tells of it. */
+static bool is_led(const struct job *job, size_t at, const char *name)
 {
-    size_t channel = ipw_join_rows_joined(job->rows, at, name), n;
-    const struct ipw_channel *channels = ipw_join_rows_channels(job->rows, &n);
+    size_t channel = ipw_join_rows_joined(job->rows, at, name);
 
-    if (channel >= n || !ipw_join_rows_leads(job->rows, at, channel)) return false;
-    if (out) *out = &channels[channel];
-    return true;
+    return channel != SIZE_MAX && ipw_join_rows_leads(job->rows, at, channel);
 }
 
-static int take_run_event(struct job *job, size_t at)
+/* A note that tells of the device of one channel. */
+static bool is_of_device(const struct ipw_join_events *m)
+{
+    return (m->event.tool.name && !strcmp(m->event.tool.name, IPW_NOTE_LOST)) ||
+           ipw_doubts_reason(&m->event, ipw_json_get(m->doc, "data"));
+}
+
+static int take_run_event(struct job *job, size_t at, struct ipw_err *err)
 {
     struct ipw_join_events *m = &job->members[at];
     const struct ipw_event *e = &m->event;
     struct ipw_splice changes = {.n = 0};
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
 
-    if (e->kind == IPW_EV_RUN_END) m->ended = true;
-    if (e->kind != IPW_EV_NOTE) return 0;
-    if (e->tool.name && !strcmp(e->tool.name, IPW_NOTE_LOST)) {
-        const struct ipw_channel *channel;
+    int rc;
 
-        if (!is_led(job, at, channel_of(m), &channel)) return 0;
-        ipw_feed_device_lost(job->feed, channel->name);
-    }
-    if (ipw_doubts_reason(e, m->doc) && !is_led(job, at, channel_of(m), NULL)) return 0;
+    if (e->kind == IPW_EV_RUN_END) m->ended = true;
+    if (e->kind != IPW_EV_NOTE || (is_of_device(m) && !is_led(job, at, channel_of(m)))) return 0;
     ipw_join_scopes_note(&data, job->rows, at, ipw_json_get(m->doc, "data"), m->clock.ahead_ns);
     if (data.len) ipw_splice_text(&changes, "data", ipw_buf_str(&data));
     write_event(job, m, &changes);
+    rc = tell(job, m, &data, err);
     ipw_buf_release(&data);
-    ipw_feed_event(job->feed, e);
-    return 0;
+    return rc;
 }
 
 static int cut_member(struct job *job, size_t at, struct ipw_err *err)
 {
     struct ipw_join_events *m = &job->members[at];
+    int rc = 0;
 
     m->now_ns = ipw_join_events_cut_ns(m);
     if (m->now_ns > job->now_ns) job->now_ns = m->now_ns;
     m->cut = true;
-    for (size_t i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < m->n && !rc; i++) {
         struct ipw_event end = {.kind = IPW_EV_QUERY_END,
                                 .t_ns = m->now_ns,
                                 .rows = job->n_rows,
                                 .q.outcome = "unfinished"};
         struct query *q = m->numbers[i] >= 0 ? &job->queries[m->numbers[i]] : NULL;
 
-        if (!q || !q->builder || q->end_ns || q->member != at) continue;
+        if (!q || !q->line || q->ended || q->member != at) continue;
         end.query = (int32_t)m->numbers[i];
         end.q.id = q->line->id;
         ipw_rundir_event(job->j->dir, &end);
-        ipw_turn_builder_add(q->builder, &end);
-        ipw_feed_event(job->feed, &end);
-        end_query(job, end.query, end.t_ns);
+        q->ended = true;
+        rc = ipw_recompute_event(job->books, &end, NULL, err);
     }
-    return book_covered(job, false, err);
+    return rc;
 }
 
 static int take_event(struct job *job, size_t at, struct ipw_err *err)
@@ -301,7 +277,7 @@ static int take_event(struct job *job, size_t at, struct ipw_err *err)
     if (!m->doc) return cut_member(job, at, err);
     if (!ipw_join_events_at_note(m) && m->event.t_ns > m->now_ns) m->now_ns = m->event.t_ns;
     if (m->now_ns > job->now_ns) job->now_ns = m->now_ns;
-    rc = m->event.query >= 0 ? take_query_event(job, at, err) : take_run_event(job, at);
+    rc = m->event.query >= 0 ? take_query_event(job, at, err) : take_run_event(job, at, err);
     job->j->at = at;
     return rc ? rc : ipw_join_events_next(m, true, err);
 }
@@ -316,8 +292,8 @@ static void take_row(void *ud, const struct ipw_join_row *row)
 
     ipw_rundir_power_row(job->j->dir, &line);
     job->n_rows++;
-    ipw_feed_row(job->feed, row->first, row->n, row->t_ns, row->values);
-    if (!job->failed.code) book_covered(job, false, &job->failed);
+    if (!job->failed.code)
+        ipw_recompute_row(job->books, row->first, row->n, row->t_ns, row->values, &job->failed);
 }
 
 /* Does the reading come before the event?  A session's own come as it got them, so that its books
@@ -359,10 +335,9 @@ static int take_all(struct job *job, struct ipw_err *err)
         else
             rc = take_event(job, at, err);
     }
-    if (!rc) ipw_join_rows_flush(job->rows, take_row, job);
     if (!rc && job->failed.code) *err = job->failed;
     if (!rc) rc = job->failed.code;
-    return rc ? rc : book_covered(job, true, err);
+    return rc ? rc : ipw_recompute_book(job->books, err);
 }
 
 /* ---- the start ---- */
@@ -378,7 +353,7 @@ static void put_start_data(struct job *job, struct ipw_buf *out)
     const struct ipw_channel *channels = ipw_join_rows_channels(job->rows, &n);
 
     if (j->divided) {
-        ipw_ledger_rules_write(&patch, &j->rules);
+        ipw_ledger_rules_write(&patch, &job->rules);
         patch.len--; /* the closing bracket */
         ipw_buf_adds(&patch, ",\"scopes\":");
         ipw_ledger_scopes_write(&patch, job->scopes, j->n, channels, n);
@@ -397,16 +372,21 @@ static void put_start_data(struct job *job, struct ipw_buf *out)
     ipw_buf_release(&patch);
 }
 
-static void write_run_start(struct job *job)
+static int write_run_start(struct job *job, struct ipw_err *err)
 {
+    struct ipw_join_events *m = &job->members[0];
     struct ipw_splice changes = {.n = 0};
     struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
+    int rc;
 
     put_start_data(job, &data);
     ipw_splice_text(&changes, "data", ipw_buf_str(&data));
     ipw_splice_int(&changes, "segment", job->j->number);
-    write_event(job, &job->members[0], &changes);
+    write_event(job, m, &changes);
+    m->event.segment = job->j->number;
+    rc = tell(job, m, &data, err);
     ipw_buf_release(&data);
+    return rc;
 }
 
 /* ---- the session ---- */
@@ -443,16 +423,15 @@ static void divide(struct job *job, const struct ipw_channel *channels, size_t n
     const struct ipw_join_scopes s = {j, job->rows, starts};
 
     for (size_t i = 0; i < j->n; i++) starts[i] = ipw_json_get(job->members[i].doc, "data");
-    ipw_join_scopes_baselines(&j->rules, &s, channels, n);
-    ipw_ledger_rules_baseline(&j->rules, job->ledger);
+    ipw_join_scopes_baselines(&job->rules, &s, channels, n);
     job->scopes = ipw_join_scopes_make(&s, n);
-    ipw_ledger_set_scopes(job->ledger, channels, job->scopes, j->n);
     ipw_join_scopes_describe(&j->channels, &s, channels, n);
     free(starts);
 }
 
 static int open_all(struct job *job, struct ipw_err *err)
 {
+    const struct ipw_recompute_options how = {.query = book, .ud = job, .covered = true};
     struct ipw_join *j = job->j;
     struct ipw_buf header = IPW_BUF(256 * IPW_MIB);
     struct ipw_channel *channels;
@@ -475,16 +454,13 @@ static int open_all(struct job *job, struct ipw_err *err)
     if (header.len) ipw_rundir_power_line(j->dir, ipw_buf_str(&header), header.len);
     ipw_buf_release(&header);
     channels = ipw_join_rows_channels(job->rows, &n);
-    ipw_ledger_rules_read(&j->rules, ipw_json_get(job->members[0].doc, "data"));
-    if (!j->runs) j->rules.reasons[IPW_DOMAIN_MACHINE][0] = '\0'; /* it has the meter's channel */
-    job->ledger = ipw_ledger_rules_open(&j->rules, channels, n);
+    ipw_ledger_rules_read(&job->rules, ipw_json_get(job->members[0].doc, "data"));
+    ipw_ledger_rules_sums(&job->rules, channels, n);
     if (j->divided) divide(job, channels, n);
-    ipw_ledger_keep_told(job->ledger);
-    job->feed = ipw_feed_new(job->ledger);
-    ipw_feed_describe(job->feed, channels, n, &j->rules);
-    j->start_ns = job->members[0].event.t_ns;
-    write_run_start(job);
-    return 0;
+    rc = ipw_recompute_open(&job->books, &j->books, NULL, NULL, &how, err);
+    if (rc) return rc;
+    ipw_recompute_channels(job->books, channels, n);
+    return write_run_start(job, err);
 }
 
 /* What a member does not believe it never believed: it is known before the first query. */
@@ -499,11 +475,13 @@ static int take_doubts(struct job *job, struct ipw_err *err)
         rc = ipw_doubts_read(&doubts, path, err);
         for (size_t k = 0; k < doubts.n && !rc; k++) {
             const struct ipw_doubt_note *note = &doubts.notes[k];
-            const struct ipw_channel *channel;
+            size_t n;
+            const struct ipw_channel *channels = ipw_join_rows_channels(job->rows, &n);
 
-            if (note->segment != job->members[i].session) continue;
-            if (is_led(job, i, note->channel, &channel))
-                ipw_feed_doubt(job->feed, channel->name, note->reason);
+            if (note->segment == job->members[i].session && is_led(job, i, note->channel))
+                ipw_recompute_doubt(
+                    job->books, channels[ipw_join_rows_joined(job->rows, i, note->channel)].name,
+                    note->reason);
         }
         ipw_doubts_release(&doubts);
         free(path);
@@ -511,22 +489,25 @@ static int take_doubts(struct job *job, struct ipw_err *err)
     return rc;
 }
 
-static void write_run_end(struct job *job)
+static int write_run_end(struct job *job, struct ipw_err *err)
 {
     struct ipw_join *j = job->j;
-    struct ipw_event end = {
-        .kind = IPW_EV_RUN_END, .query = -1, .rows = job->n_rows, .segment = j->number};
+    struct ipw_event end = {.kind = IPW_EV_RUN_END,
+                            .t_ns = job->now_ns,
+                            .query = -1,
+                            .rows = job->n_rows,
+                            .segment = j->number};
+    int rc;
 
     for (size_t i = 0; i < j->n; i++) {
         int64_t end_ns = ipw_join_session(j, i)->end_ns + j->members[i].ahead_ns;
 
-        if (end_ns > j->end_ns) j->end_ns = end_ns;
+        if (end_ns > end.t_ns) end.t_ns = end_ns;
     }
-    if (job->now_ns > j->end_ns) j->end_ns = job->now_ns;
-    end.t_ns = j->end_ns;
     ipw_rundir_event(j->dir, &end);
-    ipw_balance_fill(j->balance, job->ledger, j->start_ns, j->end_ns);
-    ipw_device_balances_fill(&j->devices, job->ledger, j->start_ns, j->end_ns);
+    rc = ipw_recompute_event(job->books, &end, NULL, err);
+    if (!rc) rc = ipw_recompute_end(job->books, err);
+    return rc ? rc : ipw_rundir_flush(j->dir, err);
 }
 
 int ipw_join_run(struct ipw_join *j, struct ipw_err *err)
@@ -536,16 +517,12 @@ int ipw_join_run(struct ipw_join *j, struct ipw_err *err)
 
     if (!rc) rc = take_doubts(&job, err);
     if (!rc) rc = take_all(&job, err);
-    if (!rc) write_run_end(&job);
-    if (!rc) rc = ipw_rundir_flush(j->dir, err);
+    if (!rc) rc = write_run_end(&job, err);
+    ipw_recompute_close(job.books);
     for (size_t i = 0; i < j->n; i++) ipw_join_events_close(&job.members[i]);
-    for (size_t i = 0; i < job.n; i++) ipw_turn_builder_free(job.queries[i].builder);
     ipw_join_rows_close(job.rows);
-    ipw_feed_free(job.feed);
-    ipw_ledger_free(job.ledger);
     ipw_join_scopes_free(job.scopes, j->n);
     free(job.members);
     free(job.queries);
-    free(job.over);
     return rc;
 }

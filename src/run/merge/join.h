@@ -16,8 +16,7 @@
 #define IPW_RUN_MERGE_JOIN_H
 
 #include "base/buf.h"
-#include "ledger/balance.h"
-#include "ledger/rules.h"
+#include "ledger/recompute.h"
 #include "report/summary.h"
 #include "run/merge/shard_runs.h"
 #include "trace/rundir.h"
@@ -42,18 +41,21 @@ struct ipw_join {
     void (*put_manifest)(void *ud, const struct ipw_join *j, struct ipw_buf *out);
     void *ud;
     int64_t *n_extra; /* attempts so far that got a number after those of all queries */
-    /* Results.  Reasons in the balances point into the rules. */
-    struct ipw_ledger_rules rules;
-    int64_t start_ns, end_ns;
-    struct ipw_balance balance[IPW_DOMAIN_COUNT];
-    struct ipw_device_balances devices;
-    struct ipw_buf channels; /* hardware.channels of its manifest; empty: those of the first */
-    size_t at;               /* after an error: the member with the file that cannot be read */
+    /* Results. */
+    struct ipw_recompute books; /* of this one session; the caller releases it */
+    struct ipw_buf channels;    /* hardware.channels of its manifest; empty: those of the first */
+    size_t at;                  /* after an error: the member with the file that cannot be read */
 };
 
 static inline const struct ipw_shard_session *ipw_join_session(const struct ipw_join *j, size_t i)
 {
     return &j->members[i].run->sessions[j->members[i].session];
+}
+
+/* Its books, after it was run; NULL before. */
+static inline const struct ipw_recompute_segment *ipw_join_books(const struct ipw_join *j)
+{
+    return j->books.n_segments ? j->books.segments[0] : NULL;
 }
 
 int ipw_join_run(struct ipw_join *j, struct ipw_err *err);

@@ -1,5 +1,6 @@
-#include "run/merge/join_rows_priv.h"
+#include "run/merge/join_rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,364 @@
 #include "json/document.h"
 #include "json/json.h"
 
+enum { NO_LEADER = -1 };
+
+struct sensor {
+    char *key, *text; /* its name and devices, to recognise it; its object in the header */
+    size_t first, n;  /* its channels */
+    bool streamed;    /* all sessions get the same readings of a far process */
+    int leader;       /* a session */
+    bool shift_due;   /* the leader's counters are shifted at its next reading */
+    int64_t last_ns;  /* of the last reading that was passed on; INT64_MIN: none */
+    int64_t *last;    /* its values */
+};
+
+struct part { /* of a session's own source: a sensor, by its number */
+    size_t source, sensor;
+};
+
+struct from {
+    struct ipw_power_reader power;
+    const struct ipw_join_from *is;
+    bool ready, over; /* a reading is in power; there is no further one */
+    int64_t n_own;    /* readings taken that are the session's own */
+    struct part *parts;
+    size_t n_parts, cap_parts;
+    size_t *joined; /* for each own channel: the joined one, or SIZE_MAX */
+    /* By channel of the union: what is added to its counters; its reading, and the one before. */
+    int64_t *shift, *now, *before;
+    int64_t *before_ns; /* by sensor; INT64_MIN: none */
+};
+
+struct ipw_join_rows {
+    struct from *from;
+    size_t n_from;
+    struct ipw_join_from *sessions;
+    struct sensor *sensors;
+    size_t n_sensors, cap_sensors;
+    struct ipw_channel *channels;
+    size_t n_channels, cap_channels;
+    char *header; /* of the first session with sensors */
+};
+
+/* ---- the sensors of all sessions together ---- */
+
+/* The number of a GPU may differ from session to session; its id may not. */
+static bool has_id(const struct ipw_channel *c)
+{
+    return c->domain == IPW_DOMAIN_GPU && c->device[0];
+}
+
+static const char *suffix_of(const char *name)
+{
+    const char *slash = strchr(name, '/');
+
+    return slash ? slash : "";
+}
+
+/* What makes a channel the same in two sessions. */
+static void put_key(struct ipw_buf *out, const struct ipw_channel *c, const char *host)
+{
+    ipw_buf_addf(out, "\n%s|%d|%d|%s|%lld|%d|%s", c->device, (int)c->domain, (int)c->kind,
+                 has_id(c) ? suffix_of(c->name) : c->name, (long long)c->modulus_uj, (int)c->in_sum,
+                 c->remote || !host ? "" : host);
+}
+
+/* The channels in a sum tell which sensor it is; other channels may come and go. */
+static char *key_of(const char *source, const struct ipw_channel *const *channels, size_t n,
+                    const char *host)
+{
+    struct ipw_buf out = IPW_BUF(16 * IPW_MIB);
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++) any |= channels[i]->in_sum;
+    ipw_buf_adds(&out, source);
+    for (size_t i = 0; i < n; i++)
+        if (channels[i]->in_sum || !any) put_key(&out, channels[i], host);
+    return ipw_buf_take(&out, NULL);
+}
+
+static size_t find_sensor(const struct ipw_join_rows *r, const char *key)
+{
+    for (size_t i = 0; i < r->n_sensors; i++)
+        if (!strcmp(r->sensors[i].key, key)) return i;
+    return SIZE_MAX;
+}
+
+/* The source's object with these of its channels alone. */
+static char *text_of(const struct ipw_json *source, const size_t *own, size_t n)
+{
+    const struct ipw_json *channels = ipw_json_get(source, "channels");
+    struct ipw_buf patch = IPW_BUF(16 * IPW_MIB), out = IPW_BUF(16 * IPW_MIB);
+
+    if (n == ipw_json_count(channels)) return ipw_json_text(source);
+    ipw_buf_adds(&patch, "{\"channels\":[");
+    for (size_t i = 0; i < n; i++) {
+        char *text = ipw_json_text(ipw_json_at(channels, own[i]));
+
+        ipw_buf_addf(&patch, "%s%s", i ? "," : "", text);
+        free(text);
+    }
+    ipw_buf_adds(&patch, "]}");
+    ipw_json_patch(&out, source, ipw_buf_str(&patch));
+    ipw_buf_release(&patch);
+    return ipw_buf_take(&out, NULL);
+}
+
+/* Another sensor of the joined session that has the device of one of these in a sum, too. */
+static bool is_read_otherwise(const struct ipw_join_rows *r,
+                              const struct ipw_channel *const *channels, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < r->n_channels && channels[i]->in_sum && has_id(channels[i]); k++)
+            if (r->channels[k].in_sum && r->channels[k].domain == channels[i]->domain &&
+                !strcmp(r->channels[k].device, channels[i]->device))
+                return true;
+    return false;
+}
+
+static size_t add_sensor(struct ipw_join_rows *r, char *key, char *text,
+                         const struct ipw_channel *const *channels, size_t n)
+{
+    struct sensor *s;
+
+    IPW_GROW(r->sensors, r->cap_sensors, r->n_sensors + 1);
+    s = &r->sensors[r->n_sensors++];
+    *s = (struct sensor){.key = key,
+                         .text = text,
+                         .first = r->n_channels,
+                         .n = n,
+                         .leader = NO_LEADER,
+                         .last_ns = INT64_MIN,
+                         .last = ipw_calloc(n + 1, sizeof *s->last)};
+    IPW_GROW(r->channels, r->cap_channels, r->n_channels + n + 1);
+    for (size_t i = 0; i < n; i++) r->channels[r->n_channels++] = *channels[i];
+    return r->n_sensors - 1;
+}
+
+static bool is_same_channel(const struct ipw_channel *a, const struct ipw_channel *b)
+{
+    return a->kind == b->kind && !strcmp(a->unit, b->unit) && a->in_sum == b->in_sum &&
+           (has_id(a) ? !strcmp(suffix_of(a->name), suffix_of(b->name))
+                      : !strcmp(a->name, b->name));
+}
+
+/* A stream has a channel that tells how far its stamps may be off. */
+static bool is_streamed(const struct ipw_channel *channels, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(channels[i].unit, IPW_UNIT_CLOCK)) return true;
+    return false;
+}
+
+/* Takes channels own[0..n) of a source for a sensor, new or known. */
+static int add_part(struct ipw_join_rows *r, struct from *f, const struct ipw_json *source,
+                    size_t number, const size_t *own, size_t n, struct ipw_err *err)
+{
+    const struct ipw_power_source *s = &f->power.sources[number];
+    const struct ipw_channel **channels = ipw_calloc(n + 1, sizeof *channels);
+    struct sensor *sensor;
+    size_t at;
+    char *key;
+    int rc = 0;
+
+    for (size_t i = 0; i < n; i++) channels[i] = &f->power.channels[s->first + own[i]];
+    key = key_of(s->name, channels, n, f->is->host);
+    at = find_sensor(r, key);
+    if (at == SIZE_MAX && is_read_otherwise(r, channels, n))
+        rc = ipw_fail(err, IPW_EUNSUPPORTED,
+                      "%s: reads %s by another sensor than a shard that ran at the same time; give "
+                      "all shards the same --telemetry",
+                      f->is->run, channels[0]->device);
+    if (!rc && at == SIZE_MAX) {
+        at = add_sensor(r, key, text_of(source, own, n), channels, n);
+        key = NULL;
+    }
+    free(key);
+    if (rc) {
+        free(channels);
+        return rc;
+    }
+    IPW_GROW(f->parts, f->cap_parts, f->n_parts + 1);
+    f->parts[f->n_parts++] = (struct part){number, at};
+    sensor = &r->sensors[at];
+    sensor->streamed |= is_streamed(&f->power.channels[s->first], s->n);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = sensor->first; k < sensor->first + sensor->n; k++)
+            if (is_same_channel(channels[i], &r->channels[k])) f->joined[s->first + own[i]] = k;
+    free(channels);
+    return 0;
+}
+
+static bool one_device(const struct ipw_channel *a, const struct ipw_channel *b)
+{
+    return a->domain == b->domain &&
+           !strcmp(a->device[0] ? a->device : a->name, b->device[0] ? b->device : b->name);
+}
+
+/* The source of a session: finds its sensors, or adds them.  Fails if another sensor reads the same
+ * device. */
+static int add_source(struct ipw_join_rows *r, struct from *f, const struct ipw_json *source,
+                      size_t number, bool divided, struct ipw_err *err)
+{
+    const struct ipw_power_source *s = &f->power.sources[number];
+    const struct ipw_channel *channels = &f->power.channels[s->first];
+    size_t *own = ipw_calloc(s->n + 1, sizeof *own);
+    bool *taken = ipw_calloc(s->n + 1, sizeof *taken);
+    int rc = 0;
+
+    for (size_t i = 0; i < s->n && !rc; i++) {
+        size_t n = 0;
+
+        for (size_t k = i; k < s->n && !taken[i]; k++)
+            if (!divided || one_device(&channels[i], &channels[k])) own[n++] = k;
+        for (size_t k = 0; k < n; k++) taken[own[k]] = true;
+        if (n) rc = add_part(r, f, source, number, own, n, err);
+    }
+    free(own);
+    free(taken);
+    return rc;
+}
+
+/* ---- names: unique in the joined session ---- */
+
+static bool has_name(const struct ipw_join_rows *r, const struct sensor *s, const char *name)
+{
+    for (size_t i = s->first; i < s->first + s->n; i++)
+        if (!strcmp(r->channels[i].name, name)) return true;
+    return false;
+}
+
+static bool is_ambiguous(const struct ipw_join_rows *r, const struct sensor *s)
+{
+    for (size_t i = 0; i < r->n_sensors; i++)
+        for (size_t k = s->first; k < s->first + s->n; k++)
+            if (&r->sensors[i] != s && has_name(r, &r->sensors[i], r->channels[k].name))
+                return true;
+    return false;
+}
+
+/* How much of a GPU's id tells it from the others. */
+static int id_length(const struct ipw_join_rows *r, const char *id)
+{
+    int whole = (int)strcspn(id, " "), n = 12;
+
+    for (size_t i = 0; i < r->n_channels; i++) {
+        const char *other = r->channels[i].device;
+
+        while (n < whole && strncmp(id, other, (size_t)whole) != 0 &&
+               !strncmp(id, other, (size_t)n))
+            n++;
+    }
+    return n < whole ? n : whole;
+}
+
+/* A host's name, or, if another has the same, the beginning of its boot id. */
+static const char *label_of(const struct ipw_join_rows *r, const struct ipw_join_from *host,
+                            int *length)
+{
+    const char *name = host->host_name ? host->host_name : "";
+    bool unique = *name;
+
+    for (size_t i = 0; i < r->n_from && host->host; i++) {
+        const struct ipw_join_from *other = r->from[i].is;
+
+        unique &= !other->host || !strcmp(other->host, host->host) ||
+                  strcmp(other->host_name ? other->host_name : "", name) != 0;
+    }
+    if (unique || !host->host)
+        name = *name ? name : "unknown";
+    else
+        name = host->host;
+    *length = name == host->host ? 8 : (int)strlen(name);
+    return name;
+}
+
+/* "gpu0/power" becomes "gpu0@GPU-3f29ab10/power", "package-0" becomes "package-0@node7". */
+static void extend_names(struct ipw_join_rows *r, const struct sensor *s,
+                         const struct ipw_join_from *host)
+{
+    int label_length;
+    const char *label = label_of(r, host, &label_length);
+
+    for (size_t i = s->first; i < s->first + s->n; i++) {
+        struct ipw_channel *c = &r->channels[i];
+        const char *suffix = suffix_of(c->name), *id = has_id(c) ? c->device : label;
+        int base = (int)(strlen(c->name) - strlen(suffix));
+        int most = has_id(c) ? id_length(r, id) : label_length;
+        char name[sizeof c->name];
+
+        snprintf(name, sizeof name, "%.*s@%.*s%.10s", base < 12 ? base : 12, c->name,
+                 most < 40 ? most : 40, id, suffix);
+        memcpy(c->name, name, sizeof name);
+    }
+}
+
+static void name_channels(struct ipw_join_rows *r)
+{
+    bool *ambiguous = ipw_calloc(r->n_sensors + 1, sizeof *ambiguous);
+
+    for (size_t i = 0; i < r->n_sensors; i++) ambiguous[i] = is_ambiguous(r, &r->sensors[i]);
+    for (size_t i = 0; i < r->n_sensors; i++) {
+        const struct ipw_join_from *host = NULL;
+
+        if (!ambiguous[i]) continue;
+        for (size_t f = 0; f < r->n_from && !host; f++)
+            for (size_t k = 0; k < r->from[f].n_parts; k++)
+                if (r->from[f].parts[k].sensor == i) host = r->from[f].is;
+        extend_names(r, &r->sensors[i], host);
+    }
+    free(ambiguous);
+}
+
+/* The sensor's object, with the names that its channels have in the joined session. */
+static void put_sensor(const struct ipw_join_rows *r, const struct sensor *s, struct ipw_buf *out)
+{
+    struct ipw_buf patch = IPW_BUF(16 * IPW_MIB);
+    struct ipw_json *doc = NULL;
+    size_t i = s->first;
+
+    if (ipw_json_parse(&doc, s->text, strlen(s->text), NULL, NULL)) return;
+    ipw_buf_adds(&patch, "{\"channels\":[");
+    for (const struct ipw_json *c = ipw_json_first(ipw_json_get(doc, "channels")); c;
+         c = ipw_json_next(c), i++) {
+        struct ipw_buf name = IPW_BUF(1024);
+
+        ipw_buf_addf(&name, "{\"name\":\"%s\"}", r->channels[i].name);
+        if (i > s->first) ipw_buf_addc(&patch, ',');
+        ipw_json_patch(&patch, c, ipw_buf_str(&name));
+        ipw_buf_release(&name);
+    }
+    ipw_buf_adds(&patch, "]}");
+    ipw_json_patch(out, doc, ipw_buf_str(&patch));
+    ipw_buf_release(&patch);
+    ipw_json_free(doc);
+}
+
+void ipw_join_rows_header(const struct ipw_join_rows *r, int number, struct ipw_buf *out)
+{
+    struct ipw_buf patch = IPW_BUF(256 * IPW_MIB);
+    struct ipw_json *doc = NULL;
+
+    if (!r->header || ipw_json_parse(&doc, r->header, strlen(r->header), NULL, NULL)) return;
+    ipw_buf_addf(&patch, "{\"segment\":%d,\"sources\":[", number);
+    for (size_t i = 0; i < r->n_sensors; i++) {
+        if (i) ipw_buf_addc(&patch, ',');
+        put_sensor(r, &r->sensors[i], &patch);
+    }
+    ipw_buf_adds(&patch, "]}");
+    ipw_json_patch(out, doc, ipw_buf_str(&patch));
+    ipw_buf_addc(out, '\n');
+    ipw_buf_release(&patch);
+    ipw_json_free(doc);
+}
+
+/* ---- opening ---- */
+
 /* More than the stamps of one far reading differ by in two sessions. */
 #define STREAMS_APART_NS (10 * IPW_NS_PER_S)
 
-static int open_from(struct ipw_join_rows *r, struct join_from *f, const struct ipw_join_from *from,
+static int open_from(struct ipw_join_rows *r, struct from *f, const struct ipw_join_from *from,
                      bool divided, struct ipw_err *err)
 {
     const struct ipw_json *sources;
@@ -32,12 +387,12 @@ static int open_from(struct ipw_join_rows *r, struct join_from *f, const struct 
     for (size_t c = 0; c < f->power.n_channels; c++) f->joined[c] = SIZE_MAX;
     sources = ipw_json_get(header, "sources");
     for (const struct ipw_json *s = ipw_json_first(sources); s; s = ipw_json_next(s), i++)
-        if (!rc) rc = ipw_join_rows_add_source(r, f, s, i, divided, err);
+        if (!rc) rc = add_source(r, f, s, i, divided, err);
     ipw_json_free(header);
     return rc;
 }
 
-static int advance(struct join_from *f, struct ipw_err *err)
+static int advance(struct from *f, struct ipw_err *err)
 {
     int rc;
 
@@ -61,9 +416,9 @@ int ipw_join_rows_open(struct ipw_join_rows **out, const struct ipw_join_from *f
         *at = r->n_from;
         rc = open_from(r, &r->from[r->n_from], &r->sessions[r->n_from], divided, err);
     }
-    ipw_join_rows_name_channels(r);
+    name_channels(r);
     for (size_t i = 0; i < n && !rc; i++) {
-        struct join_from *f = &r->from[i];
+        struct from *f = &r->from[i];
 
         f->shift = ipw_calloc(r->n_channels + 1, sizeof *f->shift);
         f->now = ipw_calloc(r->n_channels + 1, sizeof *f->now);
@@ -86,7 +441,7 @@ struct ipw_channel *ipw_join_rows_channels(struct ipw_join_rows *r, size_t *n)
 const struct ipw_channel *ipw_join_rows_own(const struct ipw_join_rows *r, size_t session,
                                             const size_t **joined, size_t *n)
 {
-    const struct join_from *f = &r->from[session];
+    const struct from *f = &r->from[session];
 
     *joined = f->joined;
     *n = f->joined ? f->power.n_channels : 0;
@@ -102,62 +457,19 @@ static bool is_counter(const struct ipw_channel *c)
     return c->kind == IPW_CHANNEL_COUNTER || c->kind == IPW_CHANNEL_ESTIMATE;
 }
 
-static void pass(struct ipw_join_rows *r, struct join_sensor *s, int64_t t_ns,
-                 const int64_t *values, row_fn fn, void *ud)
-{
-    const struct ipw_join_row row = {(size_t)(s - r->sensors), s->first, s->n, t_ns, values};
-
-    if (t_ns <= s->last_ns) return;
-    s->last_ns = t_ns;
-    memcpy(s->last, values, s->n * sizeof *values);
-    fn(ud, &row);
-}
-
-/* Does a reading lie between the last one and the leader's next one? */
-static bool fits(const struct ipw_join_rows *r, const struct join_sensor *s, const int64_t *values,
-                 const int64_t *next)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        if (!is_counter(&r->channels[s->first + i])) continue;
-        if (values[i] == IPW_NO_VALUE || s->last[i] == IPW_NO_VALUE || next[i] == IPW_NO_VALUE ||
-            values[i] < s->last[i] || values[i] > next[i])
-            return false;
-    }
-    return true;
-}
-
-static void forget(struct join_sensor *s, size_t i)
-{
-    free(s->waiting[i].reading.values);
-    free(s->waiting[i].reading.before);
-    memmove(s->waiting + i, s->waiting + i + 1, (--s->n_waiting - i) * sizeof *s->waiting);
-}
-
-/* The readings that waited for the leader's next one. */
-static void settle(struct ipw_join_rows *r, struct join_sensor *s, int64_t next_ns,
-                   const int64_t *next, row_fn fn, void *ud)
-{
-    while (s->n_waiting && s->waiting[0].reading.t_ns < next_ns) {
-        const struct join_reading *w = &s->waiting[0].reading;
-
-        if (w->t_ns > s->last_ns && s->last_ns != INT64_MIN && fits(r, s, w->values, next))
-            pass(r, s, w->t_ns, w->values, fn, ud);
-        forget(s, 0);
-    }
-}
-
 /* Counters of a new leader that have another zero go on where those of the leader before it ended:
  * between its readings before and after that instant they are a straight line.  Without own_zero
  * they have the same zero if the last reading lies between the two. */
-static void shift_counters(struct ipw_join_rows *r, struct join_from *f, struct join_sensor *s,
-                           const struct join_reading *now)
+static void shift_counters(struct ipw_join_rows *r, struct from *f, struct sensor *s, int64_t t_ns)
 {
+    int64_t before_ns = f->before_ns[s - r->sensors];
+
     s->shift_due = false;
-    if (now->before_ns == INT64_MIN || now->before_ns > s->last_ns) return;
+    if (before_ns == INT64_MIN || before_ns > s->last_ns) return;
     for (size_t i = 0; i < s->n; i++) {
         const struct ipw_channel *c = &r->channels[s->first + i];
-        int64_t before = now->before[i], last = s->last[i], after = now->values[i];
-        double part = (double)(s->last_ns - now->before_ns) / (double)(now->t_ns - now->before_ns);
+        int64_t before = f->before[s->first + i], last = s->last[i], after = f->now[s->first + i];
+        double part = (double)(s->last_ns - before_ns) / (double)(t_ns - before_ns);
 
         if (!is_counter(c) || before == IPW_NO_VALUE || last == IPW_NO_VALUE ||
             after == IPW_NO_VALUE || after < before)
@@ -170,102 +482,56 @@ static void shift_counters(struct ipw_join_rows *r, struct join_from *f, struct 
 
 /* A new leader's reading of a stream that the one before it had already: their clocks are aligned
  * each by itself, so one reading has another stamp in each session.  Its counters tell it. */
-static bool is_had(const struct ipw_join_rows *r, const struct join_sensor *s,
-                   const struct join_reading *now)
+static bool is_had(const struct ipw_join_rows *r, const struct from *f, const struct sensor *s,
+                   int64_t t_ns)
 {
     bool any = false;
 
-    if (!s->streamed || now->t_ns - s->last_ns > STREAMS_APART_NS) return false;
+    if (!s->streamed || t_ns - s->last_ns > STREAMS_APART_NS) return false;
     for (size_t i = 0; i < s->n; i++) {
-        if (!is_counter(&r->channels[s->first + i]) || now->values[i] == IPW_NO_VALUE) continue;
-        if (s->last[i] == IPW_NO_VALUE || now->values[i] > s->last[i]) return false;
+        int64_t value = f->now[s->first + i];
+
+        if (!is_counter(&r->channels[s->first + i]) || value == IPW_NO_VALUE) continue;
+        if (s->last[i] == IPW_NO_VALUE || value > s->last[i]) return false;
         any = true;
     }
     return any;
 }
 
-static void lead(struct ipw_join_rows *r, struct join_from *f, struct join_sensor *s,
-                 const struct join_reading *now, row_fn fn, void *ud)
+/* The leader's reading. */
+static void lead(struct ipw_join_rows *r, struct from *f, struct sensor *s, int64_t t_ns, row_fn fn,
+                 void *ud)
 {
-    int64_t *shifted;
+    const int64_t *values = f->now + s->first;
+    struct ipw_join_row row = {(size_t)(s - r->sensors), s->first, s->n, t_ns, s->last};
 
-    if (s->shift_due && is_had(r, s, now)) return;
-    shifted = ipw_calloc(s->n + 1, sizeof *shifted);
-    if (s->shift_due && now->t_ns > s->last_ns) shift_counters(r, f, s, now);
+    if (t_ns <= s->last_ns || (s->shift_due && is_had(r, f, s, t_ns))) return;
+    if (s->shift_due) shift_counters(r, f, s, t_ns);
     for (size_t i = 0; i < s->n; i++)
-        shifted[i] =
-            now->values[i] == IPW_NO_VALUE ? IPW_NO_VALUE : now->values[i] + f->shift[s->first + i];
-    settle(r, s, now->t_ns, shifted, fn, ud);
-    pass(r, s, now->t_ns, shifted, fn, ud);
-    free(shifted);
+        s->last[i] = values[i] == IPW_NO_VALUE ? IPW_NO_VALUE : values[i] + f->shift[s->first + i];
+    s->last_ns = t_ns;
+    fn(ud, &row);
 }
 
 /* Of the sessions with readings so far, that whose readings go on for longest; else `begins`, with
  * its first reading. */
-static void choose_leader(struct ipw_join_rows *r, struct join_sensor *s, int begins, row_fn fn,
-                          void *ud)
+static void choose_leader(struct ipw_join_rows *r, struct sensor *s, int begins)
 {
     size_t number = (size_t)(s - r->sensors);
-    bool first = s->leader == IPW_NO_LEADER;
 
-    s->leader = IPW_NO_LEADER;
+    s->shift_due = s->leader != NO_LEADER;
+    s->leader = NO_LEADER;
     for (size_t i = 0; i < r->n_from; i++) {
-        const struct join_from *f = &r->from[i];
-        bool more = f->ready && f->before_ns[number] != INT64_MIN;
+        const struct from *f = &r->from[i];
 
-        for (size_t k = 0; k < s->n_waiting && !more; k++) more = s->waiting[k].from == i;
-        if (more && (s->leader == IPW_NO_LEADER || f->is->end_ns > r->from[s->leader].is->end_ns))
+        if (f->ready && f->before_ns[number] != INT64_MIN &&
+            (s->leader == NO_LEADER || f->is->end_ns > r->from[s->leader].is->end_ns))
             s->leader = (int)i;
     }
-    if (s->leader == IPW_NO_LEADER) s->leader = begins;
-    s->shift_due = !first;
-    /* Its readings that wait are now the leader's. */
-    for (size_t k = 0; s->leader != IPW_NO_LEADER && k < s->n_waiting;) {
-        struct join_waiting w = s->waiting[k];
-
-        if (w.from != (size_t)s->leader) {
-            k++;
-            continue;
-        }
-        s->waiting[k].reading = (struct join_reading){0};
-        forget(s, k);
-        lead(r, &r->from[w.from], s, &w.reading, fn, ud);
-        free(w.reading.values);
-        free(w.reading.before);
-        k = 0;
-    }
+    if (s->leader == NO_LEADER) s->leader = begins;
 }
 
-/* A leader without further readings, of this sensor or of any, hands over. */
-static void look_after_leader(struct ipw_join_rows *r, struct join_sensor *s, int begins, row_fn fn,
-                              void *ud)
-{
-    if (s->leader == IPW_NO_LEADER || !r->from[s->leader].ready)
-        choose_leader(r, s, begins, fn, ud);
-}
-
-static int64_t *copy_of(const int64_t *values, size_t n)
-{
-    int64_t *copy = ipw_calloc(n + 1, sizeof *copy);
-
-    memcpy(copy, values, n * sizeof *copy);
-    return copy;
-}
-
-static void keep_waiting(struct join_sensor *s, size_t from, const struct join_reading *now)
-{
-    IPW_GROW(s->waiting, s->cap_waiting, s->n_waiting + 1);
-    s->waiting[s->n_waiting++] = (struct join_waiting){
-        from, {now->t_ns, now->before_ns, copy_of(now->values, s->n), copy_of(now->before, s->n)}};
-}
-
-static int64_t stamp_of(const struct join_from *f) { return f->power.t_ns + f->is->ahead_ns; }
-
-static bool is_one_clock(const struct join_from *a, const struct join_from *b)
-{
-    return a->is->host == b->is->host ||
-           (a->is->host && b->is->host && !strcmp(a->is->host, b->is->host));
-}
+static int64_t stamp_of(const struct from *f) { return f->power.t_ns + f->is->ahead_ns; }
 
 int64_t ipw_join_rows_next_ns(const struct ipw_join_rows *r)
 {
@@ -278,7 +544,7 @@ int64_t ipw_join_rows_next_ns(const struct ipw_join_rows *r)
 
 bool ipw_join_rows_next_is_own(const struct ipw_join_rows *r, size_t session)
 {
-    const struct join_from *f = &r->from[session];
+    const struct from *f = &r->from[session];
 
     return f->ready && f->power.source + f->is->n_added < f->power.n_sources;
 }
@@ -289,22 +555,15 @@ int64_t ipw_join_rows_own_taken(const struct ipw_join_rows *r, size_t session)
 }
 
 /* The reading of one sensor. */
-static void take_part(struct ipw_join_rows *r, size_t at, struct join_sensor *s, row_fn fn,
-                      void *ud)
+static void take_part(struct ipw_join_rows *r, size_t at, struct sensor *s, row_fn fn, void *ud)
 {
-    struct join_from *f = &r->from[at];
-    size_t number = (size_t)(s - r->sensors);
-    int64_t *values = f->now + s->first;
-    const struct join_reading now = {stamp_of(f), f->before_ns[number], values,
-                                     f->before + s->first};
+    struct from *f = &r->from[at];
+    int64_t t_ns = stamp_of(f);
 
-    look_after_leader(r, s, (int)at, fn, ud);
-    if (s->leader == (int)at)
-        lead(r, f, s, &now, fn, ud);
-    else if (!s->own_zero && !s->streamed && is_one_clock(f, &r->from[s->leader]))
-        keep_waiting(s, at, &now);
-    memcpy(f->before + s->first, values, s->n * sizeof *values);
-    f->before_ns[number] = now.t_ns;
+    if (s->leader == NO_LEADER || !r->from[s->leader].ready) choose_leader(r, s, (int)at);
+    if (s->leader == (int)at) lead(r, f, s, t_ns, fn, ud);
+    memcpy(f->before + s->first, f->now + s->first, s->n * sizeof *f->now);
+    f->before_ns[s - r->sensors] = t_ns;
 }
 
 int ipw_join_rows_take(struct ipw_join_rows *r, row_fn fn, void *ud, size_t *at,
@@ -312,7 +571,7 @@ int ipw_join_rows_take(struct ipw_join_rows *r, row_fn fn, void *ud, size_t *at,
 {
     int64_t t_ns = ipw_join_rows_next_ns(r);
     const struct ipw_power_source *source;
-    struct join_from *f;
+    struct from *f;
     size_t i = 0;
 
     while (!r->from[i].ready || stamp_of(&r->from[i]) != t_ns) i++;
@@ -329,20 +588,6 @@ int ipw_join_rows_take(struct ipw_join_rows *r, row_fn fn, void *ud, size_t *at,
     f->ready = false;
     *at = i;
     return advance(f, err);
-}
-
-void ipw_join_rows_flush(struct ipw_join_rows *r, row_fn fn, void *ud)
-{
-    for (size_t i = 0; i < r->n_sensors; i++) {
-        struct join_sensor *s = &r->sensors[i];
-
-        while (s->n_waiting) {
-            size_t n = s->n_waiting;
-
-            choose_leader(r, s, IPW_NO_LEADER, fn, ud);
-            if (s->n_waiting == n) break; /* none of the sessions had more */
-        }
-    }
 }
 
 size_t ipw_join_rows_joined(const struct ipw_join_rows *r, size_t session, const char *own_name)
@@ -377,8 +622,6 @@ void ipw_join_rows_close(struct ipw_join_rows *r)
         free(r->from[i].before_ns);
     }
     for (size_t i = 0; i < r->n_sensors; i++) {
-        while (r->sensors[i].n_waiting) forget(&r->sensors[i], 0);
-        free(r->sensors[i].waiting);
         free(r->sensors[i].last);
         free(r->sensors[i].key);
         free(r->sensors[i].text);

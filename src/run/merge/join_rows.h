@@ -1,15 +1,12 @@
 /* run/merge/join_rows.h: the readings of several sessions, as those of one session.
  *
  * The sessions read the same sensors, or some of them, each with a sampler of its own.  For each
- * sensor the readings of one session lead.  When its readings end, another session's lead.
- * Readings of the others in between are taken if they lie between the neighbouring readings of the
- * leader (their stamps show the time of the reading to some microseconds only), if their counters
- * have the same zero, and if their stamps are of the same clock.  A counter with another zero is
- * shifted, when its session takes the lead, to continue where the leader's ended.
+ * sensor the readings of one session count, of its leader.  When the leader's readings end, another
+ * session's count.  A counter with another zero is shifted, when its session takes the lead, to
+ * continue where the leader's ended.
  *
  * A stream brings the readings of a far process to all sessions, each with stamps by its own
- * alignment of the clocks.  Only the leader's count; a new leader goes on behind the last of them,
- * which its counters tell.
+ * alignment of the clocks.  A new leader goes on behind the last of them, which its counters tell.
  *
  * Where sessions have different devices, a source is divided into one sensor for each device.  A
  * device is known by its domain and its own id: a GPU's UUID, whatever its number in a session.
@@ -46,8 +43,8 @@ int ipw_join_rows_open(struct ipw_join_rows **out, const struct ipw_join_from *f
                        bool divided, size_t *at, struct ipw_err *err);
 /* The time of the next reading of any session; INT64_MAX: there is none. */
 int64_t ipw_join_rows_next_ns(const struct ipw_join_rows *r);
-/* Takes that reading; calls fn for it, for earlier ones that waited, or not at all.  *at: the
- * session with a reading that cannot be used. */
+/* Takes that reading; calls fn for each sensor that it counts for.  *at: the session with a reading
+ * that cannot be used. */
 int ipw_join_rows_take(struct ipw_join_rows *r,
                        void (*fn)(void *ud, const struct ipw_join_row *row), void *ud, size_t *at,
                        struct ipw_err *err);
@@ -55,9 +52,6 @@ int ipw_join_rows_take(struct ipw_join_rows *r,
  * event tells its place among them. */
 bool ipw_join_rows_next_is_own(const struct ipw_join_rows *r, size_t session);
 int64_t ipw_join_rows_own_taken(const struct ipw_join_rows *r, size_t session);
-/* After the last reading: those that still wait. */
-void ipw_join_rows_flush(struct ipw_join_rows *r,
-                         void (*fn)(void *ud, const struct ipw_join_row *row), void *ud);
 /* Does this session lead the sensor with this channel of the joined session? */
 bool ipw_join_rows_leads(const struct ipw_join_rows *r, size_t session, size_t channel);
 /* The session's own channels, and which of the joined session's each of them is; SIZE_MAX: none. */

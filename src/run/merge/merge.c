@@ -124,8 +124,10 @@ static int join_group(struct job *job, size_t number, struct ipw_err *err)
     if (!rc && job->sessions.len) ipw_buf_addc(&job->sessions, ',');
     if (!rc) ipw_merge_session_put(&job->sessions, job->m, &j, true);
     for (int d = 0; d < IPW_DOMAIN_COUNT && !rc; d++)
-        job->m->total_j[d] += j.balance[d].total.known ? j.balance[d].total.j : NAN;
-    ipw_device_balances_release(&j.devices);
+        job->m->total_j[d] += ipw_join_books(&j)->balance[d].total.known
+                                  ? ipw_join_books(&j)->balance[d].total.j
+                                  : NAN;
+    ipw_recompute_release(&j.books);
     ipw_buf_release(&j.channels);
     return rc;
 }

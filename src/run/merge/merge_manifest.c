@@ -259,6 +259,7 @@ void ipw_merge_session_put(struct ipw_buf *out, const struct ipw_merge *m, const
                            bool over)
 {
     const struct ipw_shard_session *first = &j->members[0].run->sessions[j->members[0].session];
+    const struct ipw_recompute_segment *books = ipw_join_books(j);
     struct ipw_buf patch = IPW_BUF(TEXT_MAX);
     int64_t concurrency = 0;
     struct ipw_jw w;
@@ -272,15 +273,15 @@ void ipw_merge_session_put(struct ipw_buf *out, const struct ipw_merge *m, const
                         !over        ? NULL
                         : m->missing ? "interrupted"
                                      : "complete",
-                        over ? j->end_ns : 0, &first->clock);
+                        over ? books->end_ns : 0, &first->clock);
     put_forced(&w, j);
     put_hardware(&w, j);
-    ipw_segment_put_balances(&w, over ? j->balance : NULL, over ? &j->devices : NULL);
+    ipw_segment_put_balances(&w, over ? books->balance : NULL, over ? &books->devices : NULL);
     put_members(&w, j);
     put_note(&w, m, j);
     put_own(&w, j);
     ipw_jw_kint(&w, "segment", j->number);
-    ipw_segment_put_time(&w, "start_ns", over ? j->start_ns : first->start_ns);
+    ipw_segment_put_time(&w, "start_ns", over ? books->start_ns : first->start_ns);
     ipw_jw_key(&w, "torn");
     ipw_jw_arr(&w);
     ipw_jw_arr_end(&w);

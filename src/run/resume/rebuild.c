@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/ledger_check.h"
 #include "audit/validate.h"
 #include "base/mem.h"
 #include "base/secret.h"
@@ -15,24 +16,13 @@
 #include "json/jsonl.h"
 #include "ledger/recompute.h"
 #include "run/results.h"
-#include "run/resume/damaged_lines.h"
+#include "run/resume/line_changes.h"
 #include "run/resume/rebuild_files.h"
 #include "run/resume/sessions.h"
 #include "run/segment.h"
 #include "trace/event.h"
 #include "trace/saved_clock.h"
 #include "trace/schema.h"
-
-enum { TRACES, ATTEMPTS, WARMUP, N_FILES };
-static const char *const names[N_FILES] = {"traces.jsonl", "attempts.jsonl", "warmup.jsonl"};
-
-struct line { /* a line of one of these files */
-    char *id;
-    int64_t index, number, offset;
-    size_t n;
-    int segment, file;
-    bool follows; /* it follows from the events and readings */
-};
 
 struct job {
     struct ipw_rebuild *m;
@@ -41,10 +31,17 @@ struct job {
     const char *model;
     size_t n_sessions;
     struct ipw_anchor *clocks; /* of each session */
-    struct line *lines;        /* sorted by segment and index before the events are read */
-    size_t n, cap;
-    struct ipw_buf added[N_FILES]; /* lines for queries without a line */
-    int last_cut; /* the last session with a query whose energy was not computed; -1: none */
+    struct ipw_recompute redo;
+    struct ipw_check *check; /* NULL: there is no line */
+    /* By file: its changes, and lines for queries without a line. */
+    struct ipw_line_changes changes[IPW_CHECK_FILES];
+    struct ipw_buf added[IPW_CHECK_FILES];
+    size_t n_done; /* lines of traces.jsonl that stay */
+    struct cut {   /* queries whose energy was not computed */
+        int segment;
+        int32_t index;
+    } * cut;
+    size_t n_cut, cap_cut;
 };
 
 static char *path_of(const struct job *j, const char *name)
@@ -76,7 +73,7 @@ static int sync_files(const struct job *j, struct ipw_err *err)
     int rc = sync_file(j, "events.jsonl", err);
 
     if (!rc) rc = sync_file(j, "power.jsonl", err);
-    for (int i = 0; i < N_FILES && !rc; i++) rc = sync_file(j, names[i], err);
+    for (int i = 0; i < IPW_CHECK_FILES && !rc; i++) rc = sync_file(j, ipw_check_names[i], err);
     return rc;
 }
 
@@ -95,109 +92,7 @@ static int open_manifest(struct job *j, struct ipw_err *err)
     return 0;
 }
 
-struct file_lines { /* one of the files, as it is read */
-    struct job *j;
-    int file;
-};
-
-static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err)
-{
-    const struct file_lines *f = ud;
-    struct job *j = f->j;
-    struct ipw_query_loaded q;
-    int rc = ipw_schema_read_query(&q, line->text, line->n, err);
-
-    if (rc) return rc;
-    IPW_GROW(j->lines, j->cap, j->n + 1);
-    j->lines[j->n++] = (struct line){.id = ipw_strdup(q.trace.id ? q.trace.id : ""),
-                                     .index = q.trace.index,
-                                     .number = line->number,
-                                     .offset = line->offset,
-                                     .n = line->n,
-                                     .segment = q.details.segment,
-                                     .file = f->file};
-    ipw_query_loaded_release(&q);
-    return 0;
-}
-
-static int read_lines(struct job *j, int file, struct ipw_err *err)
-{
-    struct file_lines f = {j, file};
-    char *path = path_of(j, names[file]);
-    bool absent = access(path, F_OK) < 0 && errno == ENOENT;
-    int rc = absent ? 0 : ipw_jsonl_each(path, IPW_LINE_MAX, take_line, &f, err);
-
-    free(path);
-    return rc;
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct line *x = a, *y = b;
-
-    if (x->segment != y->segment) return x->segment < y->segment ? -1 : 1;
-    if (x->index != y->index) return x->index < y->index ? -1 : 1;
-    if (x->file != y->file) return x->file < y->file ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
-/* The first line of this query, or of a later one. */
-static size_t place_of(const struct job *j, int segment, int64_t index)
-{
-    size_t low = 0, high = j->n;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        const struct line *l = &j->lines[mid];
-
-        if (l->segment < segment || (l->segment == segment && l->index < index))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-/* ---- what follows from events and readings ---- */
-
-/* The line as this version writes it. */
-static int is_same(bool *same, const struct job *j, const struct line *l,
-                   const struct ipw_recompute_query *q, struct ipw_err *err)
-{
-    char *path = path_of(j, names[l->file]);
-    struct ipw_jsonl_reader *reader = NULL;
-    struct ipw_jsonl_line line;
-    struct ipw_query_loaded was;
-    struct ipw_buf now = IPW_BUF(IPW_LINE_MAX);
-    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
-
-    if (!rc) rc = ipw_jsonl_seek(reader, l->offset, err);
-    if (!rc) rc = ipw_jsonl_next(reader, &line, err);
-    if (rc > 0) {
-        rc = ipw_schema_read_query(&was, line.text, line.n, err);
-        if (!rc) {
-            ipw_schema_write_query(&now, q->trace, &was.details, &j->clocks[l->segment]);
-            *same = now.len == line.n && !memcmp(now.data, line.text, line.n);
-            ipw_query_loaded_release(&was);
-        }
-    }
-    ipw_jsonl_close(reader);
-    ipw_buf_release(&now);
-    free(path);
-    return rc;
-}
-
-/* A query that was cut is an earlier attempt, or one of the warm-up, as an earlier session booked
- * it with the readings of that time. */
-static int check_line(bool *follows, const struct job *j, const struct line *l,
-                      const struct ipw_recompute_query *q, struct ipw_err *err)
-{
-    *follows =
-        strcmp(l->id, q->trace->id ? q->trace->id : "") == 0 && (!q->cut || l->file != TRACES);
-    if (!*follows || !q->cut) return 0;
-    if (l->segment < 0 || (size_t)l->segment >= j->n_sessions) return 0;
-    return is_same(follows, j, l, q, err);
-}
+/* ---- queries without a line ---- */
 
 /* Writes only after everything was read: if something cannot be read, nothing changes. */
 static int add_line(struct job *j, int file, struct ipw_buf *line, struct ipw_err *err)
@@ -209,7 +104,7 @@ static int add_line(struct job *j, int file, struct ipw_buf *line, struct ipw_er
     ipw_buf_add(added, ipw_buf_str(line), line->len);
     if (!added->failed && !line->failed) return 0;
     return ipw_fail(err, IPW_ELIMIT, "%s/%s: more than %zu MiB of lines are missing", j->run,
-                    names[file], added->max / IPW_MIB);
+                    ipw_check_names[file], added->max / IPW_MIB);
 }
 
 static int write_attempt(struct job *j, const struct ipw_recompute_query *q, struct ipw_err *err)
@@ -236,7 +131,7 @@ static int write_attempt(struct job *j, const struct ipw_recompute_query *q, str
         .superseded = q->warmup ? NULL : "cut",
     };
     ipw_schema_write_query(&line, q->trace, &details, &j->clocks[q->segment]);
-    rc = add_line(j, q->warmup ? WARMUP : ATTEMPTS, &line, err);
+    rc = add_line(j, q->warmup ? IPW_CHECK_WARMUP : IPW_CHECK_ATTEMPTS, &line, err);
     ipw_buf_release(&line);
     ipw_json_free(start);
     free(metadata);
@@ -244,23 +139,75 @@ static int write_attempt(struct job *j, const struct ipw_recompute_query *q, str
     return rc;
 }
 
+/* ---- lines ---- */
+
+/* May the line of a query stay?  One that was cut is an earlier attempt, or one of the warm-up, as
+ * an earlier session booked it with the readings of that time. */
+static bool may_stay(const struct ipw_recompute_query *q, const struct ipw_check_line *line,
+                     bool same, const struct ipw_query_loaded *was)
+{
+    const char *id = was->trace.id ? was->trace.id : "";
+
+    if (strcmp(id, q->trace->id ? q->trace->id : "") != 0) return false;
+    return q->cut ? same && line->file != IPW_CHECK_TRACES : same || !line->other_course;
+}
+
 static int take_query(void *ud, const struct ipw_recompute_query *q, struct ipw_err *err)
 {
     struct job *j = ud;
-    bool has_line = false, it_follows;
-    int rc;
+    const struct ipw_recompute_segment *segment = j->redo.segments[j->redo.n_segments - 1];
+    struct ipw_buf now = IPW_BUF(IPW_LINE_MAX);
+    enum ipw_check_verdict verdict = IPW_CHECK_MISSING;
+    struct ipw_query_loaded was = {0};
+    bool stays = false;
+    int rc = 0;
 
-    if (q->cut) j->last_cut = q->segment;
-    for (size_t i = place_of(j, q->segment, q->trace->index);
-         i < j->n && j->lines[i].segment == q->segment && j->lines[i].index == q->trace->index;
-         i++) {
-        rc = check_line(&it_follows, j, &j->lines[i], q, err);
-        if (rc) return rc;
-        j->lines[i].follows |= it_follows;
-        has_line |= it_follows;
+    if (q->cut) {
+        IPW_GROW(j->cut, j->cap_cut, j->n_cut + 1);
+        j->cut[j->n_cut++] = (struct cut){q->segment, q->trace->index};
     }
-    if (has_line || q->segment < 0 || (size_t)q->segment >= j->n_sessions) return 0;
+    if (j->check) rc = ipw_check_query(j->check, segment, q, &verdict, &was, NULL, &now, err);
+    if (!rc && (verdict == IPW_CHECK_SAME || verdict == IPW_CHECK_DIFFERS)) {
+        struct ipw_check_line line = ipw_check_found(j->check);
+
+        stays = may_stay(q, &line, verdict == IPW_CHECK_SAME, &was);
+        if (!stays || (verdict == IPW_CHECK_DIFFERS && segment->started))
+            ipw_line_changes_add(&j->changes[line.file],
+                                 (struct ipw_line_change){
+                                     line.number, stays ? ipw_buf_take(&now, NULL) : NULL, false});
+        j->n_done += stays && line.file == IPW_CHECK_TRACES;
+    }
+    ipw_query_loaded_release(&was);
+    ipw_buf_release(&now);
+    if (rc || stays || q->segment < 0 || (size_t)q->segment >= j->n_sessions) return rc;
     return write_attempt(j, q, err);
+}
+
+/* A line that no event stands behind, or one more of a query.  What a resume was moving when it was
+ * killed is in two files, and stays: the next one ends that. */
+static void take_left(void *ud, const struct ipw_check_line *line, bool twin)
+{
+    struct job *j = ud;
+    bool stays = twin && line->file == IPW_CHECK_TRACES;
+
+    for (size_t i = 0; i < j->n_cut && stays; i++)
+        stays = j->cut[i].segment != line->segment || j->cut[i].index != line->index;
+    if (!stays)
+        ipw_line_changes_add(&j->changes[line->file],
+                             (struct ipw_line_change){.number = line->number});
+}
+
+static int read_all(struct job *j, struct ipw_err *err)
+{
+    struct ipw_recompute_options how = {.query = take_query, .ud = j, .starts = true};
+    size_t left;
+    int rc = ipw_check_open(&j->check, j->run, NULL, err);
+
+    if (!rc) rc = ipw_recompute_run(&j->redo, j->run, &how, err);
+    if (!rc && j->check) rc = ipw_check_left(j->check, &left, err);
+    if (!rc && j->check) rc = ipw_check_each_left(j->check, take_left, j, err);
+    ipw_check_close(j->check);
+    return rc;
 }
 
 /* Safe on the disk when it returns. */
@@ -278,7 +225,7 @@ static int append_lines(const char *path, const struct ipw_buf *lines, struct ip
 
 static int append_added(struct job *j, int file, struct ipw_err *err)
 {
-    char *path = path_of(j, names[file]);
+    char *path = path_of(j, ipw_check_names[file]);
     int rc = append_lines(path, &j->added[file], err);
 
     if (!rc) rc = ipw_file_sync_folder(path, err);
@@ -286,48 +233,54 @@ static int append_added(struct job *j, int file, struct ipw_err *err)
     return rc;
 }
 
-/* ---- lines that do not follow ---- */
-
-static int by_number(const void *a, const void *b)
+static int change_lines(struct job *j, int file, struct ipw_err *err)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    struct ipw_line_changes *c = &j->changes[file];
+    size_t out = c->n_out, again = c->n - out;
+    char *path = path_of(j, ipw_check_names[file]);
+    int rc = c->n ? ipw_line_changes_write(c, path, err) : 0;
 
-    return x < y ? -1 : x > y;
-}
-
-static int move_aside(struct job *j, int file, struct ipw_err *err)
-{
-    int64_t *numbers = ipw_calloc(j->n + 1, sizeof *numbers);
-    size_t n = 0;
-    char *path = path_of(j, names[file]);
-    int rc = 0;
-
-    for (size_t i = 0; i < j->n; i++) {
-        if (j->lines[i].file == file && !j->lines[i].follows) numbers[n++] = j->lines[i].number;
-    }
-    if (n) qsort(numbers, n, sizeof *numbers, by_number);
-    if (n) rc = ipw_damaged_lines_take_out(path, numbers, n, err);
-    if (n && !rc)
+    if (out && !rc)
         ipw_rebuild_say(
             j->m, "%s: %zu line%s moved to %s.damaged: the events or samples are not on the disk%s",
-            path, n, n == 1 ? " is" : "s are", names[file],
-            file == TRACES ? "; ipw-agent resume runs the query again" : "");
-    j->m->aside += n;
+            path, out, out == 1 ? " is" : "s are", ipw_check_names[file],
+            file == IPW_CHECK_TRACES ? "; ipw-agent resume runs the query again" : "");
+    if (again && !rc)
+        ipw_rebuild_say(j->m, "%s: %zu line%s the joules now that follow from events and samples",
+                        path, again, again == 1 ? " has" : "s have");
+    j->m->aside += out;
+    j->m->again += again;
     free(path);
-    free(numbers);
     return rc;
 }
 
 /* ---- sessions ---- */
 
-static const struct ipw_recompute_segment *redone(const struct ipw_recompute *redo, size_t number)
+static const struct ipw_recompute_segment *redone(const struct job *j, size_t number)
 {
-    for (size_t i = 0; i < redo->n_segments; i++) {
+    for (size_t i = 0; i < j->redo.n_segments; i++) {
         /* Without a run_start the session is unknown. */
-        if (redo->segments[i]->number == (int)number && redo->segments[i]->start_ns)
-            return redo->segments[i];
+        if (j->redo.segments[i]->number == (int)number && j->redo.segments[i]->start_ns)
+            return j->redo.segments[i];
     }
     return NULL;
+}
+
+/* Do the events have all queries of the session?  A file that is cut where no query is in flight
+ * shows no gap; but the manifest has the joules of the queries that went with its end. */
+static bool has_all_queries(const struct ipw_json *session, const struct ipw_recompute_segment *r)
+{
+    const struct ipw_json *ledger = ipw_json_get(session, "ledger");
+
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
+        const struct ipw_figure *now = &r->balance[d].queries;
+        double was_j = ipw_json_get_num(ipw_json_get(ledger, ipw_domain_name((enum ipw_domain)d)),
+                                        "queries_j");
+
+        if (isnan(was_j) != !now->known || (now->known && fabs(was_j - now->j) > 2e-6))
+            return false;
+    }
+    return true;
 }
 
 /* The manifest has the balance of a session that ended, and its files are complete. */
@@ -335,7 +288,8 @@ static bool is_whole(const struct ipw_json *session, const struct ipw_recompute_
 {
     const char *end = ipw_json_str(ipw_json_get(session, "end"), "killed");
 
-    return strcmp(end, "killed") != 0 && r && !r->cut;
+    if (!strcmp(end, "killed") || !r || r->cut) return false;
+    return !r->started || has_all_queries(session, r);
 }
 
 static void put_session(struct job *j, struct ipw_buf *out, const struct ipw_json *session,
@@ -349,17 +303,18 @@ static void put_session(struct job *j, struct ipw_buf *out, const struct ipw_jso
     ipw_buf_release(&patch);
 }
 
-/* For a session that ended by its events, but not in the manifest: the manifest was lost, and
- * rebuilt by us or by a repair that was cut short. */
-static const char *end_of(const struct job *j, size_t number)
+/* How a session with its run_end ended.  The manifest lacks that if it was lost, and rebuilt by us
+ * or by a repair that was cut short. */
+static const char *end_of(const struct job *j, const struct ipw_json *session, size_t number)
 {
     const struct ipw_json *config = ipw_json_get(j->manifest, "config");
     int64_t planned = ipw_json_int(ipw_json_get(config, "max_queries"), 0) *
                       ipw_json_int(ipw_json_get(config, "epochs"), 1);
-    int64_t n = 0;
+    const char *end = ipw_json_str(ipw_json_get(session, "end"), NULL);
 
-    for (size_t i = 0; i < j->n; i++) n += j->lines[i].file == TRACES && j->lines[i].follows;
-    return number + 1 == j->n_sessions && n >= planned ? "complete" : "interrupted";
+    if (end) return end;
+    return number + 1 == j->n_sessions && (int64_t)j->n_done >= planned ? "complete"
+                                                                        : "interrupted";
 }
 
 /* The text of the session's object; if its end and balance are incomplete, they come from the
@@ -369,16 +324,15 @@ static char *session_text(struct job *j, const struct ipw_json *session, size_t 
 {
     struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
 
-    bool ended = r && !r->cut && ipw_json_is_null(ipw_json_get(session, "end"));
-
     if (is_whole(session, r))
         ipw_json_print(&text, session);
     else
-        put_session(j, &text, session, number, ended ? end_of(j, number) : "killed", r);
+        put_session(j, &text, session, number, r && !r->cut ? end_of(j, session, number) : "killed",
+                    r);
     return ipw_buf_take(&text, NULL);
 }
 
-static int close_sessions(struct job *j, const struct ipw_recompute *redo, struct ipw_err *err)
+static int close_sessions(struct job *j, struct ipw_err *err)
 {
     const struct ipw_json *sessions = ipw_json_get(j->manifest, "segments");
     struct ipw_buf all = IPW_BUF(IPW_LINE_MAX);
@@ -388,7 +342,7 @@ static int close_sessions(struct job *j, const struct ipw_recompute *redo, struc
     ipw_buf_addc(&all, '[');
     for (size_t i = 0; i < j->n_sessions; i++) {
         const struct ipw_json *session = ipw_json_at(sessions, i);
-        char *was = ipw_json_text(session), *now = session_text(j, session, i, redone(redo, i));
+        char *was = ipw_json_text(session), *now = session_text(j, session, i, redone(j, i));
 
         if (i) ipw_buf_addc(&all, ',');
         ipw_buf_adds(&all, now);
@@ -411,23 +365,6 @@ static int close_sessions(struct job *j, const struct ipw_recompute *redo, struc
 
 /* ---- the end of the last session ---- */
 
-/* Do the events have all queries of the session?  A file that is cut where no query is in flight
- * shows no gap; but the manifest has the joules of the queries that went with its end. */
-static bool has_all_queries(const struct ipw_json *session, const struct ipw_recompute_segment *r)
-{
-    const struct ipw_json *ledger = ipw_json_get(session, "ledger");
-
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        const struct ipw_figure *now = &r->balance[d].queries;
-        double was_j = ipw_json_get_num(ipw_json_get(ledger, ipw_domain_name((enum ipw_domain)d)),
-                                        "queries_j");
-
-        if (isnan(was_j) != !now->known || (now->known && fabs(was_j - now->j) > 2e-6))
-            return false;
-    }
-    return true;
-}
-
 /* The manifest has the end, every query of the session is booked, and the readings pass the end, so
  * only the line run_end is missing. */
 static bool lacks_run_end(const struct job *j, const struct ipw_recompute_segment *r)
@@ -437,7 +374,8 @@ static bool lacks_run_end(const struct job *j, const struct ipw_recompute_segmen
     const char *end = ipw_json_str(ipw_json_get(last, "end"), "killed");
     int64_t end_ns = ipw_json_int(ipw_json_get(last, "end_ns"), 0);
 
-    return r && r->cut && !r->over && strcmp(end, "killed") != 0 && j->last_cut != r->number &&
+    return r && r->cut && !r->over && strcmp(end, "killed") != 0 &&
+           (!j->n_cut || j->cut[j->n_cut - 1].segment != r->number) &&
            ipw_json_int(ipw_json_get(last, "start_ns"), 0) == r->start_ns &&
            end_ns >= r->start_ns && r->read_ns >= end_ns && has_all_queries(last, r);
 }
@@ -502,29 +440,24 @@ static int mend_summary(struct job *j, struct ipw_err *err)
 
 static int mend(struct job *j, struct ipw_err *err)
 {
-    struct ipw_recompute_options how = {.query = take_query, .ud = j, .starts = true};
-    struct ipw_recompute redo;
+    struct ipw_recompute_segment *last;
     int rc = sync_files(j, err);
 
-    for (int i = 0; i < N_FILES && !rc; i++) rc = read_lines(j, i, err);
+    if (!rc) rc = read_all(j, err);
     if (rc) return rc;
-    if (j->n) qsort(j->lines, j->n, sizeof *j->lines, by_place);
-    rc = ipw_recompute_run(&redo, j->run, &how, err);
-    if (rc) return rc;
-    for (int i = 0; i < N_FILES && !rc; i++)
+    last = j->redo.n_segments ? j->redo.segments[j->redo.n_segments - 1] : NULL;
+    for (int i = 0; i < IPW_CHECK_FILES && !rc; i++)
         if (j->added[i].len) rc = append_added(j, i, err);
-    for (int i = 0; i < N_FILES && !rc; i++) rc = move_aside(j, i, err);
-    if (!rc && redo.n_segments && lacks_run_end(j, redo.segments[redo.n_segments - 1]) &&
-        redo.segments[redo.n_segments - 1]->number + 1 == (int)j->n_sessions)
-        rc = write_run_end(j, redo.segments[redo.n_segments - 1], err);
-    if (!rc) rc = close_sessions(j, &redo, err);
-    ipw_recompute_release(&redo);
+    for (int i = 0; i < IPW_CHECK_FILES && !rc; i++) rc = change_lines(j, i, err);
+    if (!rc && lacks_run_end(j, last) && last->number + 1 == (int)j->n_sessions)
+        rc = write_run_end(j, last, err);
+    if (!rc) rc = close_sessions(j, err);
     return rc ? rc : mend_summary(j, err);
 }
 
 int ipw_rebuild_run(struct ipw_rebuild *m, const char *run, struct ipw_err *err)
 {
-    struct job j = {.m = m, .run = run, .last_cut = -1};
+    struct job j = {.m = m, .run = run};
     struct ipw_err why = {0};
     int rc = open_manifest(&j, &why);
 
@@ -535,11 +468,14 @@ int ipw_rebuild_run(struct ipw_rebuild *m, const char *run, struct ipw_err *err)
     } else if (rc && err) {
         *err = why;
     }
-    for (int i = 0; i < N_FILES; i++) ipw_buf_init(&j.added[i], (size_t)4096 * IPW_MIB);
+    for (int i = 0; i < IPW_CHECK_FILES; i++) ipw_buf_init(&j.added[i], (size_t)4096 * IPW_MIB);
     if (!rc && !ipw_json_get(j.manifest, "replay")) rc = mend(&j, err);
-    for (int i = 0; i < N_FILES; i++) ipw_buf_release(&j.added[i]);
-    for (size_t i = 0; i < j.n; i++) free(j.lines[i].id);
-    free(j.lines);
+    for (int i = 0; i < IPW_CHECK_FILES; i++) {
+        ipw_buf_release(&j.added[i]);
+        ipw_line_changes_release(&j.changes[i]);
+    }
+    ipw_recompute_release(&j.redo);
+    free(j.cut);
     free(j.clocks);
     ipw_json_free(j.manifest);
     return rc;

@@ -5,8 +5,9 @@
  * a session ended while its run_end is missing, or there is no manifest.  Everything follows from
  * events and readings, so they decide:
  *
- * - a line of traces, attempts or warmup.jsonl that does not follow from them is moved to
- *    FILE.damaged, and its query then has no line;
+ * - a line of traces, attempts or warmup.jsonl of which they tell another course, or nothing, is
+ *    moved to FILE.damaged, and its query then has no line;
+ * - a line with other joules than theirs is written again: a neighbour's events were lost;
  * - a query without a line becomes an earlier attempt with its measured joules, and `resume` runs
  *    it again;
  * - a session that was killed, or lost its end, is closed in the manifest as killed, with the
@@ -25,6 +26,7 @@
 
 struct ipw_rebuild {
     size_t aside;    /* lines moved to FILE.damaged */
+    size_t again;    /* lines that have other joules now */
     size_t attempts; /* queries that became earlier attempts */
     size_t sessions; /* sessions that were closed as killed */
     size_t files;    /* run_end, summary.json, manifest.json: written again, or moved aside */

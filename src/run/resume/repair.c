@@ -13,23 +13,19 @@
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "ledger/power_reader.h"
-#include "run/resume/damaged_lines.h"
+#include "run/resume/line_changes.h"
+#include "run/resume/mend_events.h"
 #include "run/resume/rebuild.h"
 #include "run/resume/rebuild_files.h"
 #include "trace/lock.h"
 #include "trace/schema.h"
 #include "trace/spec.h"
 
-struct bad { /* numbers of the lines, ascending */
-    int64_t *lines;
-    size_t n, cap;
-};
-
 struct file {
     struct ipw_repair *r;
     char *path;
     int (*read)(const char *text, size_t n, struct ipw_err *err); /* a line; NULL: of power.jsonl */
-    struct bad bad;
+    struct ipw_line_changes bad;
 };
 
 static IPW_PRINTF(2, 3) void tell(const struct ipw_repair *r, const char *fmt, ...)
@@ -47,8 +43,7 @@ static IPW_PRINTF(2, 3) void tell(const struct ipw_repair *r, const char *fmt, .
 static void mark(struct file *f, int64_t line, const struct ipw_err *why)
 {
     tell(f->r, "%s", why->text);
-    IPW_GROW(f->bad.lines, f->bad.cap, f->bad.n + 1);
-    f->bad.lines[f->bad.n++] = line;
+    ipw_line_changes_add(&f->bad, (struct ipw_line_change){.number = line});
 }
 
 /* ---- finding the damage ---- */
@@ -136,15 +131,38 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
     }
     if (!rc)
         rc = read ? ipw_jsonl_each(f.path, IPW_LINE_MAX, look_at, &f, err) : find_bad_rows(&f, err);
-    if (!rc && f.bad.n) rc = ipw_damaged_lines_take_out(f.path, f.bad.lines, f.bad.n, err);
+    if (!rc && f.bad.n) rc = ipw_line_changes_write(&f.bad, f.path, err);
     if (!rc && f.bad.n) {
         tell(r, "%s: %zu damaged line%s taken out, kept in %s.damaged", f.path, f.bad.n,
              f.bad.n == 1 ? "" : "s", name);
         r->dropped += f.bad.n;
         if (read == read_query) r->queries += f.bad.n;
     }
-    free(f.bad.lines);
+    ipw_line_changes_release(&f.bad);
     free(f.path);
+    return rc;
+}
+
+/* A damaged line may have been what others stand on. */
+static int mend_events(struct ipw_repair *r, const char *run, struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/events.jsonl", run);
+    struct ipw_mended_events mended;
+    int rc = ipw_mend_events(&mended, path, err);
+
+    if (!rc && mended.out)
+        tell(r,
+             "%s: %zu event%s cannot stand without the lines that are lost, and %s kept in "
+             "events.jsonl.damaged",
+             path, mended.out, mended.out == 1 ? "" : "s", mended.out == 1 ? "is" : "are");
+    if (!rc && mended.ended)
+        tell(r,
+             "%s: %zu quer%s without an end end%s with the last event now: what %s drew later is "
+             "in the books of the others and of idle",
+             path, mended.ended, mended.ended == 1 ? "y" : "ies", mended.ended == 1 ? "s" : "",
+             mended.ended == 1 ? "it" : "they");
+    if (!rc) r->dropped += mended.out;
+    free(path);
     return rc;
 }
 
@@ -214,8 +232,9 @@ int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
             rc = repair_file(r, run, files[i].name, files[i].read, err);
         } while (!rc && r->dropped > dropped);
     }
+    if (!rc) rc = mend_events(r, run, err);
     if (!rc) rc = ipw_rebuild_run(&rebuild, run, err);
-    r->mended = rebuild.aside + rebuild.attempts + rebuild.sessions + rebuild.files;
+    r->mended = rebuild.aside + rebuild.again + rebuild.attempts + rebuild.sessions + rebuild.files;
     r->queries += rebuild.aside + rebuild.attempts;
     ipw_lock_drop(&lock, run);
     return rc;

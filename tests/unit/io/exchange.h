@@ -26,8 +26,8 @@ enum act {
 struct exchange {
     struct ipw_http_call *call;
     struct ipw_http_result result;
-    char error[512], location[512], retry_after[64], type[128];
-    char wanted[IPW_HTTP_WANTED_MAX][64];
+    char error[512], type[128];
+    char fields[2048]; /* "Name=value;" each */
     char body[4096];
     size_t n_body, chunks;
     int headers, done;

@@ -55,6 +55,31 @@ static void stall(struct server *s, int fd)
     s->peer_closed++;
 }
 
+static bool read_line(int fd, char *line, size_t size)
+{
+    for (size_t n = 0; n + 1 < size; n++) {
+        if (recv(fd, line + n, 1, 0) != 1) return false;
+        line[n + 1] = '\0';
+        if (line[n] == '\n') return true;
+    }
+    return false;
+}
+
+/* Counts the bytes of a body in chunks, without trailers. */
+static bool read_chunks(int fd, size_t *body_len)
+{
+    char line[64];
+    size_t left;
+
+    for (*body_len = 0; read_line(fd, line, sizeof line); *body_len += left) {
+        left = (size_t)strtoul(line, NULL, 16);
+        for (size_t i = 0; i < left + 2; i++)
+            if (recv(fd, line, 1, 0) != 1) return false;
+        if (!left) return true;
+    }
+    return false;
+}
+
 /* Reads one request; its head goes to `head`, its body is counted and thrown away. */
 static bool read_request(int fd, char *head, size_t size, size_t *body_len)
 {
@@ -70,6 +95,7 @@ static bool read_request(int fd, char *head, size_t size, size_t *body_len)
         head[n] = '\0';
         if (n >= 4 && memcmp(head + n - 4, "\r\n\r\n", 4) == 0) end = head + n;
     }
+    if (strcasestr(head, "\r\nTransfer-Encoding: chunked\r\n")) return read_chunks(fd, body_len);
     length = strcasestr(head, "\r\nContent-Length:");
     *body_len = length ? (size_t)strtoul(length + 17, NULL, 10) : 0;
     for (size_t left = *body_len; left;) {

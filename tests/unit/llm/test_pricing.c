@@ -18,12 +18,19 @@
 static const char table[] =
     "{\"as_of\":\"2026-09\",\"source\":\"test\",\"models\":{"
     "\"gpt-4\":{\"input\":30,\"output\":60,\"provider\":\"openai\"},"
-    "\"gpt-4o\":{\"input\":2.5,\"output\":10,\"provider\":\"openai\",\"cached_read\":1.25},"
+    "\"gpt-4o\":{\"input\":2.5,\"output\":10,\"provider\":\"openai\",\"cache_read\":1.25},"
     "\"gpt-4o-mini\":{\"input\":0.15,\"output\":0.6,\"provider\":\"OpenAI\"},"
     "\"claude-sonnet-4\":{\"input\":3,\"output\":15},"
     "\"my-*\":{\"input\":1,\"output\":2},"
     "\"my-b?g-*\":{\"input\":7,\"output\":8},"
-    "\"my-own\":{\"input\":5,\"output\":6,\"cached_read\":0.5,\"cached_write\":6.25}}}";
+    "\"tiers\":{\"input\":2,\"output\":10,\"cache_read\":0.2,\"cache_write\":2.5,"
+    "\"cache_write_1h\":4,\"reasoning\":20,\"per_call\":0.01,\"above\":["
+    "{\"prompt_tokens\":1000,\"input\":4,\"output\":15,\"cache_read\":0.4},"
+    "{\"prompt_tokens\":2000,\"input\":5,\"output\":16}]},"
+    "\"days\":[{\"from\":\"2026-07-01\",\"input\":1,\"output\":1},"
+    "{\"input\":3,\"output\":1},{\"from\":\"2027\",\"input\":9,\"output\":1}],"
+    "\"later\":{\"from\":\"2027-01\",\"input\":9,\"output\":1},"
+    "\"my-own\":{\"input\":5,\"output\":6,\"cache_read\":0.5,\"cache_write\":6.25}}}";
 
 static struct ipw_prices *parse(const char *json)
 {
@@ -64,6 +71,8 @@ static void test_find(void **state)
         {"my-", 1},
         {"my-big-one", 7},
         {"my-own", 5},
+        {"days", 1},
+        {"later", 0},
         {"my-own-2026", 5},
         {"my-owner", 1},
         {"x-my-own", 0},
@@ -75,14 +84,16 @@ static void test_find(void **state)
     assert_string_equal(ipw_prices_as_of(p), "2026-09");
     assert_string_equal(ipw_prices_source(p), "test");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct ipw_price *price = ipw_prices_find(p, cases[i].model);
-        double input = price ? price->input : 0;
+        const struct ipw_price *price = ipw_prices_find(p, cases[i].model, "2026-11-28");
+        double input = price ? price->base.input : 0;
 
         if (input != cases[i].input)
             fail_msg("%s: %g instead of %g", cases[i].model, input, cases[i].input);
     }
-    assert_null(ipw_prices_find(p, NULL));
-    assert_null(ipw_prices_find(NULL, "gpt-4o"));
+    assert_true(ipw_prices_find(p, "days", "2026-06-30")->base.input == 3);
+    assert_true(ipw_prices_find(p, "days", "2027-01-01")->base.input == 9);
+    assert_null(ipw_prices_find(p, NULL, "2026-11-28"));
+    assert_null(ipw_prices_find(NULL, "gpt-4o", "2026-11-28"));
     ipw_prices_free(p);
     ipw_prices_free(NULL);
 }
@@ -103,12 +114,18 @@ static void test_cost(void **state)
         {"gpt-4o", {1000000, 0, 400000, -1}, 2.0, 2.0},
         {"gpt-4o", {100, 0, 400, -1}, 0.000125, 0.000125}, /* more cached than there were */
         {"my-own", {1000000, 1000000, 200000, 100000}, 3.5 + 0.1 + 0.625 + 6, 10.225},
+        /* 1,000 tokens are not above 1,000; reasoning is part of the output */
+        {"tiers", {1000, 100, 200, 300, 100, 40}, 0.01 + 0.00334, 0.01334},
+        /* the tier prices everything, and has no price of a write */
+        {"tiers", {1001, 100, 200, 300, -1, 40}, NAN, 0.01 + 0.004784},
+        {"tiers", {1001, 100, 200, -1, -1, 40}, 0.01 + 0.004784, 0.01 + 0.004784},
+        {"tiers", {3000, 100, -1, -1, -1, -1}, 0.01 + 0.0166, 0.0266},
     };
     struct ipw_prices *p = parse(table);
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct ipw_price *price = ipw_prices_find(p, cases[i].model);
+        const struct ipw_price *price = ipw_prices_find(p, cases[i].model, "2026-11-28");
         double usd = ipw_price_cost(price, &cases[i].usage);
         double most = ipw_price_cost_at_most(price, &cases[i].usage);
 
@@ -135,9 +152,21 @@ static void test_refused(void **state)
         {"{\"models\":{\"a\":{\"input\":\"1\",\"output\":1}}}", "model 'a': input: expected USD"},
         {"{\"models\":{\"a\":{\"input\":-1,\"output\":1}}}", "model 'a': input: expected USD"},
         {"{\"models\":{\"a\":{\"input\":1e999,\"output\":1}}}", "model 'a': input: expected USD"},
-        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"cached_reed\":1}}}",
-         "(did you mean 'cached_read'?)"},
-        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"cached_read\":true}}}", "cached_read"},
+        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"cache_reed\":1}}}",
+         "(did you mean 'cache_read'?)"},
+        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"cache_read\":true}}}", "cache_read"},
+        {"{\"models\":{\"a\":[3]}}", "model 'a': expected an object"},
+        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"from\":\"July\"}}}",
+         "from: expected a day such as 2026-07-01"},
+        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"per_call\":-1}}}",
+         "per_call: expected USD"},
+        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"above\":{}}}}", "above: expected a list"},
+        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"above\":[{\"prompt_tokens\":5,"
+         "\"input\":2}]}}}",
+         "model 'a': output: expected USD per million tokens"},
+        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"above\":[{\"input\":2,"
+         "\"output\":2}]}}}",
+         "prompt_tokens: expected a number"},
     };
 
     (void)state;
@@ -164,10 +193,10 @@ static void test_own_table(void **state)
     if (ipw_file_read(&text, IPW_SOURCE_DIR "/prices/prices.json", &err)) fail_msg("%s", err.text);
     p = parse(text.data);
     assert_true(strlen(ipw_prices_as_of(p)) >= 7);
-    price = ipw_prices_find(p, "gpt-4o-mini-2024-07-18");
+    price = ipw_prices_find(p, "gpt-4o-mini-2024-07-18", "2026-11-28");
     assert_non_null(price);
-    assert_true(price->input == 0.15 && price->output == 0.6);
-    assert_null(ipw_prices_find(p, "llama3.2:1b"));
+    assert_true(price->base.input == 0.15 && price->base.output == 0.6);
+    assert_null(ipw_prices_find(p, "llama3.2:1b", "2026-11-28"));
     ipw_prices_free(p);
     ipw_buf_release(&text);
 }
