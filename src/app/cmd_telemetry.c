@@ -19,7 +19,6 @@
 #include "io/http_stream.h"
 #include "json/jsonl.h"
 #include "serve/listener.h"
-#include "telemetry/run_page.h"
 #include "telemetry/telemetry.h"
 #include "telemetry/telemetry_stream.h"
 #include "trace/power.h"
@@ -51,7 +50,7 @@ static const struct ipw_opt options[] = {
     {"watch", 'w', IPW_OPT_FLAG, AT(watch), NULL, "show live readings; q or Ctrl-C stops"},
     {"record", 0, IPW_OPT_STR, AT(record), "FILE", "write every reading, as in power.jsonl"},
     {"read", 0, IPW_OPT_STR, AT(read), "FILE|RUN", "print such a file and stop"},
-    {"listen", 0, IPW_OPT_STR, AT(listen), "[ADDR:]PORT", "serve a page, /metrics and /stream (at 127.0.0.1:9440)"},
+    {"listen", 0, IPW_OPT_STR, AT(listen), "[ADDR:]PORT", "serve /metrics and /stream (at 127.0.0.1:9440)"},
     {"expose", 0, IPW_OPT_FLAG, AT(expose), NULL, "let other machines reach --listen, unprotected"},
     {"allow-host", 0, IPW_OPT_LIST, AT(allow_hosts), "NAME", "with --listen: also accept this Host header"},
     {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print one JSON object"},
@@ -203,13 +202,6 @@ static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int
     return 0;
 }
 
-/* Tells the page that there is no run: it reads /metrics. */
-static void sensors_only(struct ipw_buf *out, void *ud)
-{
-    (void)ud;
-    ipw_buf_adds(out, "{\"sensors\":true}\n");
-}
-
 static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err *err)
 {
     struct ipw_source_options so = {
@@ -219,25 +211,20 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
         .link = {ipw_http_stream_open, ipw_http_stream_read, ipw_http_stream_close}};
     struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};
     struct ipw_telemetry t;
-    struct ipw_run_page *page = o->listen ? ipw_run_page_new() : NULL; /* it shows /metrics */
     struct ipw_listen_options listen = {
         .where = o->listen,
         .expose = o->expose,
         .not_exposed = "other machines could read this machine's sensors there; add --expose to "
                        "let them, or listen on 127.0.0.1",
         .allow_hosts = o->allow_hosts.items,
+        .about = "ipw-agent telemetry: see /metrics, /stream and /clock\n",
         .stream = &recorder.stream.offer,
         .pages = {{"/metrics", IPW_LISTEN_METRICS, ipw_telemetry_metrics, &t},
-                  {"/clock", "application/json", ipw_telemetry_stream_clock, NULL},
-                  {"/", "text/html; charset=utf-8", ipw_run_page_html, page},
-                  {"/live.json", "application/json", sensors_only, NULL}}};
+                  {"/clock", "application/json", ipw_telemetry_stream_clock, NULL}}};
     struct ipw_listener *listener = NULL;
     int signals = stop_signals(err), rc = signals < 0 ? signals : 0;
 
-    if (rc) {
-        ipw_run_page_free(page);
-        return rc;
-    }
+    if (rc) return rc;
     rc = ipw_telemetry_open(&t, &so, o->interval_ns ? o->interval_ns : 50 * IPW_NS_PER_MS,
                             o->interval_ns == 0, err);
     if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
@@ -261,7 +248,6 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
     }
     if (!rc) rc = go_on(&t, o, signals, &recorder, listener, err);
     ipw_listener_close(listener);
-    ipw_run_page_free(page);
     ipw_telemetry_stream_close(&recorder.stream);
     if (recorder.file) {
         int closed = ipw_jsonl_append_close(recorder.file, rc ? NULL : err);
