@@ -103,7 +103,8 @@ function saved.read(options, warn)
           :format(run.path, run.path), 0)
       end
       current = { path = run.path, name = run.name, number = run.number, manifest = run.manifest or {},
-                  summary = run.summary, queries = {}, content = options.content, known = 0, known_joules = 0,
+                  summary = run.summary, queries = {}, content = options.content,
+                  kwh_price = options.kwh_price, gco2_per_kwh = options.gco2_per_kwh, known = 0, known_joules = 0,
                   redacted = run.redacted, names = {}, by_turn = {} }
       current.domains = saved.domains_of(run.summary)
       runs[#runs + 1] = current

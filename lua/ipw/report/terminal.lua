@@ -246,6 +246,9 @@ local function story(run, options)
   end
   out[#out + 1] = ""
   key_lines(run, out)
+  for _, text in ipairs(key_numbers.further(run)) do
+    for _, line in ipairs(wrap(terminal.plain(text), WIDTH - 2, " ")) do out[#out + 1] = line end
+  end
   energy_lines(run, out, paint)
   tool_lines(run, out, paint)
   power_lines(run, out, paint)
