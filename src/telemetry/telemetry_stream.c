@@ -165,10 +165,21 @@ static void on_metrics(struct ipw_exchange *x, void *stream)
 
 static void on_root(struct ipw_exchange *x, void *stream)
 {
-    static const char about[] = "ipw-agent telemetry: see /metrics, /stream and /clock\n";
+    struct ipw_telemetry_stream *s = stream;
+    struct ipw_buf page = IPW_BUF(PAGE_BYTES);
+
+    ipw_run_page_html(&page, s->page);
+    ipw_answer_page(x, "text/html; charset=utf-8", ipw_buf_str(&page), page.len);
+    ipw_buf_release(&page);
+}
+
+/* The page learns that there is no run: it reads /metrics. */
+static void on_figures(struct ipw_exchange *x, void *stream)
+{
+    static const char figures[] = "{\"sensors\":true}\n";
 
     (void)stream;
-    ipw_answer_page(x, "text/plain; charset=utf-8", about, sizeof about - 1);
+    ipw_answer_page(x, "application/json", figures, sizeof figures - 1);
 }
 
 /* ---- opening ---- */
@@ -190,8 +201,11 @@ static int open_server(struct ipw_telemetry_stream *s, struct ipw_loop *loop, co
                                       .over = on_over,
                                       .ud = s};
     s->routes[3] = (struct ipw_route){.path = "/", .methods = "GET", .answer = on_root, .ud = s};
+    s->routes[4] =
+        (struct ipw_route){.path = "/live.json", .methods = "GET", .answer = on_figures, .ud = s};
+    s->page = ipw_run_page_new();
     s->options.routes = s->routes;
-    s->options.n_routes = 4;
+    s->options.n_routes = 5;
     s->options.host = s->host;
     s->options.not_exposed = "other machines could read this machine's sensors there; add --expose "
                              "to let them, or listen on 127.0.0.1";
@@ -275,6 +289,7 @@ void ipw_telemetry_stream_tell(struct ipw_telemetry_stream *s)
 void ipw_telemetry_stream_close(struct ipw_telemetry_stream *s)
 {
     ipw_server_close(s->server);
+    ipw_run_page_free(s->page);
     ipw_line_ring_free(s->lines);
     ipw_buf_release(&s->hello);
     ipw_buf_release(&s->line);

@@ -1,11 +1,11 @@
 /* telemetry/telemetry_stream.h: the sensors of this machine as pages and a stream of lines.
  *
- * The server of `telemetry --listen`: /metrics for Prometheus, /clock, and /stream, an answer that
- * does not end, whose clients book its readings (energy/sources/stream.h; docs/hardware.md,
- * "Sensors of another machine").  Each row of the sampler becomes a line in a ring
- * (telemetry/line_ring.h), with its number, the monotonic and the wall clock.  The first line of
- * each answer names this boot, this process and the channels.  /stream?after=N&instance=I goes on
- * after line N if I is this process's.
+ * The server of `telemetry --listen`: the page of `run --watch`, /metrics for Prometheus, /clock,
+ * and /stream, an answer that does not end, whose clients book its readings
+ * (energy/sources/stream.h; docs/hardware.md, "Sensors of another machine").  Each row of the
+ * sampler becomes a line in a ring (telemetry/line_ring.h), with its number, the monotonic and the
+ * wall clock.  The first line of each answer names this boot, this process and the channels.
+ * /stream?after=N&instance=I goes on after line N if I is this process's.
  *
  * A client cannot hold memory: there are at most 64 connections, the idle ones make room for new
  * ones, and silence ends a connection after 10 s.  At most 16 of them read the stream; a slow one
@@ -15,6 +15,7 @@
 
 #include "io/server.h"
 #include "telemetry/line_ring.h"
+#include "telemetry/run_page.h"
 #include "telemetry/telemetry.h"
 
 struct ipw_telemetry_reader; /* a client of /stream */
@@ -27,7 +28,8 @@ struct ipw_telemetry_stream {
     bool waiting;    /* lines that the readers have not got */
     int64_t told_ns; /* when they were last given what there is */
     struct ipw_telemetry_reader *readers;
-    struct ipw_route routes[4];
+    struct ipw_run_page *page; /* without a run: it shows /metrics */
+    struct ipw_route routes[5];
     struct ipw_server_options options;
     struct ipw_server *server;
 };

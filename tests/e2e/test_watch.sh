@@ -61,4 +61,15 @@ fi
 wait $RUN || fail "the run: $(cat said)"
 assert_file_lines said 1
 assert_json run/manifest.json "not any('watch' in a for a in d['command']['args'])"
+
+step "the same page shows the sensors without a run"
+if [ -z "${IPW_SANITIZE-}" ] && [ -n "$CHROMIUM" ] && command -v node >/dev/null; then
+    start_tree sensors --watts-package 80 --watts-dram 5 --interval-ms 5
+    IPW_POWERCAP_ROOT="$WORK/sensors" "$IPW_AGENT" telemetry --listen 127.0.0.1:0 >listened 2>err &
+    FAKES="$FAKES $!"
+    await_lines listened
+    url=$(sed -n 's|^listening \(http:.*\)/metrics$|\1/|p' listened)
+    IPW_CHROMIUM=$CHROMIUM node "$IPW_SOURCE_DIR/tests/e2e/watch_page.mjs" "$url" >out 2>err || fail "the page of the sensors"
+    stop_all
+fi
 end_test

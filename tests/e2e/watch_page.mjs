@@ -1,5 +1,5 @@
 // tests/e2e/watch_page.mjs URL GATE: opens the page of a run that goes on, sees its figures move, opens the gate at which
-// the run's last query waits, and sees that the page tells the end.
+// the run's last query waits, and sees that the page tells the end. Without GATE: the page of `telemetry --listen`.
 import { open } from "./browser.mjs";
 import assert from "node:assert";
 
@@ -15,6 +15,16 @@ const until = async (what, test) => {
   assert.fail(`${what}: ${await page.eval("document.body.innerText")}`);
 };
 
+if (!gate) {
+  await until("two readings are drawn", async () => /^M.*L/.test(await page.eval("document.getElementById('line').getAttribute('d') || ''")));
+  assert.equal(await text("title"), "Sensors of this machine");
+  assert.match(await page.eval("document.getElementById('sensors').innerText"), /CPU\s+[78]\d(\.\d)? W\s+[\d.]+ m?J since the page was opened\s+DRAM\s+\d/);
+  assert.ok(await page.eval("document.documentElement.scrollWidth <= 390"), "wider than a telephone");
+  assert.deepEqual([...new Set(page.requests)].map(url => new URL(url).pathname).sort(), ["/live.json", "/metrics"]);
+  assert.deepEqual(page.errors, []);
+  await browser.close();
+  process.exit(0);
+}
 await until("four queries are done", async () => await text("done") === "4 of 5");
 const [joules, state] = [await text("joules"), await text("state")];
 await until("joules, time and the line of power move", async () => await text("joules") !== joules &&

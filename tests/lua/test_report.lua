@@ -3,6 +3,7 @@ local booking = require "ipw.report.booking"
 local comparison = require "ipw.report.comparison"
 local detail = require "ipw.report.detail"
 local energy = require "ipw.report.energy"
+local failures = require "ipw.report.failures"
 local figures = require "ipw.report.figures"
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
@@ -16,6 +17,7 @@ local queries = require "ipw.report.queries"
 local spread = require "ipw.report.spread"
 local terminal = require "ipw.report.terminal"
 local tokens = require "ipw.report.tokens"
+local by_turn = require "ipw.report.turns"
 local watts = require "ipw.report.watts"
 local test = require "ipw.test"
 local whole_line = require "ipw.whole_line"
@@ -260,6 +262,28 @@ return {
         test.ok(math.abs(grey - other) > 9, a .. " is as light as " .. names[k])
       end
     end
+  end },
+  { "failures by reason, turns by number, passes in the ids; sections that say nothing are left out", function()
+    local some = run("m", 6, function(i) return i > 3 end, function(i) return i end)
+    some.parts, some.by_turn = {}, {}
+    test.equal({ failures.html(some), by_turn.html(some) }, { "", "" })
+    for i, q in ipairs(some.queries) do q.outcome, q.epoch = "answered", i % 2 end
+    for i = 1, 3 do some.queries[i].mark, some.queries[i].outcome = "failed", i < 3 and "max_turns" or "timeout" end
+    test.equal(failures.heading(some),
+      "3 of 6 queries were not answered, which took 6.0 J; the most frequent reason: turn limit")
+    test.ok(failures.html(some):find('<a href="#q=q1">', 1, true))
+    some.parts = { { tool = true, name = "<b>", calls = 9, failed = 3 } }
+    test.ok(failures.html(some):find("&lt;b&gt;", 1, true) and failures.html(some):find("33 %", 1, true))
+    for i = 1, 3 do
+      local seconds = { 1, 1, 1, 1, i < 3 and 1 or nil }
+      some.by_turn[i] = { joules = { i, i, i, i, i }, tokens = { 100 * i, 100 * i }, seconds = seconds }
+    end
+    test.equal(by_turn.heading(some),
+      "The median of joules went from 1.00 J in turn 1 to 2.00 J in turn 2 while the " ..
+      "prompt grew from 100 to 200 tokens")
+    test.equal(queries.name(some, some.queries[1]), "q1")
+    some.manifest.config.epochs = 2
+    test.equal(queries.name(some, some.queries[1]), "q1, pass 2")
   end },
   { "the heading names the part that took the most, where tools did not matter", function()
     local function of(agent, decode)

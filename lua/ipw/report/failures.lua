@@ -43,8 +43,9 @@ function failures.heading(run)
   local rows, n, joules = failures.rows(run), 0, 0
   for _, row in ipairs(rows) do n, joules = n + row.n, joules and row.joules and joules + row.joules end
   if n == 0 then return "Every query was answered, but calls of tools failed" end
-  return ("%s of %s not answered%s; %s: %s"):format(numbers.at(n, 0), numbers.count(#run.queries, "query was",
-    "queries were"), joules and run.known > 0 and (", which took %s"):format(numbers.joules(joules)) or "",
+  local took = joules and run.known > 0 and (", which took %s"):format(numbers.joules(joules)) or ""
+  return ("%s of %s %s not answered%s; %s: %s"):format(numbers.at(n, 0),
+    numbers.count(#run.queries, "query", "queries"), n == 1 and "was" or "were", took,
     #rows == 1 and "the reason" or "the most frequent reason", rows[1].name)
 end
 

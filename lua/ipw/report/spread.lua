@@ -102,7 +102,7 @@ function spread.rows(run)
   local rows = {}
   for m, measure in ipairs(spread.measures(run)) do
     local _, _, all = spread.values(run, measure)
-    local row = { name = measure.noun, unit = measure.unit, n = #all }
+    local row = { name = measure.noun, short = measure.short, unit = measure.unit, n = #all }
     for i, q in ipairs(QUANTILES) do
       if q[1] == 0.5 then row[i] = stats.quantile(all, 0.5) else row[i] = spread.quantile(all, q[1]) end
     end

@@ -218,7 +218,7 @@ local function quantile_lines(run, out)
   out[#out + 1] = "  " .. left("quantiles", 12) .. right("p50", 8) .. right("p90", 8) .. right("p99", 8)
   for i, row in ipairs(rows) do
     if row.n > 0 and i <= 2 then
-      out[#out + 1] = "  " .. left(row.name, 12) .. cell(row[1]) .. cell(row[2]) .. cell(row[4]) ..
+      out[#out + 1] = "  " .. left(row.short, 12) .. cell(row[1]) .. cell(row[2]) .. cell(row[4]) ..
         (row.n < 200 and i == 2 and "     p99 needs 200 queries" or "")
     end
   end
