@@ -98,7 +98,7 @@ static void put_cost_source(struct ipw_jw *w, const struct ipw_spec *s, const vo
 #define TOOL(member, kinds)  HELD(#member, kinds, 0, struct ipw_event, tool.member)
 #define ASKED(member, kinds) HELD(#member, kinds, 0, struct ipw_event, q.member)
 
-static const char *const own_kinds[] = {"event", "http", NULL};
+static const char *const own_kinds[] = {"event", "http", "agent", NULL};
 #define OWN_KIND {NAME("kind"), .kind = T, .words = own_kinds, .hold = IPW_HOLD_TEXT,             \
                   .at = offsetof(struct ipw_event, tool.kind)}
 
@@ -222,6 +222,41 @@ void ipw_event_write(struct ipw_buf *out, const struct ipw_event *event)
     ipw_jw_init(&w, out);
     ipw_spec_write(&w, tables[event->kind], (const void *const[]){event});
     ipw_buf_addc(out, '\n');
+}
+
+/* Behind the object that begins at p; NULL: it does not end. */
+static const char *behind_object(const char *p, const char *end)
+{
+    size_t depth = 0;
+    bool quoted = false;
+
+    for (; p < end; p++) {
+        if (quoted && *p == '\\')
+            p++; /* whatever is escaped */
+        else if (*p == '"')
+            quoted = !quoted;
+        else if (!quoted && (*p == '{' || *p == '['))
+            depth++;
+        else if (!quoted && (*p == '}' || *p == ']') && --depth == 0)
+            return p + 1;
+    }
+    return NULL;
+}
+
+/* No member before "data" is an object, and a quote inside of a text is escaped. */
+void ipw_event_take_payload(struct ipw_event *event, const char *line, size_t n)
+{
+    static const char key[] = "\"data\":";
+    const char *at = memmem(line, n, key, sizeof key - 1), *end;
+
+    event->payload = NULL;
+    event->payload_len = 0;
+    if (!at || at[sizeof key - 1] != '{') return;
+    at += sizeof key - 1;
+    end = behind_object(at, line + n);
+    if (!end) return;
+    event->payload = at;
+    event->payload_len = (size_t)(end - at);
 }
 
 size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTANTS])
