@@ -288,10 +288,6 @@ static int fail_word(const char *text, struct ipw_err *err)
     names[n++] = "auto";
     names[n++] = "none";
     names[n] = NULL;
-    if (!strcmp(text, "meminfo"))
-        return ipw_fail(err, IPW_EINVAL,
-                        "--telemetry: there is no meminfo any more: it measured no energy; leave "
-                        "the word out");
     snprintf(head, sizeof head, "%.*s", (int)(strcspn(text, "=") + (strchr(text, '=') != NULL)),
              text);
     for (size_t i = 0; i < N_KINDS; i++) { /* "log" without a file */

@@ -513,6 +513,11 @@ def read_ipw(path, runs):
         energy = m["energy_metrics"]
         assert energy["per_query_joules"] == energy["total_joules"] == q["query_gpu_energy_joules"]
         assert energy["cpu_per_query_joules"] == energy["cpu_total_joules"] == q["query_cpu_energy_joules"]
+        for d, key in ("gpu", "per_query_joules"), ("cpu", "cpu_per_query_joules"):
+            known = energy[key] is not None
+            for of in "lo", "hi", "u":
+                assert energy["%s_%s" % (key, of)] == (q["energy"][d].get(of) if known else None), (key, of)
+            bounds_hold(energy[key], energy[key + "_lo"], energy[key + "_hi"])
         assert m["hardware_utilization"] == q["hardware_utilization"]
         hardware, gpu = manifest["hardware"], m["gpu_info"]
         assert m["system_info"] == {"os_name": hardware["os"], "os_version": None, "kernel_version": hardware["kernel"],

@@ -37,6 +37,6 @@ expect_exit 2 agent calibrate --telemetry battery
 check_err "there is no calibrate any more"
 check_err "ipw-agent meter RUN --book"
 expect_exit 2 $run -o gone --telemetry auto,meminfo
-check_err "there is no meminfo any more"
+check_err "unknown sensor 'meminfo'"
 
 end_test

@@ -18,7 +18,10 @@ end
 local metrics = {
   numbers("compute_metrics", { "flops_per_request", "macs_per_request" }),
   numbers("energy_metrics", { "per_query_joules", "total_joules", "cpu_per_query_joules",
-                              "cpu_total_joules", "energy_per_output_token_joules" }),
+                              "cpu_total_joules", "energy_per_output_token_joules",
+                              "per_query_joules_lo", "per_query_joules_hi", "per_query_joules_u",
+                              "cpu_per_query_joules_lo", "cpu_per_query_joules_hi",
+                              "cpu_per_query_joules_u" }),
   numbers("latency_metrics", { "per_token_ms", "throughput_tokens_per_sec",
                                "time_to_first_token_seconds", "total_query_seconds" }),
   { "memory_metrics", { stat "cpu_mb", stat "gpu_mb" } },
@@ -87,11 +90,17 @@ end
 
 local function metrics_of(query, hardware)
   local gpu, cpu = export.joules(query, "gpu"), export.joules(query, "cpu")
+  local energy = query.energy or {}
+  local of_gpu, of_cpu = gpu and energy.gpu or {}, cpu and energy.cpu or {} -- a null has no bounds here
   local decode, first = sum_of(query.turns, "decode_s"), query.turns and query.turns[1] or {}
   return {
     energy_metrics = { per_query_joules = gpu, total_joules = gpu,
                        cpu_per_query_joules = cpu, cpu_total_joules = cpu,
-                       energy_per_output_token_joules = query.energy_per_output_token_joules },
+                       energy_per_output_token_joules = query.energy_per_output_token_joules,
+                       per_query_joules_lo = of_gpu.lo, per_query_joules_hi = of_gpu.hi,
+                       per_query_joules_u = of_gpu.u,
+                       cpu_per_query_joules_lo = of_cpu.lo, cpu_per_query_joules_hi = of_cpu.hi,
+                       cpu_per_query_joules_u = of_cpu.u },
     latency_metrics = { time_to_first_token_seconds = first.ttft_s,
                         total_query_seconds = query.total_wall_clock_s,
                         throughput_tokens_per_sec = query.throughput_tokens_per_sec,
@@ -126,7 +135,7 @@ end
 return {
   name   = "ipw",
   about  = "profile folder of the first IPW: ProfilingRecord rows, summary",
-  loses  = "Turns, spans, tools, bounds and provenance, DRAM and machine joules.",
+  loses  = "Turns, spans, tools, provenance, DRAM and machine joules.",
   writes = "folder",
 
   run = function(out, run)
