@@ -50,4 +50,5 @@ if pypi_reached; then
     assert_json pypi/traces.jsonl "len(d[0]['turns']) == 7"
 fi
 
+rm -rf node_modules venv # they hold manifests of others
 end_test
