@@ -91,7 +91,8 @@ local function read(body_text, protocol)
   end
   if options and not stream then fail "stream_options is only allowed together with stream" end
   return {
-    body = body, saved = other and other.saved(own, protocol) or body, protocol = protocol, model = body.model, stream = stream or false,
+    body = body, saved = other and other.saved(own, protocol) or body, protocol = protocol,
+    model = body.model, stream = stream or false,
     include_usage = options and options.include_usage == true or false,
     format = format_of(given(body.response_format)),
     logprobs = body.logprobs == true, pictures = has_pictures(body.messages),
