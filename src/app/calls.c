@@ -205,12 +205,14 @@ const struct ipw_lua_call ipw_calls[] = {
     {"start", ipw_call_start, 3},
     {"run_words", ipw_call_run_words, 1},
     {"redacted", redacted, 3},
-    {"mooncake", ipw_call_mooncake, 2},
     {"built_in", built_in},
     {"machine", ipw_call_machine},
     {"sensors", ipw_call_sensors},
     {"server", ipw_call_server},
     {"score", ipw_call_score, 9},
+    {"ledger", ipw_call_ledger, 1},
+    {"meter", ipw_call_meter, 4},
+    {"book_meter", ipw_call_book_meter, 6},
     {NULL, NULL},
 };
 /* clang-format on */

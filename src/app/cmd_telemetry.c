@@ -17,6 +17,7 @@
 #include "io/http_stream.h"
 #include "io/loop.h"
 #include "json/jsonl.h"
+#include "script/lua_text.h"
 #include "telemetry/telemetry.h"
 #include "telemetry/telemetry_stream.h"
 #include "trace/power.h"
@@ -122,23 +123,28 @@ static bool raw_keys(bool on)
     return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
 }
 
-static int print_now(struct ipw_telemetry *t, bool json, bool live)
+static int print_now(struct ipw_telemetry *t, bool json, bool live, struct ipw_err *err)
 {
-    struct ipw_buf out = IPW_BUF(MAX_TEXT);
-    struct ipw_telemetry_style style = {.width = (size_t)ipw_terminal_width(STDOUT_FILENO),
-                                        .colour = ipw_use_colour(STDOUT_FILENO),
-                                        .brief = live};
+    struct ipw_buf out = IPW_BUF(MAX_TEXT), facts = IPW_BUF(MAX_TEXT);
+    struct ipw_lua_text_style style = {.width = (int)ipw_terminal_width(STDOUT_FILENO),
+                                       .colour = ipw_use_colour(STDOUT_FILENO),
+                                       .brief = live};
+    int rc = 0;
 
     if (style.width == 0) style.width = 100; /* no terminal */
     if (live && isatty(STDOUT_FILENO)) ipw_buf_adds(&out, "\033[H\033[J");
+    ipw_telemetry_facts(&facts, t);
     if (json)
-        ipw_telemetry_json(&out, t);
+        ipw_buf_addf(&out, "%s\n", ipw_buf_str(&facts));
     else
-        ipw_telemetry_table(&out, t, &style);
+        rc = ipw_lua_text(&out, "ipw.report.sensors", &facts, &style, err);
     if (live && !json && isatty(STDIN_FILENO)) ipw_buf_adds(&out, "\n q or ^C ends\n");
-    fwrite(ipw_buf_str(&out), 1, out.len, stdout);
+    if (!rc) fwrite(ipw_buf_str(&out), 1, out.len, stdout);
     ipw_buf_release(&out);
-    return fflush(stdout) || ferror(stdout) ? -1 : 0;
+    ipw_buf_release(&facts);
+    if (!rc && (fflush(stdout) || ferror(stdout)))
+        rc = ipw_fail(err, IPW_EIO, "standard output: the table could not be written");
+    return rc;
 }
 
 /* ---- until it ends ---- */
@@ -150,7 +156,7 @@ struct look { /* at the sensors, again and again */
     struct ipw_loop *loop;
     struct ipw_timer *timer;
     int64_t end_ns, drawn_ns;
-    bool failed; /* to print */
+    struct ipw_err print_err;
 };
 
 static void stop(void *loop) { ipw_loop_stop(loop); }
@@ -181,9 +187,9 @@ static void step(void *look)
     flush_rows(l->recorder);
     if (l->o->watch && ipw_now_ns() - l->drawn_ns >= REDRAW_NS) {
         l->drawn_ns = ipw_now_ns();
-        l->failed = print_now(l->t, l->o->json, true) != 0;
+        print_now(l->t, l->o->json, true, &l->print_err);
     }
-    if (l->failed || l->recorder->err.code || ipw_now_ns() >= l->end_ns)
+    if (l->print_err.code || l->recorder->err.code || ipw_now_ns() >= l->end_ns)
         ipw_loop_stop(l->loop);
     else
         step_later(l);
@@ -219,10 +225,10 @@ static int go_on(struct look *l, struct ipw_err *err)
         *err = l->recorder->err;
         return err->code;
     }
-    if (!l->failed && !o->watch && (!endless || o->json))
-        l->failed = print_now(l->t, o->json, false) != 0;
-    return l->failed ? ipw_fail(err, IPW_EIO, "standard output: the table could not be written")
-                     : 0;
+    if (!l->print_err.code && !o->watch && (!endless || o->json))
+        print_now(l->t, o->json, false, &l->print_err);
+    if (l->print_err.code) *err = l->print_err;
+    return l->print_err.code;
 }
 
 static int listen_for_readers(struct look *l, int *exit_code, struct ipw_err *err)

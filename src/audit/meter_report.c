@@ -11,7 +11,8 @@
 #include "json/document.h"
 #include "json/json.h"
 #include "json/jsonl.h"
-#include "ledger/ledger.h"
+#include "json/write.h"
+#include "ledger/recompute.h"
 #include "trace/rundir.h"
 #include "trace/saved_clock.h"
 #include "trace/schema.h"
@@ -213,69 +214,7 @@ static int align_log(struct ipw_metered_run *r, struct ipw_metered_run_input *in
     return rc;
 }
 
-/* ---- the ledger ---- */
-
-struct edge {
-    double t_s;
-    bool begin;
-    size_t query;
-};
-
-static int by_instant(const void *a, const void *b)
-{
-    const struct edge *ea = a, *eb = b;
-
-    if (ea->t_s != eb->t_s) return ea->t_s < eb->t_s ? -1 : 1;
-    return ea->begin - eb->begin; /* ends first: back to back is not concurrent */
-}
-
-/* The ledger's time: nanoseconds since the run's start, moved away from 0. */
-static int64_t ledger_ns(const struct ipw_metered_run *r, double t_s)
-{
-    return 1000 * IPW_NS_PER_S + ipw_s_to_ns(t_s - r->t0_s);
-}
-
-/* A query of no length is left out: it was never in flight and has no energy. */
-static void tell_edges(struct ipw_ledger *ledger, struct ipw_metered_run *r)
-{
-    struct edge *edges = ipw_malloc(2 * r->n_queries * sizeof *edges);
-    size_t n = 0;
-
-    for (size_t i = 0; i < r->n_queries; i++) {
-        r->queries[i].ordinal = -1;
-        if (!(r->queries[i].t1_s > r->queries[i].t0_s)) continue;
-        edges[n++] = (struct edge){r->queries[i].t0_s, true, i};
-        edges[n++] = (struct edge){r->queries[i].t1_s, false, i};
-    }
-    if (n) qsort(edges, n, sizeof *edges, by_instant);
-    for (size_t i = 0; i < n; i++) {
-        struct ipw_metered_run_query *q = &r->queries[edges[i].query];
-        int64_t t_ns = ledger_ns(r, edges[i].t_s);
-
-        if (edges[i].begin) {
-            q->ordinal = ipw_ledger_query_begin(ledger, t_ns);
-        } else {
-            ipw_ledger_query_end(ledger, q->ordinal, t_ns);
-        }
-    }
-    free(edges);
-}
-
-struct rows { /* of all columns: the ledger takes them in order of time */
-    struct row {
-        int64_t t_ns, reading;
-        size_t channel;
-    } * rows;
-    size_t n, cap;
-};
-
-static int by_time(const void *a, const void *b)
-{
-    const struct row *ra = a, *rb = b;
-
-    if (ra->t_ns != rb->t_ns) return ra->t_ns < rb->t_ns ? -1 : 1;
-    return ra->channel < rb->channel ? -1 : ra->channel > rb->channel;
-}
+/* ---- the books: the run's queries, and the logs' rows as its only readings ---- */
 
 double ipw_metered_run_reading(int64_t *reading, const struct ipw_metered_run_input *in,
                                size_t column, size_t i)
@@ -294,9 +233,57 @@ double ipw_metered_run_reading(int64_t *reading, const struct ipw_metered_run_in
     return t_s;
 }
 
+/* What the books are told, in the order of time. */
+struct told {
+    int64_t t_ns;
+    /* Ends first: back to back is not concurrent. */
+    enum { QUERY_ENDS, READING, QUERY_BEGINS } what;
+    size_t of; /* a query, or a channel */
+    int64_t reading;
+};
+
+struct told_list {
+    struct told *all;
+    size_t n, cap;
+};
+
+static void add_told(struct told_list *list, struct told told)
+{
+    IPW_GROW(list->all, list->cap, list->n + 1);
+    list->all[list->n++] = told;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct told *x = a, *y = b;
+
+    if (x->t_ns != y->t_ns) return x->t_ns < y->t_ns ? -1 : 1;
+    if (x->what != y->what) return x->what < y->what ? -1 : 1;
+    return (x->of > y->of) - (x->of < y->of);
+}
+
+/* The ledger's time: nanoseconds since the run's start, moved away from 0. */
+static int64_t ledger_ns(const struct ipw_metered_run *r, double t_s)
+{
+    return 1000 * IPW_NS_PER_S + ipw_s_to_ns(t_s - r->t0_s);
+}
+
+/* A query of no length is left out: it was never in flight and has no energy. */
+static void add_queries(struct told_list *list, struct ipw_metered_run *r)
+{
+    for (size_t i = 0; i < r->n_queries; i++) {
+        int64_t t0_ns = ledger_ns(r, r->queries[i].t0_s), t1_ns = ledger_ns(r, r->queries[i].t1_s);
+
+        r->queries[i].energy = (struct ipw_figure){.known = true, .coverage = 1};
+        if (t1_ns <= t0_ns) continue;
+        add_told(list, (struct told){t0_ns, QUERY_BEGINS, i, 0});
+        add_told(list, (struct told){t1_ns, QUERY_ENDS, i, 0});
+    }
+}
+
 /* A column's rows around the run. */
-static void take_rows(struct rows *rows, size_t channel, const struct ipw_metered_run *r,
-                      const struct ipw_metered_run_input *in, size_t column)
+static void add_rows(struct told_list *list, size_t channel, const struct ipw_metered_run *r,
+                     const struct ipw_metered_run_input *in, size_t column)
 {
     for (size_t i = 0; i < in->log.columns[column].n; i++) {
         int64_t reading;
@@ -304,40 +291,26 @@ static void take_rows(struct rows *rows, size_t channel, const struct ipw_metere
 
         if (t < r->t0_s - MARGIN_S) continue;
         if (t > r->t1_s + MARGIN_S) break;
-        IPW_GROW(rows->rows, rows->cap, rows->n + 1);
-        rows->rows[rows->n++] = (struct row){ledger_ns(r, t), reading, channel};
+        add_told(list, (struct told){ledger_ns(r, t), READING, channel, reading});
     }
 }
 
-static void tell_rows(struct ipw_ledger *ledger, const struct ipw_metered_run *r)
-{
-    struct rows rows = {0};
-    size_t channel = 0;
-
-    for (size_t l = 0; l < r->n_logs; l++) {
-        for (size_t i = 0; i < r->logs[l].log.format.n_columns; i++) {
-            if (r->logs[l].log.format.columns[i].in_sum)
-                take_rows(&rows, channel++, r, &r->logs[l], i);
-        }
-    }
-    if (rows.n) qsort(rows.rows, rows.n, sizeof *rows.rows, by_time);
-    for (size_t i = 0; i < rows.n; i++)
-        ipw_ledger_row(ledger, rows.rows[i].channel, 1, rows.rows[i].t_ns, &rows.rows[i].reading);
-    free(rows.rows);
-}
-
-static struct ipw_ledger *make_ledger(struct ipw_metered_run *r)
+/* The columns of the logs, and all that is told. */
+static struct ipw_channel *gather(struct told_list *list, struct ipw_metered_run *r, size_t *n)
 {
     struct ipw_channel *channels = NULL;
-    struct ipw_ledger *ledger;
-    size_t n = 0, cap = 0;
+    size_t cap = 0;
 
+    *n = 0;
+    add_queries(list, r);
     for (size_t l = 0; l < r->n_logs; l++) {
         for (size_t i = 0; i < r->logs[l].log.format.n_columns; i++) {
             const struct ipw_meter_column *c = &r->logs[l].log.format.columns[i];
+
             if (!c->in_sum) continue;
-            IPW_GROW(channels, cap, n + 1);
-            channels[n++] = (struct ipw_channel){
+            add_rows(list, *n, r, &r->logs[l], i);
+            IPW_GROW(channels, cap, *n + 1);
+            channels[(*n)++] = (struct ipw_channel){
                 .domain = IPW_DOMAIN_MACHINE,
                 .scope = IPW_SCOPE_MACHINE,
                 .kind = c->kind == IPW_METER_WATTS ? IPW_CHANNEL_GAUGE : IPW_CHANNEL_COUNTER,
@@ -345,11 +318,44 @@ static struct ipw_ledger *make_ledger(struct ipw_metered_run *r)
                 .in_sum = true};
         }
     }
-    ledger = ipw_ledger_new(channels, n);
-    free(channels);
-    tell_edges(ledger, r);
-    tell_rows(ledger, r);
-    return ledger;
+    if (list->n) qsort(list->all, list->n, sizeof *list->all, by_time);
+    return channels;
+}
+
+static int take_energy(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
+{
+    struct ipw_metered_run *r = ud;
+
+    (void)err;
+    r->queries[query->trace->index].energy = query->trace->energy[IPW_DOMAIN_MACHINE];
+    return 0;
+}
+
+static int tell_event(struct ipw_recompute_job *books, enum ipw_event_kind kind, int64_t t_ns,
+                      size_t query, const char *id, struct ipw_err *err)
+{
+    struct ipw_event event = {.kind = kind, .t_ns = t_ns, .query = (int32_t)query, .q.id = id};
+
+    if (!id) event.query = -1;
+    return ipw_recompute_event(books, &event, NULL, err);
+}
+
+static int tell_all(struct ipw_recompute_job *books, const struct told_list *list,
+                    const struct ipw_metered_run *r, struct ipw_err *err)
+{
+    int rc = tell_event(books, IPW_EV_RUN_START, ledger_ns(r, r->t0_s), 0, NULL, err);
+
+    for (size_t i = 0; i < list->n && !rc; i++) {
+        const struct told *t = &list->all[i];
+
+        if (t->what == READING)
+            rc = ipw_recompute_row(books, t->of, 1, t->t_ns, &t->reading, err);
+        else
+            rc = tell_event(books, t->what == QUERY_BEGINS ? IPW_EV_QUERY_START : IPW_EV_QUERY_END,
+                            t->t_ns, t->of, r->queries[t->of].id, err);
+    }
+    if (!rc) rc = tell_event(books, IPW_EV_RUN_END, ledger_ns(r, r->t1_s), 0, NULL, err);
+    return rc ? rc : ipw_recompute_end(books, err);
 }
 
 static void see_power(struct ipw_metered_run *r, double w)
@@ -406,30 +412,27 @@ static void read_powers(struct ipw_metered_run *r)
 
 static int book(struct ipw_metered_run *r, struct ipw_err *err)
 {
-    struct ipw_ledger *ledger = make_ledger(r);
-    int64_t t0 = ledger_ns(r, r->t0_s), t1 = ledger_ns(r, r->t1_s);
-    struct ipw_ledger_question all = {IPW_LEDGER_ANY,  IPW_DOMAIN_MACHINE, IPW_LEDGER_ALL, t0, t1,
-                                      IPW_LEDGER_TOTAL};
-    int rc = 0;
+    const struct ipw_recompute_options how = {.query = take_energy, .ud = r, .covered = true};
+    struct told_list list = {0};
+    size_t n;
+    struct ipw_channel *channels = gather(&list, r, &n);
+    struct ipw_recompute_job *books = NULL;
+    struct ipw_recompute booked;
+    int rc = ipw_recompute_open(&books, &booked, NULL, NULL, &how, err);
 
-    r->total = ipw_ledger_figure(ledger, all);
-    all.what = IPW_LEDGER_IDLE;
-    r->idle = ipw_ledger_figure(ledger, all);
-    for (size_t i = 0; i < r->n_queries; i++) {
-        struct ipw_metered_run_query *q = &r->queries[i];
-        int64_t from = ledger_ns(r, q->t0_s), to = ledger_ns(r, q->t1_s);
-        struct ipw_ledger_question ask = {q->ordinal, IPW_DOMAIN_MACHINE, IPW_LEDGER_ALL, from,
-                                          to,         IPW_LEDGER_QUERY};
-
-        /* By its ordinal it has its part to the microjoule: the parts sum to the whole. */
-        if (q->ordinal < 0) ask.t1_ns = from; /* no length: nothing */
-        q->energy = ipw_ledger_figure(ledger, ask);
+    if (!rc) ipw_recompute_channels(books, channels, n);
+    if (!rc) rc = tell_all(books, &list, r, err);
+    if (!rc) {
+        r->total = booked.segments[0]->balance[IPW_DOMAIN_MACHINE].total;
+        r->idle = booked.segments[0]->balance[IPW_DOMAIN_MACHINE].idle;
     }
-    ipw_ledger_free(ledger);
-    if (!r->total.known) {
+    ipw_recompute_close(books);
+    ipw_recompute_release(&booked);
+    free(channels);
+    free(list.all);
+    if (!rc && !r->total.known)
         rc = ipw_fail(err, IPW_EUNSUPPORTED, "%s: the log does not cover the run's energy (%s)",
                       r->logs[0].path, r->total.reason);
-    }
     return rc;
 }
 
@@ -467,4 +470,79 @@ void ipw_metered_run_release(struct ipw_metered_run *r)
     free(r->busy);
     free(r->logs);
     *r = (struct ipw_metered_run){0};
+}
+
+/* ---- the facts ---- */
+
+static void put_energy(struct ipw_jw *w, const char *key, const struct ipw_figure *f)
+{
+    ipw_jw_knum(w, key, f->known ? f->j : (double)NAN);
+}
+
+static void put_log(struct ipw_jw *w, const struct ipw_metered_run_input *in)
+{
+    ipw_jw_obj(w);
+    ipw_jw_kint(w, "bad_rows", (int64_t)in->log.bad_rows);
+    ipw_jw_key(w, "columns");
+    ipw_jw_arr(w);
+    for (size_t i = 0; i < in->log.format.n_columns; i++) {
+        const struct ipw_meter_column *c = &in->log.format.columns[i];
+
+        ipw_jw_obj(w);
+        ipw_jw_kbool(w, "in_sum", c->in_sum);
+        ipw_jw_kstr(w, "kind", c->kind == IPW_METER_WATTS ? "watts" : "joules");
+        ipw_jw_kstr(w, "name", c->name);
+        ipw_jw_obj_end(w);
+    }
+    ipw_jw_arr_end(w);
+    ipw_jw_knum(w, "correlation", in->aligned ? in->fit.correlation : (double)NAN);
+    ipw_jw_kstr(w, "file", in->path);
+    ipw_jw_kstr(w, "first_bad_row", in->log.first_bad[0] ? in->log.first_bad : NULL);
+    ipw_jw_knum(w, "offset_if_other_kind_s", in->fit.other_s);
+    ipw_jw_knum(w, "offset_plus_minus_s", in->aligned ? in->fit.plus_minus_s : (double)NAN);
+    ipw_jw_knum(w, "offset_s", in->fit.offset_s);
+    ipw_jw_knum(w, "row_interval_s", in->aligned ? in->fit.row_s : (double)NAN);
+    ipw_jw_kint(w, "rows", (int64_t)in->log.rows);
+    ipw_jw_kstr(w, "rows_are", !in->aligned ? NULL : in->fit.averages ? "means" : "instants");
+    ipw_jw_obj_end(w);
+}
+
+static void put_query(struct ipw_jw *w, const struct ipw_metered_run_query *q)
+{
+    ipw_jw_obj(w);
+    ipw_jw_knum(w, "coverage", q->energy.coverage);
+    ipw_jw_kint(w, "epoch", q->epoch);
+    put_energy(w, "joules", &q->energy);
+    ipw_jw_kstr(w, "provenance", ipw_provenance_name(q->energy.provenance));
+    ipw_jw_kstr(w, "query_id", q->id);
+    ipw_jw_kstr(w, "reason", q->energy.reason);
+    ipw_jw_knum(w, "t0_s", q->t0_s);
+    ipw_jw_knum(w, "t1_s", q->t1_s);
+    ipw_jw_obj_end(w);
+}
+
+void ipw_metered_run_facts(struct ipw_buf *out, const struct ipw_metered_run *r)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_knum(&w, "coverage", r->total.coverage);
+    put_energy(&w, "idle_joules", &r->idle);
+    put_energy(&w, "joules", &r->total);
+    ipw_jw_knum(&w, "least_w", r->least_w);
+    ipw_jw_key(&w, "logs");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < r->n_logs; i++) put_log(&w, &r->logs[i]);
+    ipw_jw_arr_end(&w);
+    ipw_jw_knum(&w, "peak_w", r->peak_w);
+    ipw_jw_kstr(&w, "provenance", ipw_provenance_name(r->total.provenance));
+    ipw_jw_key(&w, "queries");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < r->n_queries; i++) put_query(&w, &r->queries[i]);
+    ipw_jw_arr_end(&w);
+    ipw_jw_kint(&w, "samples", (int64_t)r->samples);
+    ipw_jw_knum(&w, "t0_s", r->t0_s);
+    ipw_jw_knum(&w, "t1_s", r->t1_s);
+    ipw_jw_obj_end(&w);
 }

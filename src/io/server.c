@@ -362,6 +362,15 @@ uint64_t ipw_exchange_connection(const struct ipw_exchange *x)
     return ipw_connections_number(x->connection);
 }
 
+bool ipw_exchange_is_near(const struct ipw_exchange *x)
+{
+    const char *origin = ipw_exchange_header(x, "Origin");
+
+    return !origin || ipw_visitor_page(&x->server->visitors, origin);
+}
+
+bool ipw_exchange_is_answered(const struct ipw_exchange *x) { return x->begun; }
+
 void ipw_exchange_keep(struct ipw_exchange *x, void *own) { x->own = own; }
 
 void *ipw_exchange_own(const struct ipw_exchange *x) { return x->own; }
@@ -399,11 +408,10 @@ static bool takes_method(const struct ipw_route *route, const char *method)
 
 static bool takes_path(const struct ipw_route *route, const char *path)
 {
-    size_t n = strlen(route->path);
+    size_t n = route->path ? strlen(route->path) : 0;
 
-    if (!n) return true;
-    return route->path[n - 1] == '/' && n > 1 ? !strncmp(path, route->path, n)
-                                              : !strcmp(path, route->path);
+    if (n > 1 && route->path[n - 1] == '/') return !strncmp(path, route->path, n);
+    return !n || !strcmp(path, route->path);
 }
 
 struct lengths {

@@ -35,7 +35,8 @@ struct ipw_server;
 struct ipw_exchange;
 
 struct ipw_route {
-    const char *path;    /* "/metrics"; one that ends in '/' is for all that begin so; "": all */
+    /* "/metrics"; one that ends in '/' is for all paths that begin so; NULL or "": every path. */
+    const char *path;
     const char *methods; /* "GET" (with HEAD), "POST", "GET, POST"; NULL: every method */
     /* The longest body that is taken; a longer one gets 413. */
     size_t body_most;
@@ -101,6 +102,9 @@ int64_t ipw_exchange_head_ns(const struct ipw_exchange *x);
 int64_t ipw_exchange_whole_ns(const struct ipw_exchange *x);
 /* Counts the server's connections from 1: equal for the requests of one connection. */
 uint64_t ipw_exchange_connection(const struct ipw_exchange *x);
+/* It has no Origin, or one of this machine: no page of another site sent it. */
+bool ipw_exchange_is_near(const struct ipw_exchange *x);
+bool ipw_exchange_is_answered(const struct ipw_exchange *x); /* its answer has begun */
 /* The route's own. */
 void ipw_exchange_keep(struct ipw_exchange *x, void *own);
 void *ipw_exchange_own(const struct ipw_exchange *x);

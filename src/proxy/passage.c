@@ -224,6 +224,7 @@ static enum ipw_lm_outcome outcome_of(const struct ipw_passage *x,
     if (x->status && (x->status < 200 || x->status > 299)) return IPW_LM_HTTP_ERROR;
     if (!x->read.finished) switch (result->end) {
         case IPW_HTTP_REFUSED:
+        case IPW_HTTP_NO_ROOM:
         case IPW_HTTP_DNS:
         case IPW_HTTP_TLS: return IPW_LM_REFUSED;
         case IPW_HTTP_TIMEOUT: return IPW_LM_TIMEOUT;

@@ -16,10 +16,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "json/document.h"
-#include "report/words.h"
 #include "run/energy_so_far.h"
 #include "run/finish.h"
-#include "run/rebook.h"
+#include "run/resume/rebuild.h"
+#include "run/resume/sessions.h"
 #include "run/resume_hint.h"
 #include "run/run_priv.h"
 
@@ -243,6 +243,7 @@ static void start_progress(struct run *run)
     ipw_progress_measure(run->progress, energy_so_far, run);
     ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
     run->ground.sinks.progress = run->progress;
+    run->shows_rows = ipw_progress_shows_rows(run->progress);
 }
 
 static void tell_begun(struct run *run)
@@ -363,12 +364,29 @@ static void read_past_end(struct run *run)
     }
 }
 
-/* A sensor lost its trust: no line may state its energy. */
+static int add_warmup(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
+{
+    struct run *run = ud;
+
+    (void)err;
+    if (q->details.segment == run->session.number)
+        ipw_uncounted_add(&run->results.warmup, &q->trace);
+    return 0;
+}
+
+/* A sensor lost its trust: no line may state its energy, also not of those that were written
+ * before.  They are written again from events and readings, which are all on disk. */
 static int rebook(struct run *run, struct ipw_err *err)
 {
-    int rc = ipw_rebook_session(run->dir, run->session.number, &run->results.warmup, err);
+    const char *path = ipw_rundir_path(run->dir);
+    struct ipw_rebuild rebuild = {0};
+    int rc = ipw_rebuild_run(&rebuild, path, err);
 
-    return rc ? rc : ipw_results_recount(&run->results, ipw_rundir_path(run->dir), err);
+    if (!rc) rc = ipw_rundir_reopen(run->dir, err);
+    if (rc) return rc;
+    ipw_uncounted_release(&run->results.warmup);
+    rc = ipw_history_each(path, "warmup.jsonl", add_warmup, run, err);
+    return rc ? rc : ipw_results_recount(&run->results, path, err);
 }
 
 /* The summary and the session's end are written first: a kill while answers are graded leaves a
@@ -472,10 +490,11 @@ static void tell_why_failed(const struct run *run)
 {
     const struct ipw_summary_rows *rows = &run->results.summary.kept;
     bool known = rows->unanswered_error && *rows->unanswered_error;
+    const char *why = known ? rows->unanswered_error : rows->unanswered_outcome;
 
-    if (rows->unanswered_id && (run->o->output.quiet || !known))
-        ipw_say("no query was answered; query %s: %s", rows->unanswered_id,
-                ipw_words_outcome(known ? rows->unanswered_error : rows->unanswered_outcome));
+    if (!rows->unanswered_id || (known && !run->o->output.quiet)) return;
+    if (strcmp(why, "malformed") == 0) why = "the reply did not follow the agent's format";
+    ipw_say("no query was answered; query %s: %s", rows->unanswered_id, why);
 }
 
 /* A write beyond a file size limit becomes an error like a full disk, instead of the end of the
@@ -590,6 +609,7 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
     stopped &= begun && origin->resumes && exit_code != IPW_EXIT_USAGE;
     end->go_on = ipw_resume_hint(stopped ? dir : NULL, &run.results);
     end->folder = run.ending.screen_note ? dir : NULL;
+    end->rows = run.shows_rows;
     end->note = run.ending.screen_note;
     if (!end->folder) free(dir);
     release(&run);

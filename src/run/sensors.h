@@ -78,7 +78,7 @@ void ipw_sensors_pass(struct ipw_sensors *s, int64_t until_ns);
 /* If this event begins or ends a phase, reads the CPU's counters. */
 void ipw_sensors_mark(struct ipw_sensors *s, const struct ipw_event *event);
 /* A sensor lost its trust during the session, so that lines that were written before may state its
- * energy: they must be written again (run/rebook.h). */
+ * energy: they must be written again (run/resume/rebuild.h). */
 bool ipw_sensors_doubted(const struct ipw_sensors *s);
 /* Takes one more reading, past the end of the session, and ends the threads. */
 void ipw_sensors_stop(struct ipw_sensors *s);

@@ -29,7 +29,9 @@ int ipw_lib_fetch(lua_State *L);    /* ipw.core.fetch: get, link, hash, ... */
 int ipw_lib_sqlite(lua_State *L);   /* ipw.core.sqlite: query, search */
 int ipw_lib_export(lua_State *L);   /* ipw.core.export: saved runs, the output of an export */
 int ipw_lib_prices(lua_State *L);   /* ipw.core.prices: open */
-int ipw_lib_report(lua_State *L);   /* ipw.core.report: joules of parts of queries, hashes */
+
+/* lib_server.c: io.serve of commands, a server whose requests the command answers. */
+int ipw_lib_serve(lua_State *L);
 
 /* Our functions, added to the stock library at the top. [0, 0, m] */
 void ipw_lib_coroutine(lua_State *L); /* resume, wrap, yield, close */

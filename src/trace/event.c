@@ -56,7 +56,7 @@ static void put_data(struct ipw_jw *w, const struct ipw_spec *s, const void *con
 
 static void put_kind(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    ipw_jw_kstr_n(w, s->key, s->n, ipw_event_name(((const struct ipw_event *)of[0])->kind));
+    ipw_jw_kstr(w, s->key, ipw_event_name(((const struct ipw_event *)of[0])->kind));
 }
 
 /* If there are gaps, their quantiles are known and may be 0. */
@@ -65,21 +65,21 @@ static void put_gap(struct ipw_jw *w, const struct ipw_spec *s, const void *cons
     const struct ipw_event *e = of[0];
 
     if (e->lm.times.gaps > 0)
-        ipw_jw_kint_n(w, s->key, s->n, *(const int64_t *)(const void *)((const char *)e + s->at));
+        ipw_jw_kint(w, s->key, *(const int64_t *)(const void *)((const char *)e + s->at));
 }
 
 static void put_cost(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_event *e = of[0];
 
-    if (e->lm.cost.known) ipw_jw_knum_n(w, s->key, s->n, e->lm.cost.usd);
+    if (e->lm.cost.known) ipw_jw_knum(w, s->key, e->lm.cost.usd);
 }
 
 static void put_cost_source(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_event *e = of[0];
 
-    if (e->lm.cost.known) ipw_jw_kstr_n(w, s->key, s->n, e->lm.cost.source);
+    if (e->lm.cost.known) ipw_jw_kstr(w, s->key, e->lm.cost.source);
 }
 
 /* clang-format off */
@@ -222,6 +222,41 @@ void ipw_event_write(struct ipw_buf *out, const struct ipw_event *event)
     ipw_jw_init(&w, out);
     ipw_spec_write(&w, tables[event->kind], (const void *const[]){event});
     ipw_buf_addc(out, '\n');
+}
+
+/* Behind the object that begins at p; NULL: it does not end. */
+static const char *behind_object(const char *p, const char *end)
+{
+    size_t depth = 0;
+    bool quoted = false;
+
+    for (; p < end; p++) {
+        if (quoted && *p == '\\')
+            p++; /* whatever is escaped */
+        else if (*p == '"')
+            quoted = !quoted;
+        else if (!quoted && (*p == '{' || *p == '['))
+            depth++;
+        else if (!quoted && (*p == '}' || *p == ']') && --depth == 0)
+            return p + 1;
+    }
+    return NULL;
+}
+
+/* No member before "data" is an object, and a quote inside of a text is escaped. */
+void ipw_event_take_payload(struct ipw_event *event, const char *line, size_t n)
+{
+    static const char key[] = "\"data\":";
+    const char *at = memmem(line, n, key, sizeof key - 1), *end;
+
+    event->payload = NULL;
+    event->payload_len = 0;
+    if (!at || at[sizeof key - 1] != '{') return;
+    at += sizeof key - 1;
+    end = behind_object(at, line + n);
+    if (!end) return;
+    event->payload = at;
+    event->payload_len = (size_t)(end - at);
 }
 
 size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTANTS])

@@ -158,6 +158,9 @@ int ipw_event_parse(struct ipw_json **line, const char *text, size_t n, size_t *
 /* Reads such a line.  Strings point into `line`, which must outlive the event.  The payload is not
  * set; use ipw_json_get(line, "data").  Absent facts are unknown. */
 int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ipw_err *err);
+/* Sets the payload to the text of "data" in the event's line, as ipw_event_write() wrote it: to
+ * write the event again with other facts. */
+void ipw_event_take_payload(struct ipw_event *event, const char *line, size_t n);
 /* The instants that the event tells, its own first; 0: unknown.  Returns their number. */
 enum { IPW_EVENT_INSTANTS = 12 };
 size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTANTS]);

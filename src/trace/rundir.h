@@ -83,9 +83,6 @@ typedef int ipw_rundir_edit_fn(void *ud, const char *line, size_t n, struct ipw_
                                struct ipw_err *err);
 int ipw_rundir_edit_traces(struct ipw_rundir *dir, ipw_rundir_edit_fn *edit, void *ud,
                            struct ipw_err *err);
-/* The same of warmup.jsonl, if there is one. */
-int ipw_rundir_edit_warmup(struct ipw_rundir *dir, ipw_rundir_edit_fn *edit, void *ud,
-                           struct ipw_err *err);
 /* Descriptors to sync, in this order, for the caller's writer thread.  Valid until the next call
  * that does more than append. */
 enum { IPW_RUNDIR_FDS = 4 };

@@ -184,9 +184,3 @@ int ipw_rundir_edit_traces(struct ipw_rundir *dir, ipw_rundir_edit_fn *edit, voi
 {
     return edit_file(dir, &dir->traces, "traces.jsonl", edit, ud, err);
 }
-
-int ipw_rundir_edit_warmup(struct ipw_rundir *dir, ipw_rundir_edit_fn *edit, void *ud,
-                           struct ipw_err *err)
-{
-    return dir->warmup ? edit_file(dir, &dir->warmup, "warmup.jsonl", edit, ud, err) : 0;
-}

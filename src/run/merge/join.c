@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "json/document.h"
 #include "json/jsonl.h"
-#include "json/splice.h"
 #include "ledger/doubts.h"
 #include "run/merge/join_events.h"
 #include "run/merge/join_rows.h"
@@ -135,40 +134,26 @@ static int book(void *ud, const struct ipw_recompute_query *booked, struct ipw_e
 
 /* ---- writing ---- */
 
-/* The member's event with these changes, its times and the number of rows before it. */
-static void write_event(struct job *job, const struct ipw_join_events *m,
-                        struct ipw_splice *changes)
-{
-    struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
-    bool whole;
-
-    ipw_join_put_times(changes, m->doc, &m->clock);
-    if (job->n_rows)
-        ipw_splice_int(changes, "rows", job->n_rows);
-    else
-        ipw_splice_text(changes, "rows", "");
-    whole = ipw_splice_write(&line, changes, m->line.text, m->line.n);
-    if (!whole && !job->failed.code)
-        ipw_fail(&job->failed, IPW_EPARSE,
-                 "%s/events.jsonl:%lld: not a line as ipw-agent writes it", m->run->path,
-                 (long long)m->line.number);
-    if (line.failed && !job->failed.code)
-        ipw_fail(&job->failed, IPW_ELIMIT, "an event is longer than %zu bytes", IPW_LINE_MAX);
-    ipw_rundir_event_line(job->j->dir, ipw_buf_str(&line), line.len);
-    ipw_buf_release(&line);
-}
-
-/* Its event, as it was written: with `data` in place of its own, if it is not empty. */
-static int tell(struct job *job, struct ipw_join_events *m, const struct ipw_buf *data,
+/* The member's event, with its own data or with `data`, and the number of rows before it; it is
+ * written, and goes to the books. */
+static int take(struct job *job, struct ipw_join_events *m, const struct ipw_buf *data,
                 struct ipw_err *err)
 {
+    struct ipw_event *e = &m->event;
     struct ipw_json *doc = NULL;
-    int rc = data && data->len ? ipw_json_parse(&doc, data->data, data->len, NULL, err) : 0;
+    int rc = 0;
 
-    m->event.rows = job->n_rows;
-    if (!rc)
-        rc = ipw_recompute_event(job->books, &m->event, doc ? doc : ipw_json_get(m->doc, "data"),
-                                 err);
+    e->rows = job->n_rows;
+    if (data->len) {
+        e->payload = data->data;
+        e->payload_len = data->len;
+        rc = ipw_json_parse(&doc, data->data, data->len, NULL, err);
+    } else {
+        ipw_event_take_payload(e, m->line.text, m->line.n);
+    }
+    if (rc) return rc;
+    ipw_rundir_event(job->j->dir, e);
+    rc = ipw_recompute_event(job->books, e, doc ? doc : ipw_json_get(m->doc, "data"), err);
     ipw_json_free(doc);
     return rc;
 }
@@ -180,7 +165,6 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
     struct ipw_join_events *m = &job->members[at];
     struct ipw_event *e = &m->event;
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
-    struct ipw_splice changes = {.n = 0};
     struct query *q;
     int rc = e->kind == IPW_EV_QUERY_START ? begin_query(job, at, err) : 0;
 
@@ -192,16 +176,12 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
     e->q.scope = e->kind == IPW_EV_QUERY_START && job->j->divided ? (int64_t)at + 1 : 0;
     q = &job->queries[e->query];
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) return 0;
-    if (e->kind == IPW_EV_QUERY_START && job->j->runs) {
+    if (e->kind == IPW_EV_QUERY_START && job->j->runs)
         ipw_json_merge_patch(&data, ipw_json_get(m->doc, "data"), "{}", place);
-        ipw_splice_text(&changes, "data", ipw_buf_str(&data));
-    }
-    ipw_splice_int(&changes, "query", e->query);
-    if (e->q.scope) ipw_splice_int(&changes, "scope", e->q.scope);
-    write_event(job, m, &changes);
-    ipw_buf_release(&data);
     q->ended |= e->kind == IPW_EV_QUERY_END;
-    return tell(job, m, NULL, err);
+    rc = take(job, m, &data, err);
+    ipw_buf_release(&data);
+    return rc;
 }
 
 static const char *channel_of(const struct ipw_join_events *m)
@@ -228,17 +208,13 @@ static int take_run_event(struct job *job, size_t at, struct ipw_err *err)
 {
     struct ipw_join_events *m = &job->members[at];
     const struct ipw_event *e = &m->event;
-    struct ipw_splice changes = {.n = 0};
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
-
     int rc;
 
     if (e->kind == IPW_EV_RUN_END) m->ended = true;
     if (e->kind != IPW_EV_NOTE || (is_of_device(m) && !is_led(job, at, channel_of(m)))) return 0;
     ipw_join_scopes_note(&data, job->rows, at, ipw_json_get(m->doc, "data"), m->clock.ahead_ns);
-    if (data.len) ipw_splice_text(&changes, "data", ipw_buf_str(&data));
-    write_event(job, m, &changes);
-    rc = tell(job, m, &data, err);
+    rc = take(job, m, &data, err);
     ipw_buf_release(&data);
     return rc;
 }
@@ -374,17 +350,12 @@ static void put_start_data(struct job *job, struct ipw_buf *out)
 
 static int write_run_start(struct job *job, struct ipw_err *err)
 {
-    struct ipw_join_events *m = &job->members[0];
-    struct ipw_splice changes = {.n = 0};
     struct ipw_buf data = IPW_BUF(256 * IPW_MIB);
     int rc;
 
     put_start_data(job, &data);
-    ipw_splice_text(&changes, "data", ipw_buf_str(&data));
-    ipw_splice_int(&changes, "segment", job->j->number);
-    write_event(job, m, &changes);
-    m->event.segment = job->j->number;
-    rc = tell(job, m, &data, err);
+    job->members[0].event.segment = job->j->number;
+    rc = take(job, &job->members[0], &data, err);
     ipw_buf_release(&data);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* run/merge/join_clock.h: the times of an event, moved to another clock.
  *
- * A session of another machine has another monotonic clock.  Its instants are moved by one number,
- * in the event as it was read and in the line that is written.  An instant of 0 is unknown and
+ * A session of another machine has another monotonic clock.  Its instants are moved by one number.
+ * An instant of 0 is unknown and
  * stays.  Durations stay.  A session that was killed ends with its newest reading: later instants
  * become that one.  Also says how long readings wait for events.  Owns nothing. */
 #ifndef IPW_RUN_MERGE_JOIN_CLOCK_H
@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "json/json.h"
-#include "json/splice.h"
+#include "json/write.h"
 #include "trace/event.h"
 
 /* Events tell of instants before their own: of a first token, for example, when it has been read.
@@ -24,10 +24,7 @@ struct ipw_join_clock {
 };
 
 void ipw_join_move_event(struct ipw_event *e, const struct ipw_join_clock *c);
-/* Adds the moved instants of an event's line, or of a note's data. */
-void ipw_join_put_times(struct ipw_splice *changes, const struct ipw_json *doc,
-                        const struct ipw_join_clock *c);
-void ipw_join_put_note_times(struct ipw_splice *changes, const struct ipw_json *data,
-                             int64_t ahead_ns);
+/* The moved instants of a note's data, as members; false: there is none. */
+bool ipw_join_put_note_times(struct ipw_jw *w, const struct ipw_json *data, int64_t ahead_ns);
 
 #endif

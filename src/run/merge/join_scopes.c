@@ -134,16 +134,15 @@ void ipw_join_scopes_note(struct ipw_buf *out, struct ipw_join_rows *rows, size_
     const char *name = ipw_json_str(ipw_json_get(data, "channel"), NULL);
     size_t channel = name ? ipw_join_rows_joined(rows, session, name) : SIZE_MAX, n;
     const struct ipw_channel *channels = ipw_join_rows_channels(rows, &n);
-    struct ipw_splice changes = {.n = 0};
-    struct ipw_buf joined = IPW_BUF(IPW_KIB);
-    char *text = ipw_json_text(data);
+    struct ipw_buf patch = IPW_BUF(IPW_KIB);
+    bool renamed = channel < n && strcmp(channels[channel].name, name) != 0;
+    struct ipw_jw w;
 
-    if (channel < n && strcmp(channels[channel].name, name) != 0) {
-        ipw_buf_addf(&joined, "\"%s\"", channels[channel].name);
-        ipw_splice_text(&changes, "channel", ipw_buf_str(&joined));
-    }
-    ipw_join_put_note_times(&changes, data, ahead_ns);
-    if (changes.n && text) ipw_splice_write(out, &changes, text, strlen(text));
-    ipw_buf_release(&joined);
-    free(text);
+    ipw_jw_init(&w, &patch);
+    ipw_jw_obj(&w);
+    if (renamed) ipw_jw_kstr(&w, "channel", channels[channel].name);
+    renamed |= ipw_join_put_note_times(&w, data, ahead_ns);
+    ipw_jw_obj_end(&w);
+    if (renamed) ipw_json_patch(out, data, ipw_buf_str(&patch));
+    ipw_buf_release(&patch);
 }

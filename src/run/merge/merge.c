@@ -1,6 +1,5 @@
 #include "run/merge/merge.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -12,7 +11,7 @@
 
 #include "audit/validate.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "base/walk.h"
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "run/merge/join.h"
@@ -35,22 +34,12 @@ struct job {
 
 /* ---- folders ---- */
 
-/* Removes a folder of a run: it has no folders in it. */
 static int remove_folder(const char *path, struct ipw_err *err)
 {
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    int rc = 0;
+    int errnum = ipw_walk_remove(AT_FDCWD, path, NULL);
 
-    if (!dir) return errno == ENOENT ? 0 : ipw_fail_errno(err, errno, "%s", path);
-    while (!rc && (entry = readdir(dir))) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        if (unlinkat(dirfd(dir), entry->d_name, 0) < 0)
-            rc = ipw_fail_errno(err, errno, "%s/%s: cannot be removed", path, entry->d_name);
-    }
-    closedir(dir);
-    if (!rc && rmdir(path) < 0) rc = ipw_fail_errno(err, errno, "%s: cannot be removed", path);
-    return rc;
+    return errnum && errnum != ENOENT ? ipw_fail_errno(err, errnum, "%s: cannot be removed", path)
+                                      : 0;
 }
 
 /* A folder is replaced only if an earlier merge wrote it and nothing was added since. */

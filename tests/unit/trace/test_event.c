@@ -11,7 +11,7 @@
 #include "trace/event.h"
 #include "unit/unit.h"
 
-#define DATA "{\"text\":\"caf\xC3\xA9\"}"
+#define DATA "{\"list\":[{\"data\":{}}],\"text\":\"caf\xC3\xA9 } \\\"]\\\\\"}"
 
 static const struct ipw_event samples[] = {
     {.kind = IPW_EV_RUN_START,
@@ -102,7 +102,7 @@ static const struct ipw_event samples[] = {
      .query = 0,
      .span = 3,
      .tool = {.name = "calculator",
-              .call_id = "call_1",
+              .call_id = "call \"data\":{",
               .ok = false,
               .outcome = "timeout",
               .result_bytes = 0,
@@ -201,8 +201,8 @@ static void every_kind_reads_back(void **state)
             ipw_json_print(&data, ipw_json_get(doc, "data"));
             assert_string_equal(ipw_buf_str(&data), in->payload);
             ipw_buf_release(&data);
-            out.payload = in->payload;
-            out.payload_len = in->payload_len;
+            ipw_event_take_payload(&out, text.data, text.len);
+            assert_int_equal(out.payload_len, in->payload_len);
         } else {
             assert_null(ipw_json_get(doc, "data"));
         }
