@@ -1,7 +1,7 @@
 --- ipw.serve: the answers of `ipw-agent serve`: of a model in Lua, or of a saved run.
 --
 -- script/served_model.c calls it in a state of its own and sends what it returns: serve.open{...} once, then
--- serve.answer(body, created) for each request to /v1/chat/completions.
+-- serve.answer(body, created, number, protocol) for each request.
 
 local answer  = require "ipw.serve.answer"
 local request = require "ipw.serve.request"
@@ -23,8 +23,9 @@ function serve.open(options)
 end
 
 --- The answer to the body of a request, with `by` if a model or the run was asked; `number`: which request it is then.
-function serve.answer(body, created, number)
-  local ask, wrong = request.read(body)
+--- protocol: "chat", "responses" or "messages".
+function serve.answer(body, created, number, protocol)
+  local ask, wrong = request.read(body, protocol)
   if not ask then return answer.error(400, wrong) end
   return open.answer(ask, created, number)
 end

@@ -221,6 +221,7 @@ struct question {
     const char *body;
     size_t n;
     int64_t created;
+    const char *protocol;
 };
 
 /* The parts: a flat list of texts and the seconds at which each is due. */
@@ -257,7 +258,8 @@ static int answer_protected(lua_State *L)
     lua_pushlstring(L, q->body, q->n);
     lua_pushinteger(L, q->created);
     lua_pushinteger(L, m->number + 1);
-    lua_call(L, 3, 1);
+    lua_pushstring(L, q->protocol);
+    lua_call(L, 4, 1);
     lua_getfield(L, 2, "by");
     by = lua_tostring(L, -1);
     if (by) m->number++;
@@ -285,9 +287,9 @@ static bool is_too_large(const struct ipw_vm *vm, size_t n)
 }
 
 void ipw_served_model_answer(struct ipw_served_model *m, struct ipw_served_answer *out,
-                             const char *body, size_t n, int64_t created)
+                             const char *protocol, const char *body, size_t n, int64_t created)
 {
-    struct question question = {m, out, body, n, created};
+    struct question question = {m, out, body, n, created, protocol};
     struct ipw_err err = {0};
     bool too_large = false;
     int rc = 0;

@@ -56,10 +56,10 @@ int ipw_served_model_open(struct ipw_served_model **out,
 void ipw_served_model_close(struct ipw_served_model *model); /* NULL is fine */
 /* The models that clients can name, the first at 0; NULL after the last. */
 const char *ipw_served_model_name(const struct ipw_served_model *model, size_t i);
-/* Answers the body of a chat completion; a failure is an answer, too.  `created`: the date in
- * seconds. */
+/* Answers the body of a request; a failure is an answer, too.  `protocol`: "chat", "responses",
+ * "messages"; `created`: the date in seconds. */
 void ipw_served_model_answer(struct ipw_served_model *model, struct ipw_served_answer *out,
-                             const char *body, size_t n, int64_t created);
+                             const char *protocol, const char *body, size_t n, int64_t created);
 /* How requests were found in the saved run. */
 struct ipw_served_counts ipw_served_model_counts(const struct ipw_served_model *model);
 

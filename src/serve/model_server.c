@@ -11,7 +11,7 @@
 #include "json/write.h"
 
 #define REQUEST_BYTES (64 * IPW_MIB)
-enum { ROUTES = 4 };
+enum { ROUTES = 6 };
 
 struct reply { /* an answer whose parts wait for their time */
     struct ipw_exchange *x;
@@ -103,6 +103,13 @@ static void on_over(struct ipw_exchange *x, bool sent, void *ud)
     free(r);
 }
 
+/* The last part of the path names the protocol. */
+static const char *protocol_of(const char *path)
+{
+    if (strcmp(path, "/v1/responses") == 0) return "responses";
+    return strcmp(path, "/v1/messages") == 0 ? "messages" : "chat";
+}
+
 static void on_chat(struct ipw_exchange *x, void *serve)
 {
     struct ipw_serve *s = serve;
@@ -114,7 +121,8 @@ static void on_chat(struct ipw_exchange *x, void *serve)
     r->loop = s->loop;
     ipw_exchange_keep(x, r);
     body = ipw_exchange_body(x, &n);
-    ipw_served_model_answer(s->model, &r->answer, body, n, (int64_t)time(NULL));
+    ipw_served_model_answer(s->model, &r->answer, protocol_of(ipw_exchange_path(x)), body, n,
+                            (int64_t)time(NULL));
     if (r->answer.streams) {
         ipw_answer_header(x, "Content-Type", "text/event-stream");
         ipw_answer_header(x, "Cache-Control", "no-cache");
@@ -215,6 +223,20 @@ int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *optio
     struct ipw_serve *s = ipw_calloc(1, sizeof *s);
     const struct ipw_route routes[ROUTES] = {
         {.path = "/v1/chat/completions",
+         .methods = "POST",
+         .body_most = REQUEST_BYTES,
+         .answer = on_chat,
+         .room = on_room,
+         .over = on_over,
+         .ud = s},
+        {.path = "/v1/responses",
+         .methods = "POST",
+         .body_most = REQUEST_BYTES,
+         .answer = on_chat,
+         .room = on_room,
+         .over = on_over,
+         .ud = s},
+        {.path = "/v1/messages",
          .methods = "POST",
          .body_most = REQUEST_BYTES,
          .answer = on_chat,

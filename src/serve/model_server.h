@@ -1,8 +1,9 @@
 /* serve/model_server.h: an OpenAI-compatible server for a model written in Lua, or for a saved run.
  *
  * Owns a server (io/server.h) and the model's Lua state; all of it belongs to the thread of the
- * loop.  It serves GET /v1/models, GET /v1/models/NAME, POST /v1/chat/completions (whole and
- * streamed) and GET /health, on a loopback address; errors are OpenAI-shaped JSON. */
+ * loop.  It serves GET /v1/models, GET /v1/models/NAME, GET /health, and POST /v1/chat/completions,
+ * /v1/responses and /v1/messages (whole and streamed), on a loopback address; errors are
+ * OpenAI-shaped JSON. */
 #ifndef IPW_SERVE_MODEL_SERVER_H
 #define IPW_SERVE_MODEL_SERVER_H
 

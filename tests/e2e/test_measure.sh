@@ -108,6 +108,22 @@ assert_json bytes/traces.jsonl "[(t['input_tokens'], t['output_tokens']) for t i
 assert_json bytes/traces.jsonl "[s['name'] for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'http'] == ['models', 'count_tokens', 'other']"
 stop_fake
 
+step "the record answers the same program: a second run without the server"
+start_serve --replay bytes --speed 0
+cat >again.sh <<'EOF'
+for call in 'chat/completions {"model":"fake-model","messages":[{"role":"user","content":"hello"}],"stream":true}' \
+    'responses {"model":"fake-model","input":"hello","stream":true}' \
+    'messages {"model":"fake-model","messages":[{"role":"user","content":"hello"}],"stream":true,"max_tokens":5}'; do
+    curl -sf "$OPENAI_BASE_URL/${call%% *}" -H "Authorization: Bearer $OPENAI_API_KEY" \
+        -H 'Content-Type: application/json' -d "${call#* }" || exit 4
+done
+EOF
+expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -o again -- sh again.sh
+stop_serve
+assert_json again/traces.jsonl "[(t['model'], t['input_tokens'], t['output_tokens'], t['cached_tokens']) for t in d[0]['turns']][1:] == [('big', 50, 6, 40), ('small', 100, 12, 90)]"
+assert_contains "$WORK/out" '"delta":"Hi"'
+assert_contains "$WORK/out" '"type":"message_stop"'
+
 step "errors and cut answers come through as they were"
 cat >faults.txt <<'EOF'
 always

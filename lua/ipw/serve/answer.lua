@@ -37,8 +37,9 @@ local function names_of(reply, how, object)
     system_fingerprint = how.fingerprint }
 end
 
---- The whole answer as JSON text. `how`: { created, fingerprint, include_usage }.
+--- The whole answer as JSON text. `how`: { created, fingerprint, include_usage, protocol }.
 function answer.whole(reply, how)
+  if how.protocol and how.protocol ~= "chat" then return require("ipw.serve.other_answer").whole(reply, how) end
   local message = { role = "assistant", content = (reply.text ~= "" or #reply.calls == 0) and reply.text or null,
     reasoning_content = reply.reasoning ~= "" and reply.reasoning or nil }
   for i, call in ipairs(reply.calls) do
@@ -58,6 +59,7 @@ local stream = {}
 stream.__index = stream
 
 function answer.stream(reply, how)
+  if how.protocol and how.protocol ~= "chat" then return require("ipw.serve.other_answer").stream(reply, how) end
   local names = names_of(reply, how, "chat.completion.chunk")
   names.usage = how.include_usage and null or nil
   return setmetatable({ reply = reply, how = how, parts = {}, names = names,

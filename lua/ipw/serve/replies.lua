@@ -51,6 +51,9 @@ local function chain_at(asked, i)
   return asked.chain[i - asked.kept]
 end
 
+--- Equal messages of another protocol are another request.
+local function in_protocol(key, protocol) return protocol and protocol ~= "chat" and protocol .. " " .. key or key end
+
 -- building ----------------------------------------------------------------------------------------
 
 local function begin_query(self, index, id)
@@ -76,7 +79,8 @@ local function add_request(self, event, offset)
     key = link(key, message)
     asked.chain[i] = key
   end
-  asked.n, asked.key = kept + #asked.chain, key
+  asked.n = kept + #asked.chain
+  key = in_protocol(key, data.protocol)
   if asked.attempt <= 1 then query.turns = query.turns + 1 end
   asked.turn, query.last = query.turns, asked
   add_model(self, data.request and data.request.model or event.model)
@@ -199,9 +203,9 @@ end
 --- The reply to a request: { query, turn, attempt, by = "request" or "messages", event, data }; or nil and the nearest
 --- request: nil (there is none), or { query, turn, message, text }, where `message` is the number of the first message
 --- that differs, from 0 (nil: all are equal, but there is no reply) and `text` says how.
-function replies:find(request)
+function replies:find(request, protocol)
   local chain = chain_of(request.messages)
-  local key = chain[#chain] or ""
+  local key = in_protocol(chain[#chain] or "", protocol)
   local rest, whole, messages, any = digest_of_rest(request), nil, nil, nil
   for _, asked in ipairs(self.by_messages[key] or {}) do
     any = asked

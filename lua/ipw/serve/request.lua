@@ -71,10 +71,15 @@ local function prompt_tokens(body)
   return (bytes + TOKEN_BYTES - 1) // TOKEN_BYTES
 end
 
-local function read(body_text)
+local function read(body_text, protocol)
   local body, why = json.decode(body_text)
   if body == nil then fail("%s", why) end
   if not is_object(body) then fail "expected a JSON object" end
+  local other, own = protocol ~= "chat" and require "ipw.serve.other_request", body
+  if other then
+    body, why = other.chat(own, protocol)
+    if not body then fail("%s", why) end
+  end
   if type(body.model) ~= "string" then fail "model: expected a string" end
   check_messages(body.messages)
   if given(body.tools) and not is_list(body.tools) then fail "tools: expected a list" end
@@ -86,7 +91,8 @@ local function read(body_text)
   end
   if options and not stream then fail "stream_options is only allowed together with stream" end
   return {
-    body = body, model = body.model, stream = stream or false,
+    body = body, saved = other and other.saved(own, protocol) or body, protocol = protocol,
+    model = body.model, stream = stream or false,
     include_usage = options and options.include_usage == true or false,
     format = format_of(given(body.response_format)),
     logprobs = body.logprobs == true, pictures = has_pictures(body.messages),
@@ -95,9 +101,9 @@ local function read(body_text)
   }
 end
 
---- The request; or nil and what is wrong.
-function request.read(body_text)
-  local ok, ask = pcall(read, body_text)
+--- The request; or nil and what is wrong. protocol: "chat" (as without one), "responses", "messages".
+function request.read(body_text, protocol)
+  local ok, ask = pcall(read, body_text, protocol or "chat")
   if ok then return ask end
   if type(ask) ~= "table" or not ask.wrong then error(ask, 0) end
   return nil, ask.wrong

@@ -268,9 +268,10 @@ function saved.open(options)
   return {
     models = index.models,
     answer = function(ask, created)
-      local found, nearest = index:find(ask.body)
+      local found, nearest = index:find(ask.saved, ask.protocol)
       if not found then return not_found(nearest) end
-      local given = answer_found(found, ask, { created = created, include_usage = ask.include_usage })
+      local given = answer_found(found, ask, { created = created, include_usage = ask.include_usage,
+        protocol = ask.protocol })
       given.by, given.note = found.by, ("query %d, turn %d, attempt %d, by %s"):format(found.query.index, found.turn,
         found.attempt, found.by)
       return scale(given, options.speed)

@@ -141,7 +141,8 @@ function scripted.open(model, path, times)
       local said = model.reply(ask.body, { number = number })
       if type(said) ~= "table" then error(("%s: reply() gave a %s, not a table"):format(path, type(said)), 0) end
       local reply = reply_of(said, ask)
-      local how = { created = created, fingerprint = times.fingerprint, include_usage = ask.include_usage }
+      local how = { created = created, fingerprint = times.fingerprint, include_usage = ask.include_usage,
+        protocol = ask.protocol }
       if ask.stream then return streamed(reply, how, due) end
       return { status = 200, parts = { answer.whole(reply, how), due(math.max(reply.usage.completion - 1, 0)) },
         by = "model" }

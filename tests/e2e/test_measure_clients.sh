@@ -1,0 +1,54 @@
+# Long: installs packages from npm and PyPI.
+# Official clients and coding agents, unmodified, through `measure`: their calls are understood in all three protocols,
+# and the record answers them again.
+. "$(dirname "$0")/lib.sh"
+
+pypi_reached() {
+    command -v pip >/dev/null && timeout 20 pip download -q --no-deps -d "$WORK/pip" openai >/dev/null 2>&1
+}
+npm_reached || skip "npm's registry is not reached"
+
+step "clients of npm, directly against the demo model, through the proxy, and from the record"
+npm install --silent --no-audit --no-fund openai @anthropic-ai/sdk ai @ai-sdk/openai-compatible >npm.log 2>&1 ||
+    fail "npm: $(tail -3 npm.log)"
+cp "$IPW_SOURCE_DIR/tests/e2e/measured_clients.mjs" .
+start_serve
+OPENAI_BASE_URL=$BASE_URL OPENAI_API_KEY=none ANTHROPIC_BASE_URL=${BASE_URL%/v1} ANTHROPIC_API_KEY=none \
+    node measured_clients.mjs >direct.out 2>direct.err || fail "directly: $(cat direct.err)"
+assert_file_lines direct.out 9
+expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -q -o npm -- node measured_clients.mjs
+stop_serve
+head -n 9 out | diff direct.out - || fail "the clients see something else through the proxy"
+assert_json npm/traces.jsonl "len(d[0]['turns']) == 9 and all(t['output_tokens'] for t in d[0]['turns'][:8])"
+start_serve --replay npm --speed 0 --with-failures
+expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -q -o npm-again -- node measured_clients.mjs
+stop_serve
+head -n 8 direct.out >want.out
+head -n 8 out | diff want.out - || fail "the record says something else"
+
+step "coding agents: one task each"
+npm install --silent --no-audit --no-fund @openai/codex @anthropic-ai/claude-code >npm.log 2>&1 || fail "npm: $(tail -3 npm.log)"
+mkdir task home/.codex && PATH=$WORK/node_modules/.bin:$PATH
+task="A server draws 412 watts during the first 35 minutes of an hour and 268 watts during the remaining 25 minutes. How much energy does it use in that hour, in watt-hours?"
+cd task || fail "cd"
+expect_exit 0 agent measure -m demo --telemetry none -q -o ../codex codex -- exec --skip-git-repo-check "$task"
+expect_exit 0 agent measure -m demo --telemetry none -q -o ../claude claude -- -p "$task"
+cd ..
+assert_json codex/events.jsonl "{e['data'].get('protocol') for e in d if e['event'] == 'lm_inference_start'} == {'responses'}"
+assert_json claude/events.jsonl "{e['data'].get('protocol') for e in d if e['event'] == 'lm_inference_start'} == {'messages'}"
+for run in codex claude; do
+    assert_json $run/traces.jsonl "d[0]['completed'] and all(t['input_tokens'] > 0 and t['output_tokens'] > 0 for t in d[0]['turns'])"
+done
+
+step "clients of PyPI"
+if pypi_reached; then
+    python3 -m venv venv && venv/bin/pip install -q openai anthropic >pip.log 2>&1 || fail "pip: $(tail -3 pip.log)"
+    expect_exit 0 agent measure -m demo --telemetry none -q -o pypi -- venv/bin/python "$IPW_SOURCE_DIR/tests/e2e/measured_clients.py"
+    check_out "chat calculator"
+    check_out "messages, streamed end_turn"
+    check_out "an error 404"
+    assert_json pypi/traces.jsonl "len(d[0]['turns']) == 7"
+fi
+
+rm -rf node_modules venv # they hold manifests of others
+end_test
