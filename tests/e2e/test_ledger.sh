@@ -104,7 +104,8 @@ for d in "cpu", "dram", "gpu":
     for q in every:
         by = {rule: e[d] for rule, e in q["energy"].items()}
         assert abs(by["equal"] - alone[q["index"]]["energy"][d]["joules"]) < 1e-6, (q, d)
-        apart = (max(by.values()) - min(by.values())) * 2 / sum(by.values())
+        lo, hi = min(by.values()), max(by.values())
+        apart = 2 * (hi - lo) / (lo + hi)
         assert abs(apart - q["apart"][d]) < 1e-9, (q, d)
     sums = [sum(round(q["energy"][rule][d] * 1e6) for q in every) for rule in ("equal", "model-time", "phase")]
     assert len(set(sums)) == 1, (d, sums)
