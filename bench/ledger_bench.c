@@ -44,7 +44,7 @@ static void bench_ledger(int crowd)
         int64_t t = 1 + i * span, to = t + crowd * span;
         if (to > 1 + (SAMPLES - 1) * step) to = 1 + (SAMPLES - 1) * step;
         struct ipw_ledger_question ask = {IPW_LEDGER_ANY,  IPW_DOMAIN_CPU, IPW_LEDGER_ALL, t, to,
-                                          IPW_LEDGER_QUERY};
+                                          IPW_LEDGER_TOTAL};
         sum += ipw_ledger_figure(l, ask).j;
     }
     end = ipw_cpu_self_ns();
@@ -94,7 +94,7 @@ static void bench_phases(enum ipw_share share, int crowd)
                                  k % 3 == 0   ? IPW_PHASE_PREFILL
                                  : k % 3 == 1 ? IPW_PHASE_DECODE
                                               : IPW_PHASE_TOOL,
-                                 t - 3000000 > since[q] ? t - 3000000 : t, INT64_MAX);
+                                 t - 3000000 > since[q] ? t - 3000000 : t);
             }
         }
         ipw_ledger_row(l, 0, 1, t, &v);
@@ -113,8 +113,8 @@ static void bench_phases(enum ipw_share share, int crowd)
 
                 sum += ipw_ledger_figure(l, ask).j;
             }
+            ipw_ledger_forget(l, left[q]);
             left[q] = -1;
-            ipw_ledger_trim(l, t - 21 * span);
         }
     }
     printf("ledger by %s, %d at a time, phases: %d samples, %lld windows, together %.1f ms (%.0f "

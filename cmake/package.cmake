@@ -32,7 +32,7 @@ foreach(library IN LISTS loaded)
 endforeach()
 list(JOIN depends ", " CPACK_DEBIAN_PACKAGE_DEPENDS)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS bubblewrap)
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gnuplot-nox, python3")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "librsvg2-bin, python3")
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/package_debian.cmake)
 

@@ -76,6 +76,7 @@
 ---@field body string
 ---@field url string the last one
 ---@field type string its Content-Type
+---@field location? string where a redirect that was not followed leads
 ---@field headers table<string, string> names in small letters
 
 ---@class ipw.Budget What ipw.budget gives: what is left of the limits. nil: no limit.

@@ -64,7 +64,7 @@ end
 local function ask(name, query, count)
   local engine = ENGINES[name]
   local request = engine.ask(query, count)
-  request.server, request.seconds, request.max_bytes, request.redirects = "search", 20, "4M", 0
+  request.server, request.seconds, request.max_bytes = "search", 20, "4M"
   request.headers = request.headers or {}
   request.headers.Accept = "application/json"
   local r, why, word = core.request(request)

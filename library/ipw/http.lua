@@ -28,7 +28,7 @@ function http.query(fields) end
 --- Sends a request: url, method, headers, body, seconds, max_bytes, redirects (5).
 --- Returns the response with any status; or nil, a reason, and a word ("timeout", "limit",
 --- "permission", "network", ...). Headers are sent only to the origin of the URL, not to another after
---- a redirect.
+--- a redirect. Each redirect is a request of its own in the trace.
 ---@param request ipw.WebRequest
 ---@return ipw.Response? response, string? why, string? word
 function http.request(request) end

@@ -94,9 +94,9 @@ function test.export(name) end
 ---@return fun(rows: table[], run?: table): table, string[]
 function test.analysis(name) end
 
---- A kind of figure as a function: from the rows of a run (each may have `joules`) to gnuplot's script and the caption.
+--- A kind of figure as a function: from queries (as for test.section) to its SVG and its caption.
 ---@param name string a name or a file
----@return fun(rows: table[], settings?: table): string, string
+---@return fun(queries: table[], settings?: table): string, string
 function test.plot(name) end
 
 --- A section of a report as a function: from queries (id, mark, seconds, tokens_in, tokens_out; joules) to its heading,

@@ -19,7 +19,7 @@ local fields = {
   export  = { "name", "about", "loses", "writes", "input", "begin", "run", "query", "wait", "after",
               "finish", "lines_only" },
   analysis = { "name", "about", "run" },
-  plot    = { "name", "about", "runs", "height", "keep", "draw" },
+  plot    = { "name", "about", "runs", "draw" },
   section = { "name", "topic", "nav", "heading", "html", "lines", "buttons" },
   command = { "usage", "about", "more", "args", "options", "run", "total", "each", "again", "lines", "model", "cpu_s",
     "memory", "failed", "children", "downloads" },
@@ -307,9 +307,7 @@ function check.plot(plot)
     if type(plot.runs) ~= "table" or math.type(plot.runs[1]) ~= "integer" or math.type(plot.runs[2]) ~= "integer" then
       add("runs", "runs: expected the least and the greatest number of runs, such as { 1, 1 }")
     end
-    if type(plot.height) ~= "number" then add("height", "height: expected a number of inches") end
-    if plot.keep ~= nil then needs_function(plot, "keep", add, "(row, query)") end
-    needs_function(plot, "draw", add, "(figure, list, settings)")
+    needs_function(plot, "draw", add, "(figure, runs, settings)")
   end)
 end
 

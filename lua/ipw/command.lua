@@ -28,6 +28,14 @@ local function with_ends(io, name)
     io.fail(("%s: %s"):format(name, select("#", ...) > 0 and text:format(...) or text), 2)
   end
   function io.fail(text, status) error({ status = status or 1, text = text }, 0) end
+  --- io.call with the exit status of each code of an error.
+  function io.called(status_of, ...)
+    local results = table.pack(pcall(io.call, ...))
+    local failed = results[2]
+    if results[1] then return table.unpack(results, 2, results.n) end
+    if type(failed) == "table" and status_of[failed.code] then io.fail(failed.message, status_of[failed.code]) end
+    error(failed, 0)
+  end
   return io
 end
 

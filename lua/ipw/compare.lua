@@ -251,7 +251,7 @@ compare.settings = { { "agent", "agent_sha256" }, { "concurrency" }, { "dataset"
 local setting_names = {
   agent_file = false, agent_sha256 = false, dataset_files = false, dataset_sha256 = false, dataset_source = false,
   max_queries = false, no_content = false, selection_sha256 = false, client_base_url = "server", price = "prices",
-  prices = false,
+  estimate = false, gco2_per_kwh = false, kwh_price = false, prices = false,
   share = "sharing rule", telemetry = "sensors", telemetry_interval = "sampling interval",
 }
 
@@ -374,20 +374,23 @@ end
 local LINEAR <const> = "single" -- the agent that asks once
 
 --- The Orchestration Overhead Index (arXiv 2605.22883): joules per correct answer of an agent over those of the agent
---- `single` on the same tasks, with the same model, scorer and devices. Nil if the runs are no such pair, or joules are
---- not known; else agent, linear_first, and mean, lo, hi.
+--- `single` on the same tasks, with the same model, scorer and devices. Nil if the runs are no such pair; else agent,
+--- and mean, lo, hi, or why it is not defined.
 function compare.orchestration(two)
   local one, other = runs.setting(two.a, "agent"), runs.setting(two.b, "agent")
   if not one or not other or (one == LINEAR) == (other == LINEAR) then return nil end
   for _, key in ipairs { "dataset", "dataset_sha256", "model" } do
     if runs.setting(two.a, key) ~= runs.setting(two.b, key) then return nil end
   end
-  local index = compare.correct_change(two, "joules", "ratio")
-  if not index.mean or index.mean <= 0 then return nil end
+  local index, agent = compare.correct_change(two, "joules", "ratio"), one == LINEAR and other or one
+  if not index.mean or index.mean <= 0 then
+    local none = #two.basis > 0 and "one of the two has no correct answer" or "joules were not measured in both"
+    return { agent = agent, why = none }
+  end
   if other == LINEAR then
     index = { mean = 1 / index.mean, lo = index.hi and 1 / index.hi, hi = index.lo and 1 / index.lo }
   end
-  index.agent = one == LINEAR and other or one
+  index.agent = agent
   return index
 end
 

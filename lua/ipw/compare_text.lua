@@ -149,6 +149,10 @@ end
 local function orchestration(out, two)
   local index = compare.orchestration(two)
   if not index then return end
+  if index.why then
+    out[#out + 1] = ("  OOI of %s over `single` not defined: %s\n"):format(core.printable(index.agent, 40), index.why)
+    return
+  end
   out[#out + 1] = ("  OOI %.2f%s: joules per correct answer of %s, over those of `single`\n"):format(index.mean,
     index.lo and (" (%.2f\u{2013}%.2f)"):format(index.lo, index.hi) or "", core.printable(index.agent, 40))
 end
@@ -287,7 +291,7 @@ local function two_json(two)
                 settings = { a = settings_json(two.a), b = settings_json(two.b), differ = json.list {} } }
   for _, row in ipairs(two.rows) do out.metrics[row.metric[1]] = row_json(row) end
   local index = compare.orchestration(two)
-  if index then
+  if index and index.mean then
     out.orchestration_overhead = { agent = index.agent, hi = known(index.hi), lo = known(index.lo), mean = index.mean }
   end
   for i, setting in ipairs(compare.differ(two.a, two.b)) do out.settings.differ[i] = setting.key end

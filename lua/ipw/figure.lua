@@ -1,214 +1,263 @@
---- ipw.figure: a figure for a paper as a gnuplot script with its data inside.
+--- ipw.figure: a figure of saved runs as SVG, for a page and for paper.
 ---
---- A kind of figure is one Lua file: name, about, runs (least and greatest number), height (inches), keep(row, query)
---- (what it needs of a query's line besides its numbers, kept as row.kept), and draw(figure, list, settings), which
---- adds commands and data and sets figure.caption. Colours are those of the report; they can be told apart with
---- every kind of colour vision and have one meaning each.
-local core = require "ipw.core.text"
-local quantity = require "ipw.quantity"
-local runs = require "ipw.runs"
-local stats = require "ipw.stats"
+--- A kind of figure is one Lua file: name, about, runs (the least and the greatest number of runs) and
+--- draw(figure, runs, settings), which draws into figure.width, sets figure.height and figure.caption. Lengths are
+--- pixels of 1/96 inch from the upper left corner. Texts are measured, so that a kind can tell what fits;
+--- figure.texts has the box of each, for tests. Colours are names of ipw.palette: on a page they are variables of its
+--- style sheet, so that a figure follows its theme; on paper they are what they are on light ground.
+local core    = require "ipw.core.text"
+local html    = require "ipw.report.html"
+local numbers = require "ipw.report.numbers"
+local palette = require "ipw.palette"
 
 local figure = {}
 
-figure.colours = {
-  prefill = "#1b4f8f", decode = "#4a92d4", lm = "#8fb8de", tool = { "#d67d00", "#eca94a", "#a85c06", "#f5cf95" },
-  wait = "#6b6a2a", agent = "#b8447f", idle = "#c4c7cc", gpu = "#0b7a6b", gpu_fill = "#bfe0d9", cpu = "#b08968",
-  cpu_fill = "#eadccb", dram = "#5c636e", dram_fill = "#dcdcd6", machine = "#1b1e23", machine_fill = "#e9e9e4",
-  bad = "#b3361f", ink = "#1b1e23", muted = "#5c636e", grid = "#e9e9e4",
-}
+--- A text of others as markup: without characters that no XML may have, or that turn what stands around them.
+function figure.escape(text) return html.text(core.printable(text, 4000)) end
 
---- A text from outside between single quotes: gnuplot's markup characters are escaped, and nothing is executed.
-function figure.quote(text)
-  text = core.printable(tostring(text), 60):gsub("[`']", "\u{2019}"):gsub("~", "\u{223C}")
-  text = text:gsub("[\\_^@{}&]", { ["\\"] = "\u{2216}", ["_"] = "\\_", ["^"] = "\\^", ["@"] = "\\@", ["{"] = "\\{",
-                                   ["}"] = "\\}", ["&"] = "\\&" })
-  return "'" .. text .. "'"
+figure.mm = 96 / 25.4 -- pixels
+figure.column, figure.wide = 85 * figure.mm, 180 * figure.mm
+
+-- The widths of characters in thousandths of the size of the type, the greater of Arial and DejaVu Sans (which stands
+-- in where Arial's like is missing), so that no text is wider than it was measured.
+local widths = {}
+for width, characters in pairs {
+  [280] = "'ijl", [300] = "I", [320] = " ,.", [340] = "/:;\\|", [360] = "f", [380] = "-", [400] = "()[]t",
+  [420] = "!r", [460] = '"', [500] = "*J`", [540] = "sz", [560] = "?L_c", [580] = "k", [600] = "vxy",
+  [620] = "FTaeo", [640] = "$0123456789bdghnpqu{}", [680] = "EKPSY", [700] = "ABVXZ", [740] = "CRU", [760] = "HN",
+  [780] = "&DG", [800] = "OQ", [820] = "w", [840] = "#+<=>^~", [880] = "M", [960] = "%", [980] = "m", [1000] = "W",
+  [1020] = "@" } do
+  for character in characters:gmatch "." do widths[character:byte()] = width end
 end
+widths[0x202F], widths[0xA0], widths[0x2013], widths[0x2019] = 320, 320, 556, 320
 
 local methods = {}
 local mt = { __index = methods }
 
---- Adds commands, each as a line.
-function methods:add(...)
-  for _, line in ipairs { ... } do self.lines[#self.lines + 1] = line end
+--- A new figure of a width in pixels. `page`: it is shown on a page.
+---@param width number
+---@param page? boolean
+---@param font? string
+---@return table
+function figure.new(width, page, font)
+  return setmetatable({ width = width, height = 0, page = page, size = page and 11.5 or 10, font = font, out = {},
+                        texts = {}, caption = "", hatched = false }, mt)
 end
 
---- Adds a command by a format.
-function methods:put(form, ...) self.lines[#self.lines + 1] = form:format(...) end
+--- The height of a line of text.
+function methods:line_height() return self.size * 1.35 end
 
---- Adds a block of data; gives its name. Rows are lists of numbers; nil is written as NaN.
-function methods:data(rows, columns)
-  self.blocks = self.blocks + 1
-  local name = "$data" .. self.blocks
-  local out = { name .. " << EOD" }
-  for _, row in ipairs(rows) do
-    local cells = {}
-    for i = 1, columns do
-      local x = row[i]
-      cells[i] = x and x == x and math.abs(x) < math.huge and ("%.9g"):format(x) or "NaN"
-    end
-    out[#out + 1] = table.concat(cells, " ")
+function methods:colour(name) return self.page and "var(--" .. name .. ")" or palette.paper(name) end
+
+--- How wide a text is at most.
+function methods:width_of(text, bold)
+  local sum, ok = 0, utf8.len(text)
+  for _, code in utf8.codes(ok and text or ("?"):rep(#text)) do
+    sum = sum + (widths[code] or code > 0x2E80 and 1000 or 840)
   end
-  out[#out + 1] = "EOD"
-  table.insert(self.lines, table.concat(out, "\n"))
-  return name
+  return sum / 1000 * self.size * (bold and 1.14 or 1)
 end
 
---- A filled rectangle in the axes' coordinates.
-function methods:rect(x0, x1, y0, y1, colour, border)
-  self.objects = self.objects + 1
-  self:put('set object %d rect from first %.9g, first %.9g to first %.9g, first %.9g fc rgb "%s" fs solid 1 %s front',
-    self.objects, x0, y0, x1, y1, colour, border and ('border rgb "%s"'):format(border) or "noborder")
-end
-
---- Hatches a rectangle: what was wasted. `aspect` is how many units of y one unit of x is on paper.
-function methods:hatch(x0, x1, y0, y1, step, aspect)
-  local height = (y1 - y0) / aspect
-  local x = x0 - height
-  while x < x1 do
-    local from, to = math.max(x, x0), math.min(x + height, x1)
-    if to > from then
-      self:put('set arrow from first %.9g, first %.9g to first %.9g, first %.9g nohead lc rgb "%s" lw 0.6 front',
-        from, y0 + (from - x) * aspect, to, y0 + (to - x) * aspect, figure.colours.ink)
-    end
-    x = x + step
+--- The text, shortened at its end to fit into `room`; "" where nothing of it fits.
+function methods:fit(text, room, bold)
+  if self:width_of(text, bold) <= room then return text end
+  local n = utf8.len(text)
+  if not n then return self:fit(("?"):rep(#text), room, bold) end
+  local left = room - self:width_of("\u{2026}", bold)
+  for last = n - 1, 1, -1 do
+    local cut = text:sub(1, utf8.offset(text, last + 1) - 1)
+    if self:width_of(cut, bold) <= left then return cut .. "\u{2026}" end
   end
+  return ""
 end
 
---- The outline of a rectangle, dotted: where nothing is known.
-function methods:outline(x0, x1, y0, y1)
-  self.objects = self.objects + 1
-  self:put('set object %d rect from first %.9g, first %.9g to first %.9g, first %.9g fs empty border rgb "%s" ' ..
-    'lw 0.6 dt 3 front', self.objects, x0, y0, x1, y1, figure.colours.muted)
+local function number(x) return html.px(x) end
+
+function methods:add(markup) self.out[#self.out + 1] = markup end
+
+--- A text with its foot at y; anchor: "start", "middle" or "end". Gives its width.
+function methods:text(text, x, y, anchor, colour, bold)
+  if text == "" then return 0 end
+  local width = self:width_of(text, bold)
+  local left = anchor == "middle" and x - width / 2 or anchor == "end" and x - width or x
+  self.texts[#self.texts + 1] = { text = text, left = left, right = left + width, top = y - self.size * 0.75,
+                                  bottom = y + self.size * 0.2 }
+  self:add(('<text x="%s" y="%s"%s fill="%s"%s>%s</text>'):format(number(x), number(y),
+    anchor and anchor ~= "start" and (' text-anchor="%s"'):format(anchor) or "", self:colour(colour or "ink"),
+    bold and ' font-weight="bold"' or "", figure.escape(text)))
+  return width
 end
 
---- A straight line.
-function methods:line(x0, y0, x1, y1, width, colour)
-  self:put('set arrow from first %.9g, first %.9g to first %.9g, first %.9g nohead lw %g lc rgb "%s" front', x0, y0, x1,
-    y1, width, colour)
+--- A filled rectangle; `more`: further attributes, or markup inside (a <title>).
+function methods:rect(x, y, width, height, colour, more, inside)
+  if width <= 0 or height <= 0 then return end
+  self:add(('<rect x="%s" y="%s" width="%s" height="%s" fill="%s"%s%s'):format(number(x), number(y), number(width),
+    number(height), colour and self:colour(colour) or "none", more and " " .. more or "",
+    inside and ">" .. inside .. "</rect>" or "/>"))
 end
 
---- A text at a place; `where`: "left", "right" or "center".
-function methods:label(text, x, y, where, colour, more)
-  self:put('set label %s at %s, %s %s tc rgb "%s" %s front', figure.quote(text), x, y, where or "left",
-    colour or figure.colours.ink, more or "")
+--- What was wasted is hatched.
+function methods:hatch(x, y, width, height)
+  if width <= 0 then return end
+  self.hatched = true
+  self:add(('<rect x="%s" y="%s" width="%s" height="%s" fill="url(#hatch)"/>'):format(number(x), number(y),
+    number(width), number(height)))
 end
 
---- The distance of at most `count` round tics from 0 to `most`.
-function figure.step(most, count)
-  if most <= 0 then return 1 end
-  local step = 10.0 ^ math.floor(math.log(most, 10) - 1)
-  for _ = 1, 4 do
-    for _, times in ipairs { 1, 2, 5 } do
-      if most / (step * times) <= count then return step * times end
-    end
-    step = step * 10
+--- Where nothing is known: a dotted outline.
+function methods:unknown(x, y, width, height)
+  self:rect(x, y, width, height, nil, ('stroke="%s" stroke-dasharray="2 2"'):format(self:colour "muted"))
+end
+
+function methods:line(x1, y1, x2, y2, colour, width, dash)
+  self:add(('<line x1="%s" y1="%s" x2="%s" y2="%s" stroke="%s" stroke-width="%s"%s/>'):format(number(x1), number(y1),
+    number(x2), number(y2), self:colour(colour or "ink"), number(width or 1),
+    dash and (' stroke-dasharray="%s"'):format(dash) or ""))
+end
+
+--- A path: filled, or drawn with a pen of a width.
+function methods:path(d, fill, stroke, width, dash)
+  self:add(('<path d="%s" fill="%s"%s%s/>'):format(d, fill and self:colour(fill) or "none",
+    stroke and (' stroke="%s" stroke-width="%s"'):format(self:colour(stroke), number(width or 1)) or "",
+    dash and (' stroke-dasharray="%s"'):format(dash) or ""))
+end
+
+--- The mark of a query: a dot for right (and not scored), a ring for wrong, a cross for failed.
+function methods:mark(mark, x, y, r)
+  if mark == "failed" or mark == "stopped" then
+    self:path(("M%s %sl%s %sm0 -%sl-%s %s"):format(number(x - r), number(y - r), number(2 * r), number(2 * r),
+      number(2 * r), number(2 * r), number(2 * r)), nil, "wrong", 1.3)
+    return
   end
-  return most
+  local hollow = mark == "wrong" or mark == "hollow"
+  self:add(('<circle cx="%s" cy="%s" r="%s" fill="%s" stroke="%s"/>'):format(number(x), number(y), number(r),
+    self:colour(hollow and "bg" or "ink"), self:colour(mark == "wrong" and "wrong" or "ink")))
 end
 
-local function terminal(kind, width, height, font)
-  if kind == "pdf" then
-    return ('set terminal pdfcairo enhanced size %gin,%gin font "%s,7.5" fontscale 1 linewidth 1'):format(width,
-      height, font)
-  elseif kind == "png" then
-    return ('set terminal pngcairo enhanced size %.0f,%.0f font "%s,7.5" fontscale 4.17 linewidth 3 pointscale 3')
-      :format(width * 300, height * 300, font)
-  elseif kind == "tex" then
-    return ("set terminal tikz size %gin,%gin font '\\footnotesize'"):format(width, height)
-  end
-  return ('set terminal svg enhanced size %.0f,%.0f font "%s,10" linewidth 1.3'):format(width * 96, height * 96, font)
-end
-
---- A new figure. kind: "svg", "pdf", "png", "tex" or "gp"; width in inches.
-function figure.new(kind, width, height, font)
-  local f = setmetatable({ lines = {}, blocks = 0, objects = 0, width = width, height = height, caption = "" }, mt)
-  if kind == "gp" then
-    f:add("# Data and commands of a figure. Remove the # of one terminal, or write your own.",
-      "# " .. terminal("svg", width, height, font) .. "; set output 'figure.svg'",
-      "# " .. terminal("pdf", width, height, font) .. "; set output 'figure.pdf'")
+--- From lo to hi with an end at each; an end beyond the axis has none. `upright`: along y.
+function methods:whisker(at, from, to, upright, colour, least, most)
+  local a, b, half = math.max(from, least or from), math.min(to, most or to), 2.2
+  local function stroke(d) self:path(d, nil, colour or "ink", 0.8) end
+  local n = number
+  if upright then
+    stroke(("M%s %sV%s"):format(n(at), n(a), n(b)))
+    if a == from then stroke(("M%s %sh%s"):format(n(at - half), n(a), n(2 * half))) end
+    if b == to then stroke(("M%s %sh%s"):format(n(at - half), n(b), n(2 * half))) end
   else
-    f:add(terminal(kind, width, height, font), "set output 'figure.out'")
+    stroke(("M%s %sH%s"):format(n(a), n(at), n(b)))
+    if a == from then stroke(("M%s %sv%s"):format(n(a), n(at - half), n(2 * half))) end
+    if b == to then stroke(("M%s %sv%s"):format(n(b), n(at - half), n(2 * half))) end
   end
-  f:add("set encoding utf8", "unset key", "unset title",
-    ('set border 3 lw 0.6 lc rgb "%s"'):format(figure.colours.muted),
-    ('set tics out nomirror scale 0.5 tc rgb "%s"'):format(figure.colours.ink),
-    ('set grid ytics lw 0.6 lt 1 lc rgb "%s"'):format(figure.colours.grid))
-  return f
 end
 
---- What the sensors leave open, as the end of each caption: for each run whose joules are known the bounds and the
---- standard uncertainty of all queries together, and how wide the queries' own bounds are.
-function figure.sensor_bounds(list)
-  local out = ""
-  for _, run in ipairs(list) do
-    local lo, hi = runs.together(run, run.rows, run.basis)
-    local u, wide = runs.uncertainty(run, run.rows, run.basis), {}
-    for _, row in ipairs(run.rows) do
-      local j, least, most = runs.joules(row.energy, run.basis)
-      if j and j > 0 and least and most then wide[#wide + 1] = math.max(most - j, j - least) / j end
+--- Entries { text, draw(x, y) or colour } in a row from x, in as many lines as they need. Gives the foot.
+function methods:legend(entries, x, y, right)
+  local at, line = x, self:line_height()
+  for _, entry in ipairs(entries) do
+    local width = 12 + self:width_of(entry[1])
+    if at > x and at + width > right then at, y = x, y + line end
+    if type(entry[2]) == "function" then
+      entry[2](at, y - self.size * 0.3)
+    elseif entry[2] then
+      self:rect(at, y - self.size * 0.72, 8, 8, entry[2])
     end
-    if #run.basis > 0 and lo and #wide > 0 then
-      out = ("%s Sensor bounds%s: %s for all queries%s; a query's own within \u{B1}%s (median)."):format(out,
-        #list > 1 and " of " .. run.name or "", quantity.range(lo, hi, "J"),
-        u and " (u " .. quantity.si(u, "J") .. ")" or "", quantity.percent(stats.quantile(wide, 0.5)))
+    self:text(self:fit(entry[1], right - at - 12), at + 12, y, "start", "muted")
+    at = at + width + 12
+  end
+  return y + line
+end
+
+--- A linear axis from 0 (or least) to most, or a logarithmic one: pixels of a value, and its ticks { value, text }.
+--- `room` is how many labels fit.
+function figure.scale(most, from, to, room, log, least)
+  if log then
+    local a, b = math.floor(math.log(least, 10)), math.ceil(math.log(most, 10) - 1e-9)
+    if b <= a then b = a + 1 end
+    local ticks, step = {}, math.max(1, math.ceil((b - a + 1) / math.max(2, room)))
+    for k = a, b, step do ticks[#ticks + 1] = { 10.0 ^ k, numbers.plain(10.0 ^ k, 1) } end
+    return function(v) return from + (math.log(math.max(v, 10.0 ^ a), 10) - a) / (b - a) * (to - from) end, ticks
+  end
+  most = most > 0 and most or 1
+  local step, ticks = numbers.axis(most, math.max(1, room)), {}
+  for i = 0, 100 do
+    if i * step > most * (1 + 1e-9) then break end
+    ticks[#ticks + 1] = { i * step, numbers.tick(i * step, step) }
+  end
+  return function(v) return from + v / most * (to - from) end, ticks
+end
+
+--- How many numbers up to `most` fit side by side.
+function methods:labels_in(pixels, most)
+  return math.max(1, math.min(6, math.floor(pixels / (self:width_of(numbers.cell(most)) + self.size * 1.6))))
+end
+
+--- The labels of a horizontal axis, the last ones moved in so that none leaves [left, right].
+function methods:x_axis(x, ticks, y, left, right, title, grid_to)
+  self:line(left, y, right, y, "muted", 0.8)
+  local taken = -math.huge
+  for _, tick in ipairs(ticks) do
+    local at, width = x(tick[1]), self:width_of(tick[2])
+    local from = math.max(at - width / 2, math.min(left - 4, at))
+    if from + width > right + 6 then from = right + 6 - width end
+    if grid_to then self:line(at, y, at, grid_to, "grid", 0.8) end
+    self:line(at, y, at, y + 3, "muted", 0.8)
+    if from > taken + 3 then
+      self:text(tick[2], from, y + 4 + self.size, "start", "muted")
+      taken = from + width
     end
   end
-  return out
-end
-
---- The tools of a run by name: how much each took, in joules (without a sensor: in seconds).
-local function tool_sums(run)
-  local sums, names = {}, {}
-  for _, row in ipairs(run.rows) do
-    for _, part in ipairs(row.parts) do
-      if part.part == "tool" then
-        local name, x = part.name or "", #run.basis == 0 and part.seconds or 0.0
-        for _, domain in ipairs(run.basis) do x = x + (part.j[domain] or 0) end
-        if not sums[name] then names[#names + 1] = name end
-        sums[name] = (sums[name] or 0.0) + x
-      end
-    end
-  end
-  return sums, names
-end
-
---- The colour of a part of a query. Tools have theirs by their joules in the run, as in its report.
-function figure.part_colours(run)
-  local sums, names = tool_sums(run)
-  local colours, shades = {}, figure.colours.tool
-  table.sort(names, function(a, b) return sums[a] ~= sums[b] and sums[a] > sums[b] or sums[a] == sums[b] and a < b end)
-  for i, name in ipairs(names) do colours[name] = shades[math.min(i, #shades)] end
-  return function(part)
-    if part.part == "tool" then return colours[part.name or ""] or shades[#shades] end
-    return figure.colours[part.part] or figure.colours.idle
+  if title then
+    self:text(self:fit(title, right - left), (left + right) / 2, y + 5 + self.size * 2.2, "middle", "muted")
   end
 end
 
---- A text of at most so many characters, its end left out.
-function figure.short(text, most)
-  if (utf8.len(text) or #text) <= most then return text end
-  return text:sub(1, (utf8.offset(text, most) or most) - 1) .. "\u{2026}"
-end
-
---- Names that differ, without the beginning that all share; each of at most so many characters.
-function figure.short_names(names, most)
-  local common = #names > 1 and #names[1] or 0
-  for _, name in ipairs(names) do
-    while common > 0 and name:sub(1, common) ~= names[1]:sub(1, common) do common = common - 1 end
+--- The labels of an upright axis, and its grid.
+function methods:y_axis(y, ticks, left, right, unit)
+  for i, tick in ipairs(ticks) do
+    self:line(left, y(tick[1]), right, y(tick[1]), "grid", 0.8)
+    self:text(tick[2] .. (i == #ticks and unit or ""), left - 5, y(tick[1]) + self.size * 0.35, "end", "muted")
   end
-  while common > 0 and names[1]:sub(common, common):find "[%w\128-\255]" do common = common - 1 end
-  local out = {}
-  for i, name in ipairs(names) do out[i] = figure.short(name:sub(common + 1), most) end
-  return out
 end
 
---- How many units of an axis over so many inches a text of 7.5 points takes.
-function figure.text_units(text, range, inches) return (utf8.len(text) or #text) * 0.058 / inches * range end
+--- How much an upright axis needs at its left for its labels.
+function methods:label_room(ticks, unit)
+  local most = 0
+  for i, tick in ipairs(ticks) do most = math.max(most, self:width_of(tick[2] .. (i == #ticks and unit or ""))) end
+  return most + 8
+end
 
-local part_names = { prefill = "prefill", decode = "decode", lm = "other model time", wait = "waiting", agent =
-  "agent" }
-function figure.part_name(part) return part.part == "tool" and part.name or part_names[part.part] or part.part end
+local HATCH = '<defs><pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" '
+  .. 'patternTransform="rotate(45)"><rect width="1.5" height="4" fill="%s"/></pattern></defs>'
+
+--- The figure as a file of its own.
+function methods:file()
+  return ('<?xml version="1.0" encoding="UTF-8"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="%smm" height="%smm" '
+    .. 'viewBox="0 0 %s %s" font-family="%s, Arial, Helvetica, sans-serif" font-size="%s"><title>%s</title>\n'
+    .. '%s<rect width="100%%" height="100%%" fill="#ffffff"/>\n%s\n</svg>\n'):format(
+    number(self.width / figure.mm), number(self.height / figure.mm), number(self.width), number(self.height),
+    figure.escape(self.font or "Liberation Sans"), number(self.size), figure.escape(self.caption),
+    self.hatched and HATCH:format(self:colour "ink") or "", table.concat(self.out, "\n"))
+end
+
+--- The figure as a piece of a page; `told` says its numbers to who cannot see it. The page has the hatch.
+function methods:element(class, told)
+  return ('<svg class="figure %s" viewBox="0 0 %s %s" width="%s" role="img" aria-label="%s">%s</svg>'):format(class,
+    number(self.width), number(self.height), number(self.width), figure.escape(told), table.concat(self.out))
+end
+
+--- A kind of figure on a page: drawn for a desk and for a phone, of which the style sheet shows one.
+---@param kind string
+---@param runs table[]
+---@param settings table width (pixels on a desk, default 1072), phone (default 350), told
+---@return string
+function figure.on_page(kind, runs, settings)
+  local made, out = require("ipw.plot." .. kind), {}
+  for i, width in ipairs { settings.width or 1072, settings.phone or 350 } do
+    local f = figure.new(width, true)
+    made.draw(f, runs, settings)
+    out[i] = f:element(i == 1 and "desk" or "phone", settings.told or f.caption)
+  end
+  return table.concat(out)
+end
 
 return figure

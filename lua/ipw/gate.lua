@@ -3,7 +3,8 @@
 --- 'accuracy>=-1pt' and 'j_query<=+3%'.
 ---
 --- A bound with a sign is a change; without one it is a value. The whole 95 % interval over tasks decides, together
---- with the sensor's bounds: a gate is held if all of it meets the bound, broken if none does. Else it cannot be told.
+--- with the sensor's bounds: a gate is held if all of it meets the bound, broken if none does. Else it cannot be told,
+--- nor where a change in joules is nearer to the bound than their standard uncertainty.
 local compare = require "ipw.compare"
 local runs    = require "ipw.runs"
 local stats   = require "ipw.stats"
@@ -138,6 +139,19 @@ local function is_coarse(g, two)
   end
 end
 
+--- The standard uncertainty that the sensors leave of the change in joules that the gate bounds; nil: not known, or it
+--- bounds no joules.
+local function uncertainty(g, two)
+  if g.unit ~= "J" then return nil end
+  for _, row in ipairs(two.rows) do
+    if row.metric[1] == (g.metric or "joules") and row.u and row.a > 0 then
+      if g.relative then return row.u / row.a end
+      local correct = g.solved and compare.alone(two.a, two.basis).j_solved.mean
+      return correct and correct * row.u / row.a or row.u
+    end
+  end
+end
+
 local function decide(out, g, least, most)
   local lo, hi, bound = least, most, g.bound
   if g.op == "<=" then lo, hi, bound = -most, -least, -g.bound end
@@ -160,6 +174,10 @@ function gate.judge(g, two)
   if not change.mean then return unknown(out, "not known of both runs") end
   if is_coarse(g, two) then return unknown(out, "the sensor is too coarse") end
   if not change.lo then return unknown(out, "%d tasks are too few for an interval", #two.pairs) end
+  local u = uncertainty(g, two)
+  if u and math.abs(change.mean - g.bound) < u then
+    return unknown(out, "the change is nearer to the bound than the sensors' standard uncertainty")
+  end
   return decide(out, g, change.lo, change.hi)
 end
 

@@ -4,7 +4,7 @@
 -- events, which is read up to the answer.  A stream that ends before the answer is asked for again by the
 -- number of its last event.
 
-local core = require "ipw.core.http"
+local http = require "ipw.http"
 local json = require "ipw.json"
 local run  = require "ipw.core.run"
 
@@ -69,7 +69,7 @@ function Http:resume(message, extra, last, pause, stop)
     run.sleep(pause)
     local headers = self:headers(message, extra)
     headers.Accept, headers["Content-Type"], headers["Last-Event-ID"] = "text/event-stream", nil, last
-    local r, why, word = core.request { server = self.number, method = "GET", headers = headers,
+    local r, why, word = http.request { server = self.number, method = "GET", headers = headers,
       seconds = math.max(0.01, stop - run.now()), max_bytes = MESSAGE_BYTES, ["until"] = message.id }
     if not r then return nil, why, word end
     if r.status ~= 200 then break end
@@ -82,7 +82,7 @@ function Http:resume(message, extra, last, pause, stop)
 end
 
 function Http:post(message, seconds, extra)
-  return core.request { server = self.number, method = "POST", body = json.encode(message),
+  return http.request { server = self.number, method = "POST", body = json.encode(message),
     headers = self:headers(message, extra), seconds = seconds, max_bytes = MESSAGE_BYTES, ["until"] = message.id }
 end
 
@@ -128,7 +128,7 @@ function Http:close()
   local session = self.session
   self.session = nil
   if not session then return end
-  pcall(core.request, { server = self.number, method = "DELETE", quiet = true, seconds = END_SECONDS,
+  pcall(http.request, { server = self.number, method = "DELETE", quiet = true, seconds = END_SECONDS,
     headers = { ["Mcp-Session-Id"] = session, ["MCP-Protocol-Version"] = self.version } })
 end
 

@@ -70,7 +70,7 @@ function media.transcript(name, bytes, type_)
   end
   local body, kind = form({ { "model", model }, { "response_format", "json" } }, name, type_, bytes)
   local r, why, word = core.request { server = "speech", method = "POST", body = body, seconds = 240, max_bytes = "4M",
-    redirects = 0, headers = { ["Content-Type"] = kind, Accept = "application/json" } }
+    headers = { ["Content-Type"] = kind, Accept = "application/json" } }
   if not r then return nil, ("%s; %s"):format(what, why), word == "network" end
   local answer = json.decode(r.body)
   if r.status ~= 200 then

@@ -4,6 +4,7 @@
 --- (report/summary_facts.h): sums by name, the balance, what the running program knows. A new figure is a line here or
 --- in ipw/summary/; docs/trace-format.md and the table in src/trace/spec_tables.c name each key.
 local json       = require "ipw.core.json"
+local costs      = require "ipw.costs"
 local counts     = require "ipw.summary.counts"
 local energy     = require "ipw.summary.energy"
 local statistics = require "ipw.summary.statistics"
@@ -88,6 +89,7 @@ function summary.make(rows, facts)
     averages = averages(rows, all, t),
     baseline = energy.put_baseline(facts, t),
     config = object(facts.config or "{}"),
+    dearest = counts.dearest(rows, all, energy.basis(t)),
     definitions = definitions,
     efficiency = energy.put_efficiency(rows, all, t),
     energy_note = or_null(facts.energy_note),
@@ -113,6 +115,7 @@ function summary.make(rows, facts)
     tools = counts.tools(facts),
     totals = energy.put_totals(t, judge),
   }
+  out.costs = costs.json(costs.of(out, values.without_null(json.decode(facts.config or "{}"))))
   out.repeats = statistics.repeats(rows, energy.basis(t), t.answered)
   out.normalized_efficiency, out.normalized_statistics = normalized(rows)
   return out

@@ -228,17 +228,31 @@ function test.analysis(name)
   return function(rows, run) return analysis.run(run_of(rows, run)) end
 end
 
---- A kind of figure as a function: from the rows of a run (each may have `joules`) to gnuplot's script and the caption.
+--- A saved run of these queries, as sections and figures get it.
+local function report_run(queries)
+  local run = { name = "run", path = "run", domains = { "cpu" }, queries = {}, summary = {}, manifest = {}, known = 0,
+                known_joules = 0, seconds = 0, names = {}, parts = {}, by_part = {},
+                by_turn = {}, sessions = {} }
+  for i, q in ipairs(queries) do
+    local full = { id = "q" .. i, index = i - 1, mark = "right", outcome = "answered", turns = 1, tools = 0,
+                   windows = {}, energy = { joules = q.joules, reason = not q.joules and "not_covered" or nil } }
+    for key, value in pairs(q) do full[key] = value end
+    run.queries[i] = full
+    if q.joules then run.known, run.known_joules = run.known + 1, run.known_joules + q.joules end
+  end
+  return run
+end
+
+--- A kind of figure as a function: from queries (as for test.section) to its SVG and its caption.
 ---@param name string a name or a file
----@return fun(rows: table[], settings?: table): string, string
+---@return fun(queries: table[], settings?: table): string, string
 function test.plot(name)
   local script, figure = require "ipw.core.script", require "ipw.figure"
   local kind = script.load(assert(script.find("plots", name)))
-  return function(rows, settings)
-    local run = run_of(rows, nil)
-    local f = figure.new("gp", 3.3, kind.height, "Liberation Sans")
-    kind.draw(f, { run }, settings or {})
-    return table.concat(f.lines, "\n"), f.caption
+  return function(queries, settings)
+    local f = figure.new(figure.column)
+    kind.draw(f, { report_run(queries) }, settings or {})
+    return f:file(), f.caption
   end
 end
 
@@ -250,15 +264,7 @@ function test.section(name)
   local script = require "ipw.core.script"
   local section = script.load(assert(script.find("sections", name)))
   return function(queries)
-    local run = { name = "run", path = "run", domains = { "cpu" }, queries = {}, summary = {}, manifest = {}, known = 0,
-                  known_joules = 0, seconds = 0, names = {} }
-    for i, q in ipairs(queries) do
-      local full = { id = "q" .. i, index = i - 1, mark = "right", outcome = "answered", turns = 1, tools = 0,
-                     energy = { joules = q.joules, reason = not q.joules and "not_covered" or nil } }
-      for key, value in pairs(q) do full[key] = value end
-      run.queries[i] = full
-      if q.joules then run.known, run.known_joules = run.known + 1, run.known_joules + q.joules end
-    end
+    local run = report_run(queries)
     return section.heading(run), section.html(run), section.lines and section.lines(run)
   end
 end

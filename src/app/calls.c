@@ -12,6 +12,7 @@
 #include "app/workbench.h"
 #include "base/open.h"
 #include "export/redacted.h"
+#include "io/attached.h"
 #include "json/jsonl.h"
 #include "json/whole_output.h"
 #include "json/write.h"
@@ -153,6 +154,20 @@ static int copy(void *ud, const char *const *args, size_t n, struct ipw_buf *out
     return rc;
 }
 
+/* which(name): the path of a program; or nothing. */
+static int which(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
+                 struct ipw_err *err)
+{
+    char *path = ipw_attached_find(args[0]);
+
+    (void)ud;
+    (void)n;
+    (void)err;
+    if (path) put_text(out, path);
+    free(path);
+    return 0;
+}
+
 /* allow_web(host...): as --web-allow, for addresses that the user has named in another way. */
 static int allow_web(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
                      struct ipw_err *err)
@@ -186,15 +201,18 @@ const struct ipw_lua_call ipw_calls[] = {
     {"new_folder", new_folder, 1},
     {"temporary", temporary},
     {"allow_web", allow_web},
+    {"which", which, 1},
     {"start", ipw_call_start, 3},
     {"run_words", ipw_call_run_words, 1},
     {"redacted", redacted, 3},
-    {"mooncake", ipw_call_mooncake, 2},
     {"built_in", built_in},
     {"machine", ipw_call_machine},
     {"sensors", ipw_call_sensors},
     {"server", ipw_call_server},
     {"score", ipw_call_score, 9},
+    {"ledger", ipw_call_ledger, 1},
+    {"meter", ipw_call_meter, 4},
+    {"book_meter", ipw_call_book_meter, 6},
     {NULL, NULL},
 };
 /* clang-format on */

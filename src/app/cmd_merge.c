@@ -10,16 +10,15 @@
 #include "base/text.h"
 #include "run/merge/merge.h"
 
-static void print_domains(const struct ipw_merge *m)
+/* The domains whose joules several shards had each for themselves. */
+static void print_shared(const struct ipw_merge *m)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         double total_j = m->total_j[d], added_j = m->added_j[d];
 
-        if (isnan(total_j) || !m->n_sessions) continue;
-        printf("%-7s %.6g J", ipw_domain_name((enum ipw_domain)d), total_j);
-        if (added_j > total_j * (1 + 1e-9) + 1e-6)
-            printf(" (the shards' own totals add to %.6g J: they shared devices)", added_j);
-        putchar('\n');
+        if (isnan(total_j) || !m->n_sessions || !(added_j > total_j * (1 + 1e-9) + 1e-6)) continue;
+        printf("%s: %.6g J; the shards' own totals add to %.6g J: they shared devices\n",
+               ipw_domain_name((enum ipw_domain)d), total_j, added_j);
     }
 }
 
@@ -97,7 +96,7 @@ int ipw_cmd_merge(int argc, char **argv)
     struct ipw_merge m = {0};
     struct ipw_err err = {0};
     char **args, *out;
-    int n, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    int n, shown = IPW_EXIT_OK, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
     if (!rc && n > 1)
         rc = ipw_fail(
@@ -114,10 +113,11 @@ int ipw_cmd_merge(int argc, char **argv)
         print_left(&m);
         if (!o.quiet) {
             printf("%s: %lld queries of %zu shards\n", out, (long long)m.n_queries, m.runs.n);
-            print_domains(&m);
+            print_shared(&m);
+            shown = ipw_cmd_run_show(out, NULL, false, false);
         }
     }
     ipw_merge_release(&m);
     free(out);
-    return rc ? ipw_exit_with(&err, exit_code_of(rc)) : IPW_EXIT_OK;
+    return rc ? ipw_exit_with(&err, exit_code_of(rc)) : shown;
 }

@@ -106,7 +106,8 @@ static int run_again(const char *run, const struct ipw_replay_options *o)
 {
     struct ipw_replay_job job;
     struct ipw_err err = {0};
-    int code, rc = ipw_replay_job_open(&job, o, run, &code, &err);
+    char *folder;
+    int code, shown, rc = ipw_replay_job_open(&job, o, run, &code, &err);
 
     if (!rc) {
         code = IPW_EXIT_FAILED;
@@ -118,9 +119,16 @@ static int run_again(const char *run, const struct ipw_replay_options *o)
     }
     if (!rc) rc = ipw_replay_finish(&job, &err);
     if (!rc) rc = ipw_replay_print(&job, &err);
+    folder = job.dir ? ipw_strdup(ipw_rundir_path(job.dir)) : NULL;
     if (job.dir && ipw_rundir_close(job.dir, rc ? NULL : &err) && !rc) rc = err.code;
+    shown = !rc && !o->run.output.json && !o->run.output.quiet
+                ? ipw_cmd_run_show(folder, NULL, false, o->run.output.verbose)
+                : IPW_EXIT_OK;
+    free(folder);
     if (rc)
         ipw_exit_with(&err, code);
+    else if (shown != IPW_EXIT_OK)
+        code = shown;
     else if (job.stop_signal)
         code = 128 + job.stop_signal;
     else

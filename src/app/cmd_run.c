@@ -100,11 +100,12 @@ const struct ipw_command ipw_run_command = {
 };
 
 /* The summary as a screen, which is written in Lua (lua/ipw/cli/ending.lua). */
-static int show_end(struct ipw_run_end *end, bool verbose)
+int ipw_cmd_run_show(const char *folder, const char *note, bool rows, bool verbose)
 {
-    const char *args[] = {end->folder, end->note, verbose ? "verbose" : "", NULL};
+    const char *args[] = {folder, note ? note : "", rows ? "rows" : "", verbose ? "verbose" : "",
+                          NULL};
     struct ipw_err err = {0};
-    int status = ipw_run_screen("ipw.cli.ending", end->folder, args, verbose, &err);
+    int status = ipw_run_screen("ipw.cli.ending", folder, args, verbose, &err);
 
     if (status < 0) return ipw_exit_with(&err, IPW_EXIT_FAILED);
     if ((fflush(stdout) || ferror(stdout)) && status == IPW_EXIT_OK) {
@@ -116,7 +117,8 @@ static int show_end(struct ipw_run_end *end, bool verbose)
 
 int ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code, bool verbose)
 {
-    int shown = end->folder ? show_end(end, verbose) : IPW_EXIT_OK;
+    int shown =
+        end->folder ? ipw_cmd_run_show(end->folder, end->note, end->rows, verbose) : IPW_EXIT_OK;
 
     if (end->err.code) ipw_exit_with(&end->err, exit_code);
     if (end->go_on) ipw_say("to continue: %s", end->go_on);

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "app/commands.h"
 #include "app/options.h"
 #include "base/text.h"
-#include "serve/server.h"
+#include "io/loop.h"
+#include "serve/model_server.h"
 
 struct serve_values {
     const char *host, *model, *replay, *speed;
@@ -73,19 +73,7 @@ static int follow_parent(int64_t parent_pid, struct ipw_err *err)
     return 0;
 }
 
-static int stop_signals(struct ipw_err *err)
-{
-    sigset_t set;
-    int fd;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) return ipw_fail_errno(err, errno, "sigprocmask");
-    signal(SIGPIPE, SIG_IGN);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? ipw_fail_errno(err, errno, "signalfd") : fd;
-}
+static void stop(void *loop) { ipw_loop_stop(loop); }
 
 static int exit_code_of(int rc)
 {
@@ -147,21 +135,26 @@ static int serve(const struct serve_values *values, double speed, struct ipw_err
                                               .with_failures = values->with_failures,
                                               .filler = values->filler},
                                     .allow_hosts = values->allow_hosts.items};
+    struct ipw_signal *interrupted, *ended;
     struct ipw_serve *serve = NULL;
-    int rc = 0, stop_fd;
+    struct ipw_loop *loop;
+    int rc = ipw_loop_new(&loop, err);
 
-    stop_fd = stop_signals(err);
-    if (stop_fd < 0) rc = stop_fd;
-    if (!rc && values->with_parent) rc = follow_parent(values->parent_pid, err);
-    if (!rc) rc = ipw_serve_open(&serve, &how, err);
+    if (rc) return rc;
+    interrupted = ipw_signal_start(loop, SIGINT, stop, loop);
+    ended = ipw_signal_start(loop, SIGTERM, stop, loop);
+    if (values->with_parent) rc = follow_parent(values->parent_pid, err);
+    if (!rc) rc = ipw_serve_open(&serve, &how, loop, err);
     if (!rc) {
         printf("listening %s\n", ipw_serve_url(serve));
         fflush(stdout);
-        rc = ipw_serve_run(serve, stop_fd, err);
+        ipw_loop_run(loop);
     }
     if (values->replay && !rc) say_counts(ipw_serve_counts(serve));
     ipw_serve_close(serve);
-    if (stop_fd >= 0) close(stop_fd);
+    ipw_signal_cancel(interrupted);
+    ipw_signal_cancel(ended);
+    ipw_loop_free(loop);
     return rc;
 }
 

@@ -1,12 +1,10 @@
 /* telemetry: shows the sensors of this machine and their readings. */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -17,8 +15,9 @@
 #include "base/terminal.h"
 #include "io/http_get.h"
 #include "io/http_stream.h"
+#include "io/loop.h"
 #include "json/jsonl.h"
-#include "serve/listener.h"
+#include "script/lua_text.h"
 #include "telemetry/telemetry.h"
 #include "telemetry/telemetry_stream.h"
 #include "trace/power.h"
@@ -27,8 +26,8 @@
 #define REDRAW_NS (500 * IPW_NS_PER_MS)
 /* How often readings are taken from the sampler: to a listener at once, to a file and a person in
  * their own time, because waking costs more than reading. */
-#define STEP_MS     100
-#define LISTENED_MS 20
+#define STEP_NS     (100 * IPW_NS_PER_MS)
+#define LISTENED_NS (20 * IPW_NS_PER_MS)
 enum { MAX_TEXT = 16 * 1024 * 1024 };
 
 struct telemetry_options {
@@ -124,81 +123,133 @@ static bool raw_keys(bool on)
     return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
 }
 
-static int print_now(struct ipw_telemetry *t, bool json, bool live)
+static int print_now(struct ipw_telemetry *t, bool json, bool live, struct ipw_err *err)
 {
-    struct ipw_buf out = IPW_BUF(MAX_TEXT);
-    struct ipw_telemetry_style style = {.width = (size_t)ipw_terminal_width(STDOUT_FILENO),
-                                        .colour = ipw_use_colour(STDOUT_FILENO),
-                                        .brief = live};
+    struct ipw_buf out = IPW_BUF(MAX_TEXT), facts = IPW_BUF(MAX_TEXT);
+    struct ipw_lua_text_style style = {.width = (int)ipw_terminal_width(STDOUT_FILENO),
+                                       .colour = ipw_use_colour(STDOUT_FILENO),
+                                       .brief = live};
+    int rc = 0;
 
     if (style.width == 0) style.width = 100; /* no terminal */
     if (live && isatty(STDOUT_FILENO)) ipw_buf_adds(&out, "\033[H\033[J");
+    ipw_telemetry_facts(&facts, t);
     if (json)
-        ipw_telemetry_json(&out, t);
+        ipw_buf_addf(&out, "%s\n", ipw_buf_str(&facts));
     else
-        ipw_telemetry_table(&out, t, &style);
+        rc = ipw_lua_text(&out, "ipw.report.sensors", &facts, &style, err);
     if (live && !json && isatty(STDIN_FILENO)) ipw_buf_adds(&out, "\n q or ^C ends\n");
-    fwrite(ipw_buf_str(&out), 1, out.len, stdout);
+    if (!rc) fwrite(ipw_buf_str(&out), 1, out.len, stdout);
     ipw_buf_release(&out);
-    return fflush(stdout) || ferror(stdout) ? -1 : 0;
+    ipw_buf_release(&facts);
+    if (!rc && (fflush(stdout) || ferror(stdout)))
+        rc = ipw_fail(err, IPW_EIO, "standard output: the table could not be written");
+    return rc;
 }
 
-/* Waits a little; true if the user wants to end. */
-static bool step(int signals, bool keys, int wait_ms)
+/* ---- until it ends ---- */
+
+struct look { /* at the sensors, again and again */
+    struct ipw_telemetry *t;
+    const struct telemetry_options *o;
+    struct recorder *recorder;
+    struct ipw_loop *loop;
+    struct ipw_timer *timer;
+    int64_t end_ns, drawn_ns;
+    struct ipw_err print_err;
+};
+
+static void stop(void *loop) { ipw_loop_stop(loop); }
+
+static void on_key(void *loop)
 {
-    struct pollfd fds[2] = {{signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
     char key;
 
-    if (poll(fds, keys ? 2 : 1, wait_ms) <= 0) return false;
-    if (fds[0].revents) return true;
-    return keys && fds[1].revents && (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q');
+    if (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q') ipw_loop_stop(loop);
 }
 
-static int stop_signals(struct ipw_err *err)
-{
-    sigset_t set;
-    int fd;
+static void step(void *look);
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? ipw_fail_errno(err, errno, "signalfd") : fd;
+static void step_later(struct look *l)
+{
+    int64_t due_ns = ipw_now_ns() + (l->o->listen ? LISTENED_NS : STEP_NS);
+
+    l->timer = ipw_timer_start_at(l->loop, due_ns < l->end_ns ? due_ns : l->end_ns, step, l);
 }
 
-static int go_on(struct ipw_telemetry *t, const struct telemetry_options *o, int signals,
-                 struct recorder *recorder, struct ipw_listener *listener, struct ipw_err *err)
+static void step(void *look)
 {
-    bool endless = o->watch || o->record || o->listen, keys = o->watch && raw_keys(true);
-    int64_t start = ipw_now_ns(), drawn = 0, end = INT64_MAX;
-    int rc = 0;
+    struct look *l = look;
 
-    if (o->duration_ns)
-        end = start + o->duration_ns;
-    else if (!endless)
-        end = start + (t->set.n ? LOOK_NS : 0);
-    while (!rc && ipw_now_ns() < end && !step(signals, keys, o->listen ? LISTENED_MS : STEP_MS)) {
-        ipw_telemetry_take(t);
-        ipw_telemetry_stream_tell(&recorder->stream, listener);
-        flush_rows(recorder);
-        if (recorder->err.code) rc = recorder->err.code;
-        if (!o->watch || ipw_now_ns() - drawn < REDRAW_NS) continue;
-        drawn = ipw_now_ns();
-        if (print_now(t, o->json, true)) rc = IPW_EIO;
+    l->timer = NULL;
+    ipw_telemetry_take(l->t);
+    ipw_telemetry_stream_tell(&l->recorder->stream);
+    flush_rows(l->recorder);
+    if (l->o->watch && ipw_now_ns() - l->drawn_ns >= REDRAW_NS) {
+        l->drawn_ns = ipw_now_ns();
+        print_now(l->t, l->o->json, true, &l->print_err);
     }
+    if (l->print_err.code || l->recorder->err.code || ipw_now_ns() >= l->end_ns)
+        ipw_loop_stop(l->loop);
+    else
+        step_later(l);
+}
+
+static int64_t end_of(const struct telemetry_options *o, bool any_sensor)
+{
+    if (o->duration_ns) return ipw_now_ns() + o->duration_ns;
+    if (o->watch || o->record || o->listen) return INT64_MAX;
+    return ipw_now_ns() + (any_sensor ? LOOK_NS : 0);
+}
+
+static int go_on(struct look *l, struct ipw_err *err)
+{
+    const struct telemetry_options *o = l->o;
+    bool endless = o->watch || o->record || o->listen, keys = o->watch && raw_keys(true);
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct ipw_signal *stops[3];
+    struct ipw_readable *typed = NULL;
+
+    for (int i = 0; i < 3; i++) stops[i] = ipw_signal_start(l->loop, signals[i], stop, l->loop);
+    if (keys) ipw_readable_start(&typed, l->loop, STDIN_FILENO, on_key, l->loop, NULL);
+    l->end_ns = end_of(o, l->t->set.n > 0);
+    step_later(l);
+    ipw_loop_run(l->loop);
+    ipw_timer_cancel(l->timer);
+    ipw_readable_cancel(typed);
+    for (int i = 0; i < 3; i++) ipw_signal_cancel(stops[i]);
     if (keys) raw_keys(false);
-    ipw_telemetry_stop(t);
-    flush_rows(recorder);
-    if (recorder->err.code) {
-        *err = recorder->err;
+    ipw_telemetry_stop(l->t);
+    flush_rows(l->recorder);
+    if (l->recorder->err.code) {
+        *err = l->recorder->err;
         return err->code;
     }
-    if (rc) return ipw_fail(err, IPW_EIO, "standard output: the table could not be written");
-    if (!o->watch && (!endless || o->json) && print_now(t, o->json, false))
-        return ipw_fail(err, IPW_EIO, "standard output: the table could not be written");
+    if (!l->print_err.code && !o->watch && (!endless || o->json))
+        print_now(l->t, o->json, false, &l->print_err);
+    if (l->print_err.code) *err = l->print_err;
+    return l->print_err.code;
+}
+
+static int listen_for_readers(struct look *l, int *exit_code, struct ipw_err *err)
+{
+    struct ipw_telemetry_stream *s = &l->recorder->stream;
+    int rc;
+
+    ipw_telemetry_take(l->t);
+    rc = ipw_telemetry_stream_open(s, l->t, l->loop, l->o->listen, l->o->expose,
+                                   l->o->allow_hosts.items, err);
+    if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
+    if (rc) return rc;
+    if (ipw_server_exposed(s->server))
+        fprintf(stderr,
+                "ipw-agent: whoever can reach %s/metrics reads this machine's power, load and "
+                "temperatures without a password\n",
+                ipw_server_url(s->server));
+    if (!l->o->json && !l->o->watch) {
+        printf("listening %s/metrics\n", ipw_server_url(s->server));
+        fflush(stdout);
+    }
     return 0;
 }
 
@@ -211,18 +262,8 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
         .link = {ipw_http_stream_open, ipw_http_stream_read, ipw_http_stream_close}};
     struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};
     struct ipw_telemetry t;
-    struct ipw_listen_options listen = {
-        .where = o->listen,
-        .expose = o->expose,
-        .not_exposed = "other machines could read this machine's sensors there; add --expose to "
-                       "let them, or listen on 127.0.0.1",
-        .allow_hosts = o->allow_hosts.items,
-        .about = "ipw-agent telemetry: see /metrics, /stream and /clock\n",
-        .stream = &recorder.stream.offer,
-        .pages = {{"/metrics", IPW_LISTEN_METRICS, ipw_telemetry_metrics, &t},
-                  {"/clock", "application/json", ipw_telemetry_stream_clock, NULL}}};
-    struct ipw_listener *listener = NULL;
-    int signals = stop_signals(err), rc = signals < 0 ? signals : 0;
+    struct look look = {.t = &t, .o = o, .recorder = &recorder};
+    int rc = ipw_loop_new(&look.loop, err);
 
     if (rc) return rc;
     rc = ipw_telemetry_open(&t, &so, o->interval_ns ? o->interval_ns : 50 * IPW_NS_PER_MS,
@@ -231,23 +272,8 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
     t.on_row = record_row;
     t.ud = &recorder;
     if (!rc && o->record) rc = record_open(&recorder, o->record, &t, err);
-    if (!rc && o->listen) {
-        ipw_telemetry_take(&t);
-        rc = ipw_telemetry_stream_open(&recorder.stream, &t, err);
-        if (!rc) rc = ipw_listener_open(&listener, &listen, err);
-        if (rc == IPW_EINVAL) *exit_code = IPW_EXIT_USAGE;
-        if (!rc && ipw_listener_exposed(listener))
-            fprintf(stderr,
-                    "ipw-agent: whoever can reach %s reads this machine's power, load and "
-                    "temperatures without a password\n",
-                    ipw_listener_url(listener));
-        if (!rc && !o->json && !o->watch) {
-            printf("listening %s\n", ipw_listener_url(listener));
-            fflush(stdout);
-        }
-    }
-    if (!rc) rc = go_on(&t, o, signals, &recorder, listener, err);
-    ipw_listener_close(listener);
+    if (!rc && o->listen) rc = listen_for_readers(&look, exit_code, err);
+    if (!rc) rc = go_on(&look, err);
     ipw_telemetry_stream_close(&recorder.stream);
     if (recorder.file) {
         int closed = ipw_jsonl_append_close(recorder.file, rc ? NULL : err);
@@ -255,7 +281,7 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
     }
     ipw_buf_release(&recorder.text);
     ipw_telemetry_close(&t);
-    close(signals);
+    ipw_loop_free(look.loop);
     return rc;
 }
 

@@ -8,21 +8,23 @@
 #include "app/options.h"
 
 int ipw_cmd_run(int argc, char **argv);
+int ipw_cmd_measure(int argc, char **argv);
 int ipw_cmd_resume(int argc, char **argv);
 int ipw_cmd_serve(int argc, char **argv);
 int ipw_cmd_replay(int argc, char **argv);
-int ipw_cmd_ledger(int argc, char **argv);
 int ipw_cmd_validate(int argc, char **argv);
 int ipw_cmd_repair(int argc, char **argv);
 int ipw_cmd_merge(int argc, char **argv);
-int ipw_cmd_meter(int argc, char **argv);
 int ipw_cmd_telemetry(int argc, char **argv);
 
-extern const struct ipw_command ipw_run_command;
+extern const struct ipw_command ipw_run_command, ipw_measure_command;
 /* The options of a run by their full names, as a JSON object {args, cwd} for its manifest.  Options
  * of one session (--resume, --rerun, --force, --output) are left out.  Values that may be secret
  * are "***". */
 char *ipw_cmd_run_json(const struct ipw_command *command, int argc, char **argv);
+/* Prints the screen of a run's end.  note: remarks, or NULL; rows: its queries were shown already.
+ * Returns the exit code. */
+int ipw_cmd_run_show(const char *folder, const char *note, bool rows, bool verbose);
 struct ipw_run_end;
 /* Prints the run's summary as a screen, and how it ended, with the command that continues it in the
  * last line; frees the members of `end`.  Returns the exit code: 1 in place of 0 if the screen

@@ -10,7 +10,7 @@
 #include "base/err.h"
 
 /* Returns the exit status; an error of the script itself is in err, and the result negative. */
-int ipw_run_screen(const char *module, char *run, const char *const *texts, bool verbose,
+int ipw_run_screen(const char *module, const char *run, const char *const *texts, bool verbose,
                    struct ipw_err *err);
 
 #endif

@@ -11,6 +11,7 @@
 #include "json/document.h"
 #include "json/json.h"
 #include "json/jsonl.h"
+#include "json/write.h"
 #include "ledger/recompute.h"
 #include "trace/rundir.h"
 #include "trace/saved_clock.h"
@@ -469,4 +470,79 @@ void ipw_metered_run_release(struct ipw_metered_run *r)
     free(r->busy);
     free(r->logs);
     *r = (struct ipw_metered_run){0};
+}
+
+/* ---- the facts ---- */
+
+static void put_energy(struct ipw_jw *w, const char *key, const struct ipw_figure *f)
+{
+    ipw_jw_knum(w, key, f->known ? f->j : (double)NAN);
+}
+
+static void put_log(struct ipw_jw *w, const struct ipw_metered_run_input *in)
+{
+    ipw_jw_obj(w);
+    ipw_jw_kint(w, "bad_rows", (int64_t)in->log.bad_rows);
+    ipw_jw_key(w, "columns");
+    ipw_jw_arr(w);
+    for (size_t i = 0; i < in->log.format.n_columns; i++) {
+        const struct ipw_meter_column *c = &in->log.format.columns[i];
+
+        ipw_jw_obj(w);
+        ipw_jw_kbool(w, "in_sum", c->in_sum);
+        ipw_jw_kstr(w, "kind", c->kind == IPW_METER_WATTS ? "watts" : "joules");
+        ipw_jw_kstr(w, "name", c->name);
+        ipw_jw_obj_end(w);
+    }
+    ipw_jw_arr_end(w);
+    ipw_jw_knum(w, "correlation", in->aligned ? in->fit.correlation : (double)NAN);
+    ipw_jw_kstr(w, "file", in->path);
+    ipw_jw_kstr(w, "first_bad_row", in->log.first_bad[0] ? in->log.first_bad : NULL);
+    ipw_jw_knum(w, "offset_if_other_kind_s", in->fit.other_s);
+    ipw_jw_knum(w, "offset_plus_minus_s", in->aligned ? in->fit.plus_minus_s : (double)NAN);
+    ipw_jw_knum(w, "offset_s", in->fit.offset_s);
+    ipw_jw_knum(w, "row_interval_s", in->aligned ? in->fit.row_s : (double)NAN);
+    ipw_jw_kint(w, "rows", (int64_t)in->log.rows);
+    ipw_jw_kstr(w, "rows_are", !in->aligned ? NULL : in->fit.averages ? "means" : "instants");
+    ipw_jw_obj_end(w);
+}
+
+static void put_query(struct ipw_jw *w, const struct ipw_metered_run_query *q)
+{
+    ipw_jw_obj(w);
+    ipw_jw_knum(w, "coverage", q->energy.coverage);
+    ipw_jw_kint(w, "epoch", q->epoch);
+    put_energy(w, "joules", &q->energy);
+    ipw_jw_kstr(w, "provenance", ipw_provenance_name(q->energy.provenance));
+    ipw_jw_kstr(w, "query_id", q->id);
+    ipw_jw_kstr(w, "reason", q->energy.reason);
+    ipw_jw_knum(w, "t0_s", q->t0_s);
+    ipw_jw_knum(w, "t1_s", q->t1_s);
+    ipw_jw_obj_end(w);
+}
+
+void ipw_metered_run_facts(struct ipw_buf *out, const struct ipw_metered_run *r)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_knum(&w, "coverage", r->total.coverage);
+    put_energy(&w, "idle_joules", &r->idle);
+    put_energy(&w, "joules", &r->total);
+    ipw_jw_knum(&w, "least_w", r->least_w);
+    ipw_jw_key(&w, "logs");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < r->n_logs; i++) put_log(&w, &r->logs[i]);
+    ipw_jw_arr_end(&w);
+    ipw_jw_knum(&w, "peak_w", r->peak_w);
+    ipw_jw_kstr(&w, "provenance", ipw_provenance_name(r->total.provenance));
+    ipw_jw_key(&w, "queries");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < r->n_queries; i++) put_query(&w, &r->queries[i]);
+    ipw_jw_arr_end(&w);
+    ipw_jw_kint(&w, "samples", (int64_t)r->samples);
+    ipw_jw_knum(&w, "t0_s", r->t0_s);
+    ipw_jw_knum(&w, "t1_s", r->t1_s);
+    ipw_jw_obj_end(&w);
 }

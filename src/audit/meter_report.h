@@ -2,7 +2,8 @@
  *
  * Reads the run's queries and the logs, puts the logs' clocks on the run's (energy/meter_align.h),
  * has the energy computed as of any sensor (ledger/recompute.h; each joule once: shared among
- * queries in flight, or idle), and prints the result.  Owns everything it read; release it. */
+ * queries in flight, or idle), and writes the facts for lua/ipw/report/meter.lua.  Owns everything
+ * it read; release it. */
 #ifndef IPW_AUDIT_METER_REPORT_H
 #define IPW_AUDIT_METER_REPORT_H
 
@@ -53,13 +54,8 @@ double ipw_metered_run_reading(int64_t *value, const struct ipw_metered_run_inpu
                                size_t column, size_t i);
 void ipw_metered_run_release(struct ipw_metered_run *r);
 
-void ipw_metered_run_text(struct ipw_buf *out, const struct ipw_metered_run *r);
-void ipw_metered_run_json(struct ipw_buf *out, const struct ipw_metered_run *r);
-/* energy_report.json: the keys of the guide for WattsUp meters (docs/power-meter.md), for the run
- * and for each epoch. */
-void ipw_metered_run_energy_report(struct ipw_buf *out, const struct ipw_metered_run *r);
-/* Appends a line for each reason to trust the figures less, because the run is short for its
- * meter. */
-void ipw_metered_run_doubts(struct ipw_buf *out, const struct ipw_metered_run *r);
+/* Appends it as one JSON object with exact numbers, null for the unknown: {coverage, idle_joules,
+ * joules, least_w, logs, peak_w, provenance, queries, samples, t0_s, t1_s}. */
+void ipw_metered_run_facts(struct ipw_buf *out, const struct ipw_metered_run *r);
 
 #endif

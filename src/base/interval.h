@@ -6,9 +6,7 @@
  * bootstrap over clusters (seeded, 2000 resamples).  A proportion always has Wilson's interval.  A
  * ratio is bootstrapped, or has no interval.
  *
- * Clusters are rows of two columns, which the caller fills and releases.  A resample with more
- * clusters than a block can hold (8192) is drawn in two steps with the same distribution: how often
- * each block is used, then which of its clusters. */
+ * Clusters are rows of two columns, which the caller fills and releases. */
 #ifndef IPW_BASE_INTERVAL_H
 #define IPW_BASE_INTERVAL_H
 
@@ -42,9 +40,6 @@ struct ipw_interval_sample {
 };
 /* Fills `out` of all samples.  Samples with equally many clusters use the same draws. */
 void ipw_interval_make(struct ipw_interval_sample *samples, size_t count, uint64_t seed);
-
-/* The interval of independent values, none of them NAN. */
-struct ipw_interval ipw_interval_of(const double *values, size_t n);
 
 /* The next of a sequence of numbers from 0 to n - 1 (n > 0), which is the same on every machine.
  * *state starts as a seed that is not 0. */

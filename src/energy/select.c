@@ -9,13 +9,10 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "energy/overlap.h"
-#include "energy/sources/battery.h"
 #include "energy/sources/cpu_model.h"
-#include "energy/sources/exec.h"
 #include "energy/sources/hwmon.h"
 #include "energy/sources/nvml.h"
 #include "energy/sources/perf.h"
-#include "energy/sources/powerlog.h"
 #include "energy/sources/rapl.h"
 #include "energy/sources/sysfs.h"
 

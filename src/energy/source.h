@@ -150,6 +150,9 @@ struct ipw_source_place {
 /* arg: of a kind with an argument what follows its "=", otherwise the kind's name. */
 typedef int ipw_source_open(struct ipw_source **out, const struct ipw_source_place *place,
                             const char *arg, struct ipw_err *err);
+/* Openers of sources/NAME.c that need nothing else declared.  log=FILE may name the column,
+ * "FILE#COLUMN"; exec=COMMAND waits up to five seconds for a first reading. */
+ipw_source_open ipw_battery_open, ipw_powerlog_open, ipw_exec_open;
 
 /* One verdict for each kind of source that was looked for, found or not. */
 struct ipw_source_verdict {

@@ -359,6 +359,7 @@ static void build_argv(struct strings *argv, const struct ipw_child_spec *spec, 
 {
     add_string(argv, ipw_strdup("ipw-agent"));
     add_string(argv, ipw_strdup("__exec"));
+    if (spec->own) add_string(argv, ipw_strdup("own=1"));
     add_string(argv, ipw_asprintf("parent=%ld", (long)getpid()));
     if (spec->measured) add_string(argv, ipw_strdup(spec->sandbox ? "measured=2" : "measured=1"));
     if (cgroup) add_string(argv, ipw_asprintf("cgroup=%s", cgroup));

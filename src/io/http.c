@@ -2,10 +2,7 @@
  * inside libcurl's callbacks are carried out after them, in order. */
 #include "io/http.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -116,22 +113,11 @@ static struct sock *find_sock(const struct ipw_http *http, curl_socket_t fd)
     return fd >= 0 && (size_t)fd < http->cap_socks ? http->socks[fd] : NULL;
 }
 
-/* Stores the last request that was sent on the socket; NULL: it has ended. */
-static void lend(struct sock *sock, struct ipw_http_call *call)
-{
-    if (sock->call) sock->call->sock = NULL;
-    sock->call = call;
-    if (!call) return;
-    if (call->sock) call->sock->call = NULL;
-    call->sock = sock;
-}
-
 static void drop_sock(struct ipw_http *http, curl_socket_t fd)
 {
     struct sock *sock = find_sock(http, fd);
 
     if (!sock) return;
-    lend(sock, NULL);
     http->socks[fd] = NULL;
     if (sock->prev)
         sock->prev->next = sock->next;
@@ -168,76 +154,19 @@ static struct sock *add_sock(struct http_lane *lane, curl_socket_t fd, bool ours
     return sock;
 }
 
-/* Bytes that the peer has sent, a FIN counting as one; -1: unknown. */
-static int64_t bytes_received(curl_socket_t fd)
-{
-    struct { /* as in linux/tcp.h; the C library's struct is shorter */
-        struct tcp_info old;
-        uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
-    } info = {0};
-    socklen_t n = sizeof info;
-
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) || n < sizeof info) return -1;
-    return (int64_t)info.bytes_received;
-}
-
-static void learn_names(struct sock *sock)
-{
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } own, peer;
-    socklen_t own_n = sizeof own, peer_n = sizeof peer;
-    bool v6;
-
-    if (getsockname(sock->fd, &own.any, &own_n) || getpeername(sock->fd, &peer.any, &peer_n))
-        return;
-    v6 = peer.any.sa_family == AF_INET6;
-    sock->own_port = ntohs(v6 ? own.v6.sin6_port : own.v4.sin_port);
-    sock->peer_port = ntohs(v6 ? peer.v6.sin6_port : peer.v4.sin_port);
-    inet_ntop(peer.any.sa_family, v6 ? (void *)&peer.v6.sin6_addr : (void *)&peer.v4.sin_addr,
-              sock->peer_ip, sizeof sock->peer_ip);
-}
-
-void ipw_http_request_begins(struct ipw_http_call *call, int own_port, const char *peer_ip,
-                             int peer_port)
-{
-    for (struct sock *sock = call->lane->socks; sock; sock = sock->next) {
-        if (!sock->ours) continue;
-        if (!sock->own_port) learn_names(sock);
-        if (sock->own_port != own_port || sock->peer_port != peer_port ||
-            strcmp(sock->peer_ip, peer_ip) != 0)
-            continue;
-        sock->received = bytes_received(sock->fd);
-        lend(sock, call);
-        return;
-    }
-}
-
-void ipw_http_request_ended(struct ipw_http_call *call)
-{
-    if (call->sock) lend(call->sock, NULL);
-}
-
-/* libcurl opens a second connection for a request if a reused one ended before a whole line of the
- * answer.  If part of a line had come, the server has seen the request.  libcurl does not tell, but
- * the closed socket does.  (With TLS those bytes may have been the closing message.) */
 static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *addr)
 {
     struct ipw_http_call *call = ud;
-    struct ipw_http *http = call->http;
     int fd;
 
     (void)purpose;
-    if (http->guarded && !ipw_address_is_public((const struct sockaddr *)&addr->addr)) {
-        call->refused = true;
-        return CURL_SOCKET_BAD;
+    if (!ipw_address_is_public((const struct sockaddr *)&addr->addr)) {
+        call->met_private = true;
+        if (call->guarded) return CURL_SOCKET_BAD;
     }
     fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, addr->protocol);
-    if (call->broke && call->sends == 1) call->begun = true;
     if (fd < 0) {
-        call->open_errno = errno;
+        call->no_room = errno == EMFILE || errno == ENFILE || errno == ENOBUFS;
         return CURL_SOCKET_BAD;
     }
     if (!add_sock(call->lane, fd, true)) {
@@ -249,12 +178,7 @@ static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockadd
 
 static int on_close(void *ud, curl_socket_t fd)
 {
-    struct ipw_http *http = ud;
-    const struct sock *sock = find_sock(http, fd);
-
-    if (sock && sock->call && sock->received >= 0)
-        sock->call->broke = bytes_received(fd) > sock->received + 1; /* a FIN is not a byte */
-    drop_sock(http, fd);
+    drop_sock(ud, fd);
     return close(fd);
 }
 
@@ -407,47 +331,13 @@ void ipw_http_enter(struct ipw_http *http) { http->entered++; }
 
 bool ipw_http_has_room(const struct ipw_http *http)
 {
-    return (!http->max_connections || http->n_running < http->max_connections) &&
-           (!http->squeezed || http->n_running < http->squeezed);
+    return !http->max_connections || http->n_running < http->max_connections;
 }
 
 void ipw_http_launch_waiting(struct ipw_http *http)
 {
     while (!is_empty(&http->queue) && !http->dying && ipw_http_has_room(http))
         ipw_http_call_launch(http->queue.next);
-}
-
-/* This machine is out of descriptors or ports while other calls are in flight.  The call waits
- * until one of them ends.  From now on no more calls are started than there is room for; each round
- * tries one more. */
-bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code)
-{
-    struct ipw_http *http = call->http;
-    long connect_errno = 0;
-
-    if (code == CURLE_OK || call->at.sent_ns) {
-        if (http->squeezed && ++http->since_squeezed >= http->squeezed) {
-            http->squeezed++;
-            http->since_squeezed = 0;
-        }
-        return false;
-    }
-    curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &connect_errno);
-    if (call->open_errno != EMFILE && call->open_errno != ENFILE && call->open_errno != ENOBUFS &&
-        connect_errno != EADDRNOTAVAIL)
-        return false;
-    if (http->n_running < 2) return false;
-    ipw_http_lane_remove(call);
-    ipw_http_list_remove(call);
-    call->state = CALL_QUEUED;
-    call->at.launch_ns = 0;
-    call->open_errno = 0;
-    call->curl_error[0] = '\0';
-    ipw_http_list_add(http->queue.next, call); /* before later calls */
-    http->n_running--;
-    http->squeezed = http->n_running;
-    http->since_squeezed = 0;
-    return true;
 }
 
 /* The number of descriptors for connections; leaves some for files, pipes and the resolver. */
@@ -517,8 +407,7 @@ int ipw_http_new(struct ipw_http **out, struct ipw_loop *loop,
                              : ipw_strdup("User-Agent: ipw-agent/" IPW_VERSION);
     http->no_proxy = no_proxy_list();
     http->cacert = cacert ? ipw_strdup(cacert) : NULL;
-    http->guarded = options && options->guarded;
-    http->proxies = !http->guarded && environment_names_proxy();
+    http->proxies = environment_names_proxy();
     http->max_connections = most_by_descriptors();
     if (options && options->max_connections &&
         (!http->max_connections || options->max_connections < http->max_connections))
@@ -549,8 +438,6 @@ void ipw_http_free(struct ipw_http *http)
     }
     for (size_t i = 0; i < http->n_lanes; i++) close_lane(http->lanes[i]);
     free(http->lanes);
-    if (http->last_headers) ipw_http_headers_release(http->last_headers);
-    ipw_http_address_release(http->last_address);
     free(http->user_agent);
     free(http->no_proxy);
     free(http->cacert);

@@ -6,8 +6,8 @@
  * offers it, but each request on its own connection.  TLS is verified.  Proxies from the
  * environment are not used for loopback.  Connections that were idle for over 4 s are not reused.
  * No compression is requested; a body that is compressed anyway is decoded.  If a reused connection
- * dies before the first byte of the answer, the server never saw the request.  It is sent again
- * once on a new connection (`resent` tells).  After that byte the answer is cut.
+ * dies before the first line of the answer, the request is sent again once on a new connection
+ * (`resent` tells).  After that line the answer is cut.
  *
  * Callbacks run in the loop thread, never inside ipw_http_start().  They may start and cancel
  * requests, including their own.  `on_data` receives body bytes with the instant of their arrival,
@@ -36,6 +36,7 @@
 enum ipw_http_end {
     IPW_HTTP_OK,        /* a whole response was received, with any status */
     IPW_HTTP_REFUSED,   /* no connection: refused, unreachable, no route */
+    IPW_HTTP_NO_ROOM,   /* this machine has no descriptor or port left for a connection */
     IPW_HTTP_DNS,       /* the name could not be resolved */
     IPW_HTTP_TLS,       /* certificate or handshake */
     IPW_HTTP_RESET,     /* the connection broke before any byte of the answer */
@@ -72,7 +73,8 @@ struct ipw_http_request {
      * is sent in chunks.  Such a request has a new connection, because it cannot be resent. */
     bool body_in_pieces;
     int64_t pieces_len;
-    bool raw;                                             /* see above */
+    bool raw;     /* see above */
+    bool guarded; /* connect to public addresses only, and through no proxy */
     int64_t connect_ns, first_byte_ns, idle_ns, total_ns; /* 0: no limit */
     size_t body_max_bytes; /* limit of the decoded answer; 0: 256 MiB */
     bool stamp_cpu;        /* fill result->sent_cpu_ns */
@@ -93,6 +95,7 @@ struct ipw_http_result {
     enum ipw_http_deadline deadline;
     int status;                       /* HTTP status; 0 if there was none */
     const struct ipw_http_head *head; /* NULL if there was none; borrowed for the callback */
+    const char *location;             /* where a 3xx leads, absolute, or "" */
     const char *error;                /* one line for a person if end is not IPW_HTTP_OK */
     int64_t start_ns;                 /* when ipw_http_start() was called */
     int64_t sent_ns;       /* connected, about to write the request; start_ns if it never was */
@@ -103,7 +106,7 @@ struct ipw_http_result {
     int64_t dns_ns, connect_ns, tls_ns; /* durations from libcurl; 0 on a reused connection */
     int64_t bytes_sent, bytes_received; /* sizes of the bodies */
     bool reused, resent;
-    bool guarded; /* the address was not public, and the pool reaches only public ones */
+    bool met_private; /* an address was not public; a guarded request did not connect to it */
 };
 
 struct ipw_http_callbacks {
@@ -128,7 +131,6 @@ struct ipw_http_options {
      * for; the rest waits, too. */
     size_t max_connections;
     const char *user_agent; /* NULL: "ipw-agent/VERSION" */
-    bool guarded;           /* connect to public addresses only, and through no proxy */
     const char *cacert;     /* file of PEM certificates to trust instead of the system's, or NULL */
 };
 
@@ -154,8 +156,5 @@ void ipw_http_pause(struct ipw_http_call *call);
 void ipw_http_resume(struct ipw_http_call *call);
 /* on_body is asked again soon. */
 void ipw_http_body_ready(struct ipw_http_call *call);
-
-/* Percent-encodes for a query component. */
-void ipw_http_escape(struct ipw_buf *out, const char *s, size_t n);
 
 #endif

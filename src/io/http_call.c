@@ -1,28 +1,36 @@
 /* One request: its options, libcurl's callbacks, its deadlines and its end. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "io/http_priv.h"
 #include "io/url.h"
 
 static const size_t BODY_MAX = 256 * IPW_MIB;
 
+const char *ipw_http_field(const struct ipw_http_head *head, const char *name)
+{
+    for (size_t i = head ? head->n_fields : 0; i > 0; i--)
+        if (strcasecmp(head->fields[i - 1].name, name) == 0) return head->fields[i - 1].value;
+    return "";
+}
+
 /* --- what libcurl calls ---------------------------------------------------------------------- */
 
 /* Connected; the next step is to write the request.  A second call means that the request is sent
  * again, by libcurl or by send_again(), because a reused connection died before a line of the
- * answer.  That happens on a new connection, so there is no third time.  If part of that line had
- * come, the server has seen the request, and the caller decides whether to repeat it.  (With TLS
- * the first byte may be the closing message, so libcurl's view counts there.) */
+ * answer.  That happens on a new connection, so there is no third time. */
 static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own_port)
 {
     int64_t now = ipw_now_ns();
     struct ipw_http_call *call = ud;
 
-    (void)own_ip;
+    (void)peer_ip, (void)own_ip, (void)peer_port, (void)own_port;
     call->at.sent_ns = now;
     if (call->stamp_cpu) call->at.sent_cpu_ns = ipw_cpu_thread_ns();
     if (call->sends++ == 0) {
@@ -31,11 +39,7 @@ static int on_send(void *ud, char *peer_ip, char *own_ip, int peer_port, int own
         if (opened == 0) {
             call->fresh = true;
             curl_easy_setopt(call->easy, CURLOPT_FRESH_CONNECT, 1L);
-            if (strncasecmp(call->address->text, "http:", 5) == 0)
-                ipw_http_request_begins(call, own_port, peer_ip, peer_port);
         }
-    } else if (call->begun) {
-        return CURL_PREREQFUNC_ABORT;
     }
     return CURL_PREREQFUNC_OK;
 }
@@ -203,8 +207,8 @@ static void set_constant_options(struct ipw_http_call *call)
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    /* Decode everything that libcurl can decode.  http_util.c removes the header that would ask for
-     * compression, so servers that compress only on request do not. */
+    /* Decode everything that libcurl can decode.  set_headers() removes the header that would ask
+     * for compression, so servers that compress only on request do not. */
     curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
     curl_easy_setopt(
         easy, CURLOPT_BUFFERSIZE,
@@ -245,10 +249,8 @@ static struct ipw_http_call *get_call(struct ipw_http *http)
     call = ipw_calloc(1, sizeof *call);
     call->http = http;
     call->easy = curl_easy_init();
-    if (!call->easy) {
-        free(call);
-        return NULL;
-    }
+    call->parts = curl_url();
+    if (!call->easy || !call->parts) IPW_BUG("out of memory");
     call->deadline = (struct ipw_timer){.loop = http->loop, .fn = on_deadline, .ud = call};
     call->flow = (struct ipw_defer){.loop = http->loop, .fn = on_flow, .ud = call};
     ipw_buf_init(&call->answer.text, (size_t)2 * HTTP_HEADERS_MAX);
@@ -261,7 +263,8 @@ void ipw_http_call_destroy(struct ipw_http_call *call)
     curl_easy_cleanup(call->easy);
     ipw_buf_release(&call->answer.text);
     free(call->answer.fields);
-    ipw_http_address_release(call->address);
+    curl_url_cleanup(call->parts);
+    free(call->url);
     free(call->method);
     free(call);
 }
@@ -271,7 +274,7 @@ static void put_call(struct ipw_http_call *call)
 {
     struct ipw_http *http = call->http;
 
-    ipw_http_headers_release(call->headers);
+    curl_slist_free_all(call->headers);
     ipw_buf_release(&call->body);
     call->headers = NULL;
     call->lender = NULL;
@@ -298,7 +301,6 @@ static void detach(struct ipw_http_call *call)
         ipw_http_lane_remove(call);
         http->n_running--;
     }
-    ipw_http_request_ended(call);
     ipw_timer_disarm(&call->deadline);
     ipw_defer_disarm(&call->flow);
     ipw_http_list_remove(call);
@@ -316,6 +318,91 @@ void ipw_http_call_discard(struct ipw_http_call *call)
 }
 
 /* --- the end --------------------------------------------------------------------------------- */
+
+static enum ipw_http_end end_of(CURLcode code, bool any_answer)
+{
+    switch (code) {
+    case CURLE_OK: return IPW_HTTP_OK;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY: return IPW_HTTP_DNS;
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_INTERFACE_FAILED: return IPW_HTTP_REFUSED;
+    case CURLE_OPERATION_TIMEDOUT: return IPW_HTTP_TIMEOUT;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_ENGINE_NOTFOUND:
+    case CURLE_SSL_ENGINE_SETFAILED:
+    case CURLE_SSL_ENGINE_INITFAILED:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CRL_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+    case CURLE_SSL_CLIENTCERT:
+    case CURLE_USE_SSL_FAILED: return IPW_HTTP_TLS;
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR: return any_answer ? IPW_HTTP_CUT : IPW_HTTP_RESET;
+    case CURLE_PARTIAL_FILE: return IPW_HTTP_CUT;
+    default: return IPW_HTTP_PROTOCOL;
+    }
+}
+
+static bool lacks_room(const struct ipw_http_call *call)
+{
+    long problem = 0;
+
+    curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &problem);
+    return call->no_room || problem == EADDRNOTAVAIL;
+}
+
+static const char *end_text(const struct ipw_http_call *call, enum ipw_http_end end,
+                            enum ipw_http_deadline deadline)
+{
+    switch (end) {
+    case IPW_HTTP_TIMEOUT:
+        switch (deadline) {
+        case IPW_HTTP_CONNECT_DEADLINE: return "no connection within the connect deadline";
+        case IPW_HTTP_FIRST_BYTE_DEADLINE: return "no answer within the first-byte deadline";
+        case IPW_HTTP_IDLE_DEADLINE: return "the answer stalled for longer than the idle deadline";
+        default: return "not finished within the total deadline";
+        }
+    case IPW_HTTP_TOO_LARGE:
+        return call->header_bytes > HTTP_HEADERS_MAX ? "the answer's headers are over 64 kB"
+                                                     : "the answer's body is over its ceiling";
+    case IPW_HTTP_ABORTED: return "stopped by its reader";
+    case IPW_HTTP_RESET: return "the connection broke before any answer";
+    case IPW_HTTP_CUT: return "the answer broke off";
+    case IPW_HTTP_REFUSED:
+        return call->guarded && call->met_private ? "its address is not a public one"
+                                                  : "no connection";
+    case IPW_HTTP_NO_ROOM: return "this machine has no descriptor or port left for a connection";
+    case IPW_HTTP_DNS: return "the host name is not known";
+    case IPW_HTTP_TLS: return "no secure connection";
+    case IPW_HTTP_PROTOCOL:
+        return ipw_url_host_is_ascii(call->url)
+                   ? "not an HTTP answer"
+                   : "its host has letters outside ASCII: write it as DNS does (xn--...)";
+    case IPW_HTTP_OK: break;
+    }
+    return "";
+}
+
+static void describe_end(struct ipw_buf *out, const struct ipw_http_call *call,
+                         enum ipw_http_end end, enum ipw_http_deadline deadline)
+{
+    bool curl_knows = call->curl_error[0] && !(call->guarded && call->met_private) &&
+                      end != IPW_HTTP_TIMEOUT && end != IPW_HTTP_ABORTED &&
+                      end != IPW_HTTP_TOO_LARGE;
+
+    ipw_url_plain(out, call->url);
+    ipw_buf_addf(out, ": %s", end_text(call, end, deadline));
+    if (curl_knows) ipw_buf_addf(out, " (%s)", call->curl_error);
+}
 
 static int64_t duration_ns(CURL *easy, CURLINFO info)
 {
@@ -341,14 +428,19 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
         .first_byte_ns = call->at.first_byte_ns,
         .close_ns = now,
         .bytes_received = call->received,
-        .guarded = call->refused,
-        .resent = call->sends > 1 && !call->begun,
+        .met_private = call->met_private,
+        .resent = call->sends > 1,
+        .location = "",
         .error = "",
     };
 
     if (call->at.launch_ns) {
         curl_off_t sent = 0;
         long opened = 0;
+        const char *next = NULL;
+
+        curl_easy_getinfo(call->easy, CURLINFO_REDIRECT_URL, &next);
+        if (next) result.location = next;
         curl_easy_getinfo(call->easy, CURLINFO_NUM_CONNECTS, &opened);
         curl_easy_getinfo(call->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
         result.bytes_sent = (int64_t)sent;
@@ -366,7 +458,7 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
     give_back(call);
     call->state = CALL_ENDING;
     if (end != IPW_HTTP_OK) {
-        ipw_http_describe_end(&error, call, end, deadline);
+        describe_end(&error, call, end, deadline);
         result.error = ipw_buf_str(&error);
     }
     if (call->on.on_done) call->on.on_done(call->on.ud, &result);
@@ -381,7 +473,7 @@ static void finish(struct ipw_http_call *call, enum ipw_http_end end,
 static bool send_again(struct ipw_http_call *call, enum ipw_http_end end)
 {
     if (end != IPW_HTTP_RESET || !call->fresh || call->pieces || call->sends != 1 ||
-        call->header_bytes > 0 || call->broke || call->http->dying)
+        call->header_bytes > 0 || call->http->dying)
         return false;
     ipw_http_lane_remove(call);
     call->at.dial_ns = ipw_now_ns();
@@ -395,18 +487,17 @@ static bool send_again(struct ipw_http_call *call, enum ipw_http_end end)
 void ipw_http_call_curl_done(struct ipw_http_call *call, CURLcode code)
 {
     int64_t now = ipw_now_ns();
-    enum ipw_http_end end = ipw_http_end_of(code, call->header_bytes > 0);
+    enum ipw_http_end end = end_of(code, call->header_bytes > 0);
 
     if (call->state != CALL_RUNNING) return; /* doomed: discard it without a callback */
-    if (ipw_http_waits_for_room(call, code)) return;
     if (call->too_large)
         end = IPW_HTTP_TOO_LARGE;
     else if (call->aborted)
         end = IPW_HTTP_ABORTED;
-    else if (code == CURLE_ABORTED_BY_CALLBACK && call->begun)
-        end = IPW_HTTP_CUT;
     else if (code == CURLE_OK && !call->head_complete)
         end = call->header_bytes ? IPW_HTTP_CUT : IPW_HTTP_RESET;
+    else if (end == IPW_HTTP_REFUSED && lacks_room(call))
+        end = IPW_HTTP_NO_ROOM;
     if (send_again(call, end)) return;
     finish(call, end, end == IPW_HTTP_TIMEOUT ? IPW_HTTP_CONNECT_DEADLINE : IPW_HTTP_NO_DEADLINE,
            now);
@@ -466,6 +557,152 @@ static void on_deadline(void *ud)
     ipw_http_leave(http);
 }
 
+/* --- the address and the headers ------------------------------------------------------------- */
+
+static int bad_url(struct ipw_err *err, const char *url, const char *why)
+{
+    struct ipw_buf plain = IPW_BUF(2 * IPW_KIB);
+
+    ipw_url_plain(&plain, url);
+    ipw_fail(err, IPW_EINVAL, "the address '%s' %s", ipw_buf_str(&plain), why);
+    ipw_buf_release(&plain);
+    return IPW_EINVAL;
+}
+
+static int check_address(CURLU *parts, const char *url, bool raw, struct ipw_err *err)
+{
+    char *scheme = NULL, *host = NULL;
+    CURLUcode code;
+    int rc = 0;
+
+    if (!strstr(url, "://")) return bad_url(err, url, "does not start with http:// or https://");
+    code = curl_url_set(parts, CURLUPART_URL, url,
+                        CURLU_NON_SUPPORT_SCHEME | (raw ? CURLU_PATH_AS_IS : 0));
+    if (code) {
+        rc = bad_url(err, url, "is not a valid URL");
+        if (err) {
+            size_t n = strlen(err->text);
+            snprintf(err->text + n, sizeof err->text - n, " (%s)", curl_url_strerror(code));
+        }
+    } else if (curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) ||
+               (strcasecmp(scheme, "http") != 0 && strcasecmp(scheme, "https") != 0)) {
+        rc = bad_url(err, url, "does not start with http:// or https://");
+    } else if (curl_url_get(parts, CURLUPART_HOST, &host, 0) || !*host) {
+        rc = bad_url(err, url, "names no host");
+    }
+    curl_free(scheme);
+    curl_free(host);
+    return rc;
+}
+
+/* The address of the request is set in the call's handle; mostly it is there from the last one. */
+static int set_address(struct ipw_http_call *call, const struct ipw_http_request *request,
+                       struct ipw_err *err)
+{
+    const char *proxy = NULL;
+    int rc;
+
+    call->guarded = request->guarded;
+    if (call->url && call->set_raw == request->raw && call->set_guarded == request->guarded &&
+        strcmp(call->url, request->url) == 0)
+        return 0;
+    free(call->url);
+    call->url = NULL;
+    rc = check_address(call->parts, request->url, request->raw, err);
+    if (rc) return rc;
+    call->url = ipw_strdup(request->url);
+    call->set_raw = request->raw;
+    call->set_guarded = request->guarded;
+    curl_easy_setopt(call->easy, CURLOPT_URL, call->url); /* what libcurl says it asks for */
+    curl_easy_setopt(call->easy, CURLOPT_CURLU, call->parts);
+    /* The proxy's password is no longer in the environment, where libcurl would look.  An empty
+     * proxy saves libcurl that look at every request. */
+    if (call->http->proxies && !call->guarded) proxy = ipw_url_proxy_setting(call->url);
+    curl_easy_setopt(call->easy, CURLOPT_PROXY, proxy ? proxy : "");
+    return 0;
+}
+
+static bool is_token(const char *s)
+{
+    if (!*s) return false;
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c <= ' ' || c >= 0x7F || strchr("()<>@,;:\\\"/[]?={}", c)) return false;
+    }
+    return true;
+}
+
+static int check_headers(const struct ipw_http_request *request, struct ipw_err *err)
+{
+    for (size_t i = 0; i < request->n_headers; i++) {
+        const struct ipw_http_header *h = &request->headers[i];
+        struct ipw_buf name = IPW_BUF(512);
+        const char *why = NULL;
+
+        /* Do not show the value: it may be a key. */
+        if (!h->name || !is_token(h->name))
+            why = "has a name that is not allowed";
+        else if (!h->value)
+            why = "has no value";
+        else if (strpbrk(h->value, "\r\n"))
+            why = "has a line break in its value";
+        if (!why) continue;
+        if (h->name) ipw_text_printable(&name, h->name, strlen(h->name), 60);
+        ipw_fail(err, IPW_EINVAL, "the HTTP header '%s' %s", ipw_buf_str(&name), why);
+        ipw_buf_release(&name);
+        return IPW_EINVAL;
+    }
+    return 0;
+}
+
+/* Does the header belong to one connection, so that a proxy must not hand it on? */
+static bool is_of_connection(const char *name)
+{
+    static const char *const names[] = {"Connection", "Content-Length",    "Host",
+                                        "Keep-Alive", "Proxy-Connection",  "TE",
+                                        "Trailer",    "Transfer-Encoding", "Upgrade"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+static void add_line(struct ipw_http_call *call, const char *line)
+{
+    struct curl_slist *lines = curl_slist_append(call->headers, line);
+
+    if (!lines) IPW_BUG("out of memory");
+    call->headers = lines;
+}
+
+/* libcurl's form: "Name: value", or "Name;" for an empty value.  A line without a value removes a
+ * header that libcurl would add: "Expect: 100-continue", or a form's content type. */
+static void set_headers(struct ipw_http_call *call, const struct ipw_http_request *request)
+{
+    static const char *const own[] = {"Content-Type", "User-Agent", "Accept-Encoding", "Accept"};
+    size_t body_len = request->lend_body ? request->lend_body->len : request->body_len;
+    bool has_body = request->body || request->lend_body || request->body_in_pieces;
+    bool has[4] = {false};
+
+    call->headers = NULL;
+    for (size_t i = 0; i < request->n_headers; i++) {
+        const struct ipw_http_header *h = &request->headers[i];
+        struct ipw_buf line = IPW_BUF(IPW_MIB);
+
+        if (request->raw && is_of_connection(h->name)) continue;
+        ipw_buf_addf(&line, *h->value ? "%s: %s" : "%s;", h->name, h->value);
+        add_line(call, ipw_buf_str(&line));
+        ipw_buf_release(&line);
+        for (size_t k = 0; k < 4; k++) has[k] |= strcasecmp(h->name, own[k]) == 0;
+    }
+    if (has_body && !has[0]) add_line(call, "Content-Type:");
+    if (!has[1] && !request->raw) add_line(call, call->http->user_agent);
+    if (!has[2]) add_line(call, "Accept-Encoding:");
+    if (!has[3] && request->raw) add_line(call, "Accept:");
+    if (request->body_in_pieces || body_len >= HTTP_LARGE_BODY) add_line(call, "Expect:");
+    curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
+}
+
 /* --- starting -------------------------------------------------------------------------------- */
 
 static void set_method(struct ipw_http_call *call, const struct ipw_http_request *request)
@@ -513,7 +750,7 @@ void ipw_http_call_launch(struct ipw_http_call *call)
 
 static int check_method(const char *method, bool raw, struct ipw_err *err)
 {
-    if (!method || (raw && ipw_http_is_token(method))) return 0;
+    if (!method || (raw && is_token(method))) return 0;
     for (const char *p = method; *p; p++) {
         if (*p < 'A' || *p > 'Z')
             return ipw_fail(err, IPW_EINVAL, "an HTTP method has capital letters only");
@@ -525,40 +762,31 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
                    const struct ipw_http_request *request,
                    const struct ipw_http_callbacks *callbacks, struct ipw_err *err)
 {
-    struct http_address *address = NULL;
-    struct header_set *headers = NULL;
     struct ipw_http_call *call;
     int rc;
 
     if (http->dying) return ipw_fail(err, IPW_EINVAL, "the connection pool is being closed");
     rc = check_method(request->method, request->raw, err);
-    if (!rc) rc = ipw_http_address_get(&address, http, request->url, request->raw, err);
+    if (!rc) rc = check_headers(request, err);
     if (rc) return rc;
-    rc = ipw_http_headers_get(&headers, http, request, err);
-    if (rc) {
-        ipw_http_address_release(address);
-        return rc;
-    }
     call = get_call(http);
-    if (!call) {
-        ipw_http_address_release(address);
-        ipw_http_headers_release(headers);
-        return ipw_fail(err, IPW_ENET, "libcurl cannot create another handle");
+    rc = set_address(call, request, err);
+    if (rc) {
+        put_call(call);
+        return rc;
     }
     call->at.start_ns = ipw_now_ns();
     call->at.launch_ns = call->at.sent_ns = call->at.headers_ns = 0;
     call->at.first_byte_ns = call->at.last_byte_ns = call->received = 0;
     call->header_bytes = 0;
-    call->sends = call->status = call->open_errno = 0;
-    call->refused = false;
+    call->sends = call->status = 0;
+    call->no_room = call->met_private = false;
     call->stamp_cpu = request->stamp_cpu;
     call->at.sent_cpu_ns = 0;
     call->head_complete = call->aborted = call->too_large = false;
-    call->broke = call->begun = false;
     call->curl_error[0] = '\0';
     clear_head(call);
     call->on = *callbacks;
-    call->headers = headers;
     if (request->lend_body) {
         call->body = *request->lend_body;
         call->lender = request->lend_body;
@@ -579,8 +807,7 @@ int ipw_http_start(struct ipw_http_call **out, struct ipw_http *http,
         curl_easy_setopt(call->easy, CURLOPT_HTTP_CONTENT_DECODING, (long)!request->raw);
     call->raw = request->raw;
     call->paused = false;
-    ipw_http_address_use(call, address);
-    curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, headers->lines);
+    set_headers(call, request);
     set_method(call, request);
 
     call->state = CALL_QUEUED;

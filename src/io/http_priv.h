@@ -1,5 +1,5 @@
-/* io/http_priv.h: shared by http.c (the pool and its sockets), http_call.c (one request) and
- * http_util.c (addresses, header lines, errors).  Internal to these files.
+/* io/http_priv.h: shared by http.c (the pool and its sockets) and http_call.c (one
+ * request).  Internal to these files.
  *
  * libcurl must not be entered from inside its own callbacks, and those run our users' callbacks.
  * So a call that is started while `in_curl` waits in `queue`.  A call that is cancelled then is
@@ -10,7 +10,6 @@
 #define IPW_IO_HTTP_PRIV_H
 
 #include <curl/curl.h>
-#include <netinet/in.h>
 
 #include "io/http.h"
 #include "io/loop_priv.h"
@@ -23,23 +22,6 @@ enum {
     HTTP_HEADERS_MAX = 64 * 1024,
     /* Without this size libcurl asks before it sends a body over 1 MiB. */
     HTTP_LARGE_BODY = 1000000,
-};
-
-/* An address that was checked, in parts: libcurl would take it apart for every request.  Shared by
- * the requests to it. */
-struct http_address {
-    size_t refs;
-    bool raw; /* with its path as it is */
-    char *text;
-    CURLU *parts;
-};
-
-/* A list of header lines in libcurl's form, shared by requests with equal headers. */
-struct header_set {
-    size_t refs;
-    struct curl_slist *lines;
-    size_t n; /* number of the request's own headers, which come first in `lines` */
-    enum { NO_BODY, SMALL_BODY, LARGE_BODY } body;
 };
 
 enum call_state {
@@ -58,9 +40,11 @@ struct ipw_http_call {
     CURL *easy;             /* with its constant options; lives as long as the struct */
     char curl_error[CURL_ERROR_SIZE];
     struct ipw_http_callbacks on;
-    struct header_set *headers;
-    char *method;                 /* custom method that is set in `easy`, or NULL */
-    struct http_address *address; /* of this request or the last one; it is set in `easy` */
+    struct curl_slist *headers;
+    char *method; /* custom method that is set in `easy`, or NULL */
+    CURLU *parts; /* the address, taken apart: of this request or the last one */
+    char *url;    /* the same as text; NULL: none is set in `easy` */
+    bool guarded, set_guarded, set_raw; /* as requested, and as `easy` is set */
     struct ipw_buf body;
     struct ipw_buf *lender; /* gets the body back; NULL: it is ours */
     size_t body_max;        /* of the answer */
@@ -77,11 +61,8 @@ struct ipw_http_call {
     size_t header_bytes;
     int sends, status;
     bool head_complete, aborted, too_large, fresh, no_body;
-    int open_errno;    /* errno of the last socket that could not be opened */
-    struct sock *sock; /* plain http: the reused connection that it was sent on */
-    bool broke;        /* that connection was closed after bytes of an answer */
-    bool begun;        /* those bytes were not a whole first line */
-    bool refused;      /* a non-public address was met */
+    bool no_room;     /* this machine had no descriptor for another socket */
+    bool met_private; /* an address that is not public */
     bool stamp_cpu;
     bool raw, pieces;      /* as requested */
     bool upload;           /* `easy` is set for a body in pieces */
@@ -100,13 +81,9 @@ struct sock {
     struct http_lane *lane;
     struct sock *prev, *next; /* in the lane's list */
     curl_socket_t fd;
-    int armed;                  /* registered libuv events */
-    int wanted;                 /* the events that libcurl waits for; 0 between two requests */
-    bool ours;                  /* opened by on_open, so on_close will report its end */
-    struct ipw_http_call *call; /* the last request that used it; NULL: it has ended */
-    int64_t received;           /* bytes received when that request was sent; -1: unknown */
-    int own_port, peer_port;    /* 0: unknown */
-    char peer_ip[INET6_ADDRSTRLEN];
+    int armed;  /* registered libuv events */
+    int wanted; /* the events that libcurl waits for; 0 between two requests */
+    bool ours;  /* opened by on_open, so on_close will report its end */
 };
 
 struct http_lane {
@@ -127,16 +104,10 @@ struct ipw_http {
     char *user_agent; /* the header line */
     char *no_proxy, *cacert;
     bool proxies; /* does the environment name a proxy? */
-    bool guarded; /* reach only public addresses */
     size_t max_connections;
-    /* Number of connections that this machine has room for; 0: no limit found. */
-    size_t squeezed;
-    size_t since_squeezed; /* requests that ended since the limit was found or raised */
     struct ipw_http_call queue, running, doomed; /* list heads */
     struct ipw_http_call *unused;                /* singly linked by next */
     size_t in_flight, n_running;
-    struct header_set *last_headers;
-    struct http_address *last_address;
     struct sock **socks; /* by descriptor */
     size_t cap_socks;
     int entered; /* depth of ipw_http_enter() */
@@ -155,14 +126,6 @@ void ipw_http_lane_add(struct ipw_http_call *call);
 void ipw_http_lane_remove(struct ipw_http_call *call);
 /* libcurl goes on with a request that was paused. */
 void ipw_http_lane_continue(struct ipw_http_call *call);
-/* A request is being written on the reused connection with these addresses.  Bytes that arrive on
- * it from now on are its answer.  (libcurl names the descriptor only after a request has ended, and
- * then it may already carry the next request.) */
-void ipw_http_request_begins(struct ipw_http_call *call, int own_port, const char *peer_ip,
-                             int peer_port);
-void ipw_http_request_ended(struct ipw_http_call *call);
-/* Handles a failed call; true if it is back in the queue because this machine lacks room. */
-bool ipw_http_waits_for_room(struct ipw_http_call *call, CURLcode code);
 void ipw_http_list_add(struct ipw_http_call *head, struct ipw_http_call *call);
 void ipw_http_list_remove(struct ipw_http_call *call);
 void ipw_http_setup_sockets(struct ipw_http_call *call);
@@ -172,22 +135,5 @@ void ipw_http_call_launch(struct ipw_http_call *call);
 void ipw_http_call_curl_done(struct ipw_http_call *call, CURLcode code);
 void ipw_http_call_discard(struct ipw_http_call *call); /* without a callback */
 void ipw_http_call_destroy(struct ipw_http_call *call); /* frees a discarded call */
-
-/* http_util.c */
-/* Checks the URL and takes a reference. */
-int ipw_http_address_get(struct http_address **out, struct ipw_http *http, const char *url,
-                         bool raw, struct ipw_err *err);
-bool ipw_http_is_token(const char *s); /* of the characters that a name or a method may have */
-void ipw_http_address_release(struct http_address *address); /* NULL is fine */
-/* Sets it in the call's handle; the call takes the reference over. */
-void ipw_http_address_use(struct ipw_http_call *call, struct http_address *address);
-/* Takes a reference; release it with ipw_http_headers_release(). */
-int ipw_http_headers_get(struct header_set **out, struct ipw_http *http,
-                         const struct ipw_http_request *request, struct ipw_err *err);
-void ipw_http_headers_release(struct header_set *set);
-enum ipw_http_end ipw_http_end_of(CURLcode code, bool any_answer);
-/* Describes for a person how a request without a whole answer ended, with its address. */
-void ipw_http_describe_end(struct ipw_buf *out, const struct ipw_http_call *call,
-                           enum ipw_http_end end, enum ipw_http_deadline deadline);
 
 #endif

@@ -1,5 +1,6 @@
 #include "io/loop.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -173,7 +174,7 @@ void ipw_defer_cancel(struct ipw_defer *defer)
     free(defer);
 }
 
-/* --- signals, wake-ups -------------------------------------------------------------- */
+/* --- signals, wake-ups, descriptors --------------------------------------------------- */
 
 struct ipw_signal {
     uv_signal_t uv; /* must be first: the close callback frees the whole struct */
@@ -184,6 +185,13 @@ struct ipw_signal {
 
 struct ipw_wakeup {
     uv_async_t uv; /* must be first, as above */
+    struct ipw_loop *loop;
+    ipw_loop_fn fn;
+    void *ud;
+};
+
+struct ipw_readable {
+    uv_poll_t uv; /* must be first, as above */
     struct ipw_loop *loop;
     ipw_loop_fn fn;
     void *ud;
@@ -248,4 +256,42 @@ void ipw_wakeup_cancel(struct ipw_wakeup *wakeup)
     if (!wakeup) return;
     wakeup->loop->leftovers--;
     uv_close((uv_handle_t *)&wakeup->uv, free_handle);
+}
+
+static void on_readable(uv_poll_t *uv, int status, int events)
+{
+    struct ipw_readable *readable = (struct ipw_readable *)uv;
+
+    (void)status, (void)events;
+    readable->fn(readable->ud);
+}
+
+int ipw_readable_start(struct ipw_readable **out, struct ipw_loop *loop, int fd, ipw_loop_fn fn,
+                       void *ud, struct ipw_err *err)
+{
+    struct ipw_readable *readable = ipw_calloc(1, sizeof *readable);
+    int flags = fcntl(fd, F_GETFL), rc = uv_poll_init(&loop->uv, &readable->uv, fd);
+
+    /* libuv made it non-blocking, for all who share it: a terminal's other users as well. */
+    if (flags >= 0) fcntl(fd, F_SETFL, flags);
+    *out = NULL;
+    if (rc) {
+        free(readable);
+        return ipw_fail_errno(err, -rc, "descriptor %d cannot be watched", fd);
+    }
+    readable->loop = loop;
+    readable->fn = fn;
+    readable->ud = ud;
+    uv_poll_start(&readable->uv, UV_READABLE | UV_DISCONNECT, on_readable);
+    uv_unref((uv_handle_t *)&readable->uv);
+    loop->leftovers++;
+    *out = readable;
+    return 0;
+}
+
+void ipw_readable_cancel(struct ipw_readable *readable)
+{
+    if (!readable) return;
+    readable->loop->leftovers--;
+    uv_close((uv_handle_t *)&readable->uv, free_handle);
 }

@@ -1,12 +1,12 @@
 /* io/loop.h: the event loop.
  *
  * A thin layer over one libuv loop: one-shot timers, work deferred to the next round, signals, a
- * wake-up from other threads, and a hook that runs just before the loop may sleep.  Exactly one
- * thread runs a loop; only ipw_wakeup_send() may be called from other threads.  Callbacks never run
- * inside the call that registers them.  The loop owns registrations only.  Each `start` returns a
- * handle that its caller ends with the matching `cancel`.  A one-shot handle may be cancelled until
- * its callback has been entered.  Making a loop sets SIGPIPE to be ignored, unless the program
- * already chose otherwise. */
+ * wake-up from other threads, descriptors that can be read, and a hook that runs just before the
+ * loop may sleep.  Exactly one thread runs a loop; only ipw_wakeup_send() may be called from other
+ * threads.  Callbacks never run inside the call that registers them.  The loop owns registrations
+ * only.  Each `start` returns a handle that its caller ends with the matching `cancel`.  A one-shot
+ * handle may be cancelled until its callback has been entered.  Making a loop sets SIGPIPE to be
+ * ignored, unless the program already chose otherwise. */
 #ifndef IPW_IO_LOOP_H
 #define IPW_IO_LOOP_H
 
@@ -20,6 +20,7 @@ struct ipw_timer;
 struct ipw_defer;
 struct ipw_signal;
 struct ipw_wakeup;
+struct ipw_readable;
 
 typedef void (*ipw_loop_fn)(void *ud);
 
@@ -53,6 +54,12 @@ void ipw_signal_cancel(struct ipw_signal *signal);
 struct ipw_wakeup *ipw_wakeup_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud);
 void ipw_wakeup_send(struct ipw_wakeup *wakeup);
 void ipw_wakeup_cancel(struct ipw_wakeup *wakeup);
+
+/* Calls fn each time there is something to read at fd, or its end.  Does not keep the loop alive.
+ * IPW_EIO: the kernel cannot watch it (a file). */
+int ipw_readable_start(struct ipw_readable **out, struct ipw_loop *loop, int fd, ipw_loop_fn fn,
+                       void *ud, struct ipw_err *err);
+void ipw_readable_cancel(struct ipw_readable *readable); /* NULL is fine */
 
 /* Sets one hook that is called just before the loop may sleep (to flush buffers), and in every
  * eighth round of a loop that does not sleep because a callback is deferred. */

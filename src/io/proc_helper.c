@@ -1,7 +1,7 @@
 /* The other side of ipw_child_start().  Runs as a new process of this binary, in its own session
  * with default signals (posix_spawn sets both), applies the limits and becomes the program.
  *
- *   ipw-agent __exec [parent=PID] [measured=1|2] [cgroup=DIR] [cpu=S] [memory=BYTES]
+ *   ipw-agent __exec [own=1] [parent=PID] [measured=1|2] [cgroup=DIR] [cpu=S] [memory=BYTES]
  *                    [file=BYTES] [files=N] [processes=N] [apart=1] [cwd=DIR]
  *                    [sandbox=WORKSPACE [read=PATH]...] [inside=1] -- PROGRAM ARG...
  *
@@ -327,12 +327,15 @@ static void usual_stack(void)
 int ipw_proc_helper_main(int argc, char **argv)
 {
     struct orders o = {0};
-    int i = 2;
+    bool own = argc > 2 && strcmp(argv[2], "own=1") == 0;
+    int i = own ? 3 : 2;
 
     close_others();
-    umask(077);
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) give_up(errno);
-    limit(RLIMIT_CORE, 0, 0);
+    if (!own) {
+        umask(077);
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) give_up(errno);
+        limit(RLIMIT_CORE, 0, 0);
+    }
     usual_stack();
     for (; i < argc && strcmp(argv[i], "--") != 0; i++) apply(argv[i], &o);
     if (i + 1 >= argc) give_up(EINVAL);

@@ -81,6 +81,7 @@ struct ipw_child_spec {
      * other visible paths, NULL-terminated, or NULL. */
     const char *sandbox;
     const char *const *reads;
+    bool own;   /* the user's own program: its umask, its privileges, its core files stay */
     bool apart; /* it runs foreign code: no capabilities, no access to processes but its own */
     /* The helper stays and measures the program, its child.  Else the program is our own child:
      * what the kernel then says of its memory begins at ours, because posix_spawn shares it. */

@@ -91,8 +91,5 @@ bool ipw_json_valid(const char *text, size_t n);
 /* Appends the node as compact text with sorted keys (byte order), each written once.  Numbers keep
  * their original text (1.50 stays 1.50, -0 stays -0, 1e999 stays 1e999).  NULL: null. */
 void ipw_json_print(struct ipw_buf *out, const struct ipw_json *node);
-/* Like ipw_json_print(), but with one text per number value, so that equal documents have equal
- * texts: 0, 0.0, -0 and 0e1 become 0, and 1.50 becomes 1.5.  Integers within int64 stay exact. */
-void ipw_json_print_by_value(struct ipw_buf *out, const struct ipw_json *node);
 
 #endif

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef unsigned __int128 u128;
-
 static const char pairs[] = "0001020304050607080910111213141516171819"
                             "2021222324252627282930313233343536373839"
                             "4041424344454647484950515253545556575859"
@@ -108,47 +106,16 @@ double ipw_number_read_double(const char *text, size_t n)
     return negative ? -x : x;
 }
 
-/* Writes the digits after the point of the shortest decimal that lies nearer to `x` than to its
- * neighbours (Steele and White's free-format algorithm).  The fraction is `f` in units of 2^-s; up
- * and down are half the distance to the neighbours in the same units.  Because x is below 2^53, its
- * whole part is always part of that decimal.  Because s is at most 124, nothing overflows. */
-static size_t fraction_digits(char *to, u128 f, unsigned s, unsigned up, unsigned down, bool even)
-{
-    const u128 one = (u128)1 << s;
-    u128 u = up, d = down;
-    size_t n = 0;
-
-    for (;;) {
-        int digit;
-        bool low, high;
-
-        f *= 10, u *= 10, d *= 10;
-        digit = (int)(f >> s);
-        f &= one - 1;
-        /* The midpoint to a neighbour reads back as the even mantissa. */
-        low = even ? f <= d : f < d;
-        high = even ? f + u >= one : f + u > one;
-        if (low && high) low = f + f < one;
-        if (high && !low) digit++;
-        to[n++] = (char)('0' + digit);
-        if (low || high) return n;
-    }
-}
-
-/* `digits` has room for SHORT bytes: so many are copied at once, where `count` is less. */
+/* Writes whole.digits, or digits with an exponent where four zeros follow the point. */
 static size_t put_fraction(char *to, uint64_t whole, const char *digits, size_t count)
 {
-    enum { SHORT = 16 };
     size_t zeros = 0, n;
 
     while (whole == 0 && digits[zeros] == '0') zeros++;
     if (zeros < 4) {
         n = write_digits(to, whole);
         to[n++] = '.';
-        if (count <= SHORT)
-            memcpy(to + n, digits, SHORT);
-        else
-            memcpy(to + n, digits, count);
+        memcpy(to + n, digits, count);
         return n + count;
     }
     n = 0;
@@ -162,9 +129,9 @@ static size_t put_fraction(char *to, uint64_t whole, const char *digits, size_t 
     return n + write_digits(to + n, zeros + 1);
 }
 
-/* Does the same for an x that is a count of billionths: a time in nanoseconds, an energy in
- * microjoules.  Two decimals of at most 15 digits are never the same double, so this one is the
- * shortest. */
+/* Writes the digits after the point of an x that is a count of billionths: a time in nanoseconds,
+ * an energy in microjoules.  Two decimals of at most 15 digits are never the same double, so this
+ * one is the shortest.  0: it is no such count. */
 static size_t billionth_digits(char *to, uint64_t *whole, double x)
 {
     double scaled = x * 1e9;
@@ -182,27 +149,6 @@ static size_t billionth_digits(char *to, uint64_t *whole, double x)
     to[0] = (char)('0' + fraction);
     while (to[n - 1] == '0') n--;
     return n;
-}
-
-/* Writes a positive x that is not whole, from 2^-70 up to 2^53. */
-static size_t write_fraction(char *to, double x)
-{
-    char digits[64]; /* at most 21 zeros and 17 digits */
-    uint64_t bits, mantissa, whole = 0;
-    unsigned s;
-    size_t count;
-    u128 f;
-
-    count = billionth_digits(digits, &whole, x);
-    if (count) return put_fraction(to, whole, digits, count);
-    memcpy(&bits, &x, sizeof bits);
-    mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-    s = 1075 - (unsigned)(bits >> 52); /* x = mantissa * 2^-s, s from 1 to 122 */
-    if (s < 53) whole = mantissa >> s;
-    f = (u128)(s < 53 ? mantissa & ((UINT64_C(1) << s) - 1) : mantissa) << 2;
-    count = fraction_digits(digits, f, s + 2, 2, mantissa == UINT64_C(1) << 52 ? 1 : 2,
-                            mantissa % 2 == 0);
-    return put_fraction(to, whole, digits, count);
 }
 
 /* Writes any other positive x with the C library, at the lowest precision that reads back the
@@ -223,7 +169,8 @@ static size_t write_by_printf(char *to, double x)
     n = e ? (size_t)(e - text) : strlen(text);
     memcpy(to, text, n);
     if (!e) {
-        memcpy(to + n, ".0", 2); /* without an exponent, x is a whole number */
+        if (memchr(text, '.', n)) return n;
+        memcpy(to + n, ".0", 2);
         return n + 2;
     }
     /* "e+07" and "e-07" become "e7" and "e-7" */
@@ -236,19 +183,21 @@ static size_t write_by_printf(char *to, double x)
 
 size_t ipw_number_double(char *to, double x)
 {
-    size_t n = 0;
+    char digits[16];
+    uint64_t whole;
+    size_t n = 0, count;
 
     if (signbit(x)) {
         to[n++] = '-';
         x = -x;
     }
-    if (x < 1e15 && x == (double)(int64_t)x) {
+    if (x < 0x1p53 && x == (double)(int64_t)x) {
         n += write_digits(to + n, (uint64_t)x);
         memcpy(to + n, ".0", 2);
         return n + 2;
     }
-    if (x < 9007199254740992.0 && x >= 0x1p-70) return n + write_fraction(to + n, x);
-    return n + write_by_printf(to + n, x);
+    count = billionth_digits(digits, &whole, x);
+    return n + (count ? put_fraction(to + n, whole, digits, count) : write_by_printf(to + n, x));
 }
 
 size_t ipw_number_micro(char *to, double x)

@@ -1,4 +1,3 @@
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,11 +36,11 @@ static void sort(struct member *m, size_t n)
     }
 }
 
-static void print(struct ipw_buf *out, const cJSON *node, bool by_value);
+static void print(struct ipw_buf *out, const cJSON *node);
 
 static void print_string(struct ipw_buf *out, const char *s) { ipw_json_escape(out, s, strlen(s)); }
 
-static void print_object(struct ipw_buf *out, const cJSON *object, bool by_value)
+static void print_object(struct ipw_buf *out, const cJSON *object)
 {
     struct member few[12], *m = few;
     size_t n = ipw_json_count((const struct ipw_json *)object), i = 0;
@@ -57,41 +56,24 @@ static void print_object(struct ipw_buf *out, const cJSON *object, bool by_value
         comma = true;
         print_string(out, m[i].node->string);
         ipw_buf_addc(out, ':');
-        print(out, m[i].node, by_value);
+        print(out, m[i].node);
     }
     ipw_buf_addc(out, '}');
     if (m != few) free(m);
 }
 
-static void print_array(struct ipw_buf *out, const cJSON *array, bool by_value)
+static void print_array(struct ipw_buf *out, const cJSON *array)
 {
     ipw_buf_addc(out, '[');
     for (const cJSON *x = array->child; x; x = x->next) {
-        print(out, x, by_value);
+        print(out, x);
         if (x->next) ipw_buf_addc(out, ',');
     }
     ipw_buf_addc(out, ']');
 }
 
-/* Prints one text for 0, 0.0, -0 and 0e5.  An integer within int64 becomes its digits, any other
- * number the shortest decimal of its double.  1e999 has no finite value and keeps its text. */
-static void print_value(struct ipw_buf *out, const cJSON *number)
-{
-    double x = number->valuedouble;
-    char text[IPW_NUMBER_MAX];
-
-    if (number->valueint)
-        ipw_buf_adds(out, number->valuestring);
-    else if (x >= -0x1p63 && x < 0x1p63 && x == trunc(x))
-        ipw_buf_add(out, text, ipw_number_int(text, (int64_t)x));
-    else if (isfinite(x))
-        ipw_buf_add(out, text, ipw_number_double(text, x));
-    else
-        ipw_buf_adds(out, number->valuestring);
-}
-
 /* The guard limits the depth of the text, and so of this recursion. */
-static void print(struct ipw_buf *out, const cJSON *node, bool by_value)
+static void print(struct ipw_buf *out, const cJSON *node)
 {
     char text[IPW_NUMBER_MAX];
 
@@ -99,16 +81,14 @@ static void print(struct ipw_buf *out, const cJSON *node, bool by_value)
     case cJSON_True: ipw_buf_add(out, "true", 4); break;
     case cJSON_False: ipw_buf_add(out, "false", 5); break;
     case cJSON_Number:
-        if (node->valuestring && by_value)
-            print_value(out, node);
-        else if (node->valuestring)
+        if (node->valuestring)
             ipw_buf_adds(out, node->valuestring);
         else
             ipw_buf_add(out, text, ipw_number_int(text, (int64_t)node->valuedouble));
         break;
     case cJSON_String: print_string(out, node->valuestring); break;
-    case cJSON_Array: print_array(out, node, by_value); break;
-    case cJSON_Object: print_object(out, node, by_value); break;
+    case cJSON_Array: print_array(out, node); break;
+    case cJSON_Object: print_object(out, node); break;
     default: ipw_buf_add(out, "null", 4); break;
     }
 }
@@ -116,15 +96,7 @@ static void print(struct ipw_buf *out, const cJSON *node, bool by_value)
 void ipw_json_print(struct ipw_buf *out, const struct ipw_json *node)
 {
     if (node)
-        print(out, ipw_node(node), false);
-    else
-        ipw_buf_add(out, "null", 4);
-}
-
-void ipw_json_print_by_value(struct ipw_buf *out, const struct ipw_json *node)
-{
-    if (node)
-        print(out, ipw_node(node), true);
+        print(out, ipw_node(node));
     else
         ipw_buf_add(out, "null", 4);
 }

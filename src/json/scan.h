@@ -2,8 +2,7 @@
  *
  * The reader's guard and the printer's escape both spend their time on long runs of plain text.
  * These functions look at 16 bytes at once: with SSE2 if the compiler has it (every x86-64), else
- * with two 64-bit words.  Plain means ASCII from 0x20 up, without '"' and '\\'.  And the copy of
- * short texts, which are most of what the printers write. */
+ * with two 64-bit words.  Plain means ASCII from 0x20 up, without '"' and '\\'. */
 #ifndef IPW_JSON_SCAN_H
 #define IPW_JSON_SCAN_H
 
@@ -17,23 +16,6 @@
 #endif
 
 #include "base/utf8.h"
-
-/* Copies up to 32 bytes as two blocks that overlap: a call of memcpy() costs more. */
-static inline void ipw_scan_copy(char *to, const char *s, size_t n)
-{
-    if (n >= 16) {
-        memcpy(to, s, 16);
-        memcpy(to + n - 16, s + n - 16, 16);
-    } else if (n >= 8) {
-        memcpy(to, s, 8);
-        memcpy(to + n - 8, s + n - 8, 8);
-    } else if (n >= 4) {
-        memcpy(to, s, 4);
-        memcpy(to + n - 4, s + n - 4, 4);
-    } else {
-        for (size_t i = 0; i < n; i++) to[i] = s[i];
-    }
-}
 
 static inline bool ipw_scan_is_plain(char c)
 {

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/buf.h"
 
@@ -29,6 +28,8 @@ void ipw_jw_obj(struct ipw_jw *w);
 void ipw_jw_obj_end(struct ipw_jw *w);
 void ipw_jw_arr(struct ipw_jw *w);
 void ipw_jw_arr_end(struct ipw_jw *w);
+/* A key that is a literal or outlives the object: ASCII without quotes, backslashes or controls. */
+void ipw_jw_key(struct ipw_jw *w, const char *key);
 /* A key of any text (escaped); the caller keeps the order of such keys. */
 void ipw_jw_key_any(struct ipw_jw *w, const char *key, size_t n);
 
@@ -36,57 +37,32 @@ void ipw_jw_str(struct ipw_jw *w, const char *s); /* NULL writes null */
 void ipw_jw_strn(struct ipw_jw *w, const char *s, size_t n);
 void ipw_jw_int(struct ipw_jw *w, int64_t i);
 void ipw_jw_num(struct ipw_jw *w, double x);
+/* An energy or a power, as whole microjoules or microwatts: the nearest to x, which is in joules or
+ * watts. */
+void ipw_jw_micro(struct ipw_jw *w, double x);
 void ipw_jw_bool(struct ipw_jw *w, bool b);
 void ipw_jw_null(struct ipw_jw *w);
 /* Text that is known to be one value (ipw_json_valid); its line breaks become spaces. */
 void ipw_jw_raw(struct ipw_jw *w, const char *json, size_t n);
 
-/* A key of n bytes, alone or with its value.  It is a literal or outlives the object; ASCII without
- * quotes, backslashes or controls. */
-void ipw_jw_key_n(struct ipw_jw *w, const char *key, size_t n);
-void ipw_jw_kstr_n(struct ipw_jw *w, const char *key, size_t n, const char *s);
-void ipw_jw_kint_n(struct ipw_jw *w, const char *key, size_t n, int64_t i);
-void ipw_jw_knum_n(struct ipw_jw *w, const char *key, size_t n, double x);
-/* An energy or a power, as whole microjoules or microwatts: the nearest to x, which is in joules or
- * watts. */
-void ipw_jw_kmicro_n(struct ipw_jw *w, const char *key, size_t n, double x);
-void ipw_jw_kbool_n(struct ipw_jw *w, const char *key, size_t n, bool b);
-void ipw_jw_knull_n(struct ipw_jw *w, const char *key, size_t n);
-
-/* The same; the compiler measures a key that is a literal. */
-static inline void ipw_jw_key(struct ipw_jw *w, const char *key)
-{
-    ipw_jw_key_n(w, key, strlen(key));
-}
-
-static inline void ipw_jw_kstr(struct ipw_jw *w, const char *key, const char *s)
-{
-    ipw_jw_kstr_n(w, key, strlen(key), s);
-}
-
-static inline void ipw_jw_kint(struct ipw_jw *w, const char *key, int64_t i)
-{
-    ipw_jw_kint_n(w, key, strlen(key), i);
-}
-
-static inline void ipw_jw_knum(struct ipw_jw *w, const char *key, double x)
-{
-    ipw_jw_knum_n(w, key, strlen(key), x);
-}
-
-static inline void ipw_jw_kmicro(struct ipw_jw *w, const char *key, double x)
-{
-    ipw_jw_kmicro_n(w, key, strlen(key), x);
-}
-
-static inline void ipw_jw_kbool(struct ipw_jw *w, const char *key, bool b)
-{
-    ipw_jw_kbool_n(w, key, strlen(key), b);
-}
+/* A key and its value: ipw_jw_kint(w, "n", 3). */
+#define IPW_JW_MEMBER(kind, type)                                                                  \
+    static inline void ipw_jw_k##kind(struct ipw_jw *w, const char *key, type value)               \
+    {                                                                                              \
+        ipw_jw_key(w, key);                                                                        \
+        ipw_jw_##kind(w, value);                                                                   \
+    }
+IPW_JW_MEMBER(str, const char *)
+IPW_JW_MEMBER(int, int64_t)
+IPW_JW_MEMBER(num, double)
+IPW_JW_MEMBER(micro, double)
+IPW_JW_MEMBER(bool, bool)
+#undef IPW_JW_MEMBER
 
 static inline void ipw_jw_knull(struct ipw_jw *w, const char *key)
 {
-    ipw_jw_knull_n(w, key, strlen(key));
+    ipw_jw_key(w, key);
+    ipw_jw_null(w);
 }
 
 static inline void ipw_jw_kcount(struct ipw_jw *w, const char *key, int64_t n)

@@ -58,24 +58,6 @@ static void add_figure(struct ipw_figure *sum, double sum_s, const struct ipw_fi
     if (more->provenance > sum->provenance) sum->provenance = more->provenance;
 }
 
-struct ipw_bounds ipw_balance_narrow(const struct ipw_balance *b, struct ipw_bounds own,
-                                     double queries_j)
-{
-    struct ipw_bounds all = ipw_figure_bounds(&b->queries);
-    double apart_j = b->warmup_j + b->wasted_j, slack_j = 1e-9 * b->queries.j + 1e-3;
-    double lo = all.lo - b->warmup.hi - b->wasted.hi, hi = all.hi - b->warmup.lo - b->wasted.lo;
-    double ends, u;
-
-    /* It must be the same energy: not so if one of the queries is unknown. */
-    if (isnan(lo) || isnan(hi) || !(fabs(b->queries.j - queries_j - apart_j) <= slack_j))
-        return own;
-    ends = pow(all.u, 2) - pow(IPW_STATED_U * b->queries.j, 2) + pow(b->warmup.u, 2) +
-           pow(b->wasted.u, 2);
-    u = isnan(ends) ? (double)NAN : hypot(IPW_STATED_U * queries_j, sqrt(fmax(0, ends)));
-    return (struct ipw_bounds){fmin(queries_j, fmax(own.lo, lo)), fmax(queries_j, fmin(own.hi, hi)),
-                               fmin(own.u, u)};
-}
-
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more)
 {
     add_figure(&sum->total, sum->seconds, &more->total, more->seconds);
@@ -145,18 +127,6 @@ void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace
         sum->account.waste_j = ipw_figure_add_j(sum->account.waste_j, a->waste_j);
         sum->account.idle_tax_j = ipw_figure_add_j(sum->account.idle_tax_j, a->idle_tax_j);
     }
-}
-
-bool ipw_device_sums_whole(const struct ipw_device_sums *s, enum ipw_domain domain)
-{
-    bool named = false;
-
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->all[i].domain != domain) continue;
-        if (!s->all[i].name[0]) return false;
-        named = true;
-    }
-    return named;
 }
 
 double ipw_device_sums_get(const struct ipw_device_sums *s, enum ipw_domain domain,

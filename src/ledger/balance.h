@@ -25,10 +25,6 @@ struct ipw_balance {
 /* Fills balance[IPW_DOMAIN_COUNT] for the run [t0, t1]. */
 void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledger, int64_t t0_ns,
                       int64_t t1_ns);
-/* The bounds of the queries that count, whose own bounds and joules are given: the ledger's total
- * of all queries less what does not count is narrower than their own added up. */
-struct ipw_bounds ipw_balance_narrow(const struct ipw_balance *balance, struct ipw_bounds own,
-                                     double queries_j);
 /* Adds the balance of another session.  A value that is unknown in one of them is unknown in the
  * sum; its measured part is the sum of both. */
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more);
@@ -45,8 +41,6 @@ struct ipw_device_sums {
     size_t n, cap;
 };
 void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace *q);
-/* Does the list hold the domain's devices for every query? */
-bool ipw_device_sums_whole(const struct ipw_device_sums *s, enum ipw_domain domain);
 /* 0 if no query used the device. */
 double ipw_device_sums_get(const struct ipw_device_sums *s, enum ipw_domain domain,
                            const char *name);

@@ -185,33 +185,13 @@ static void enter(struct ipw_feed *f, const struct feed_query *q, int64_t t_ns)
                            : q->waiting             ? IPW_PHASE_WAIT
                                                     : IPW_PHASE_AGENT;
 
-    ipw_ledger_phase(f->ledger, q->ordinal, phase, t_ns, INT64_MAX);
+    ipw_ledger_phase(f->ledger, q->ordinal, phase, t_ns);
 }
 
 /* Only the end of a call tells that its first token was not seen. */
-static void end_call(struct ipw_feed *f, struct feed_query *q, const struct ipw_event *e)
+static void end_call(struct ipw_feed *f, const struct feed_query *q)
 {
-    const struct ipw_lm_facts *lm = &e->lm;
-    int64_t first_ns = lm->times.first_token_ns, sent_ns = lm->times.sent_ns;
-    int64_t last_ns = lm->times.last_token_ns > first_ns ? lm->times.last_token_ns : e->t_ns;
-
-    if (!sent_ns || sent_ns > e->t_ns) sent_ns = q->lm_ns;
-    if (sent_ns != q->lm_ns) ipw_ledger_instant(f->ledger, q->ordinal, sent_ns);
-    if (!first_ns || first_ns < sent_ns || first_ns > e->t_ns) {
-        if (!q->token_ns && q->lm == 0) {
-            ipw_ledger_phase(f->ledger, q->ordinal, IPW_PHASE_LM, q->lm_ns, e->t_ns);
-        }
-        return;
-    }
-    if (last_ns > e->t_ns) last_ns = e->t_ns;
-    if (first_ns != q->token_ns) ipw_ledger_instant(f->ledger, q->ordinal, first_ns);
-    if (q->lm > 0) ipw_ledger_instant(f->ledger, q->ordinal, last_ns);
-    if (q->lm > 0) return;
-    if (!q->token_ns) { /* no note came with the first token */
-        ipw_ledger_phase(f->ledger, q->ordinal, IPW_PHASE_PREFILL, q->lm_ns, first_ns);
-        q->token_ns = first_ns;
-    }
-    ipw_ledger_phase(f->ledger, q->ordinal, IPW_PHASE_DECODE, q->token_ns, last_ns);
+    if (q->lm == 0 && !q->token_ns) ipw_ledger_phase(f->ledger, q->ordinal, IPW_PHASE_LM, q->lm_ns);
 }
 
 static void query_start(struct ipw_feed *f, const struct ipw_event *e)
@@ -243,12 +223,12 @@ void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
     case IPW_EV_LM_END:
         if (q->lm > 0) q->lm--;
         q->waiting = e->lm.will_retry;
-        end_call(f, q, e);
+        end_call(f, q);
         break;
     case IPW_EV_NOTE:
         if (!e->tool.name || strcmp(e->tool.name, IPW_NOTE_FIRST_TOKEN)) return;
-        if (q->lm == 0 || q->token_ns) return;
-        q->token_ns = e->t_ns;
+        if (q->lm == 0) return;
+        if (!q->token_ns) q->token_ns = e->t_ns;
         break;
     case IPW_EV_TOOL_START: q->tools++; break;
     case IPW_EV_TOOL_END:
@@ -294,7 +274,6 @@ void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
 static void trim(struct ipw_feed *f, int64_t before_ns)
 {
     if (f->first && f->first->start_ns < before_ns) before_ns = f->first->start_ns;
-    ipw_ledger_trim(f->ledger, before_ns);
     ipw_metrics_trim(f->metrics, before_ns);
 }
 

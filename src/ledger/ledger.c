@@ -4,125 +4,132 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/upto.h"
 #include "ledger/ledger_priv.h"
 
-/* Do not wait for a channel whose reads have been failing for this long. */
-#define GIVE_UP_NS (3 * IPW_NS_PER_S)
+/* ---- the books ---- */
 
-/* A gauge beside a counter of the same device gives the counter's steps their shape. */
-static bool is_shape_of(const struct ipw_channel *gauge, const struct ipw_channel *counter)
+/* A gauge beside a counter of the same device. */
+static bool is_beside(const struct ipw_channel *gauge, const struct ipw_channel *counter)
 {
     return gauge->kind == IPW_CHANNEL_GAUGE && !gauge->in_sum && counter->in_sum &&
            counter->kind == IPW_CHANNEL_COUNTER && gauge->domain == counter->domain &&
            gauge->device[0] && !strcmp(gauge->device, counter->device);
 }
 
-static struct ipw_series *series_of(struct ipw_ledger *l, const struct ipw_channel *channel,
-                                    size_t i)
+/* A model's value is right at every reading.  Its period says how often we ask, not how often it
+ * changes, so no time before the newest reading is flat. */
+static struct ipw_channel as_counter(struct ipw_channel channel)
 {
-    if (!l->series[i]) {
-        l->series[i] = ipw_malloc(sizeof(struct ipw_series));
-        ipw_series_init(l->series[i], channel);
-    }
-    return l->series[i];
+    channel.kind = IPW_CHANNEL_COUNTER;
+    channel.period_ns = 1;
+    return channel;
 }
 
-static void add_line(struct ipw_ledger *l, const struct ipw_channel *channels, size_t n_channels,
-                     size_t i)
+static bool is_model(const struct ipw_channel *channel)
 {
-    struct ledger_line *line = &l->lines[l->n_lines++];
-    struct ipw_series *series = series_of(l, &channels[i], i);
-
-    l->channels[i].summed = true;
-    *line = (struct ledger_line){.series = series,
-                                 .channel = i,
-                                 .baseline_w = NAN,
-                                 .done_ns = INT64_MIN,
-                                 .lost_ns = INT64_MIN,
-                                 .handed_over_ns = INT64_MIN,
-                                 .gaps.from_ns = INT64_MIN,
-                                 .closed_ns = INT64_MIN};
-    line->fit.most_w = (double)ipw_series_most_w(series);
-    for (size_t k = 0; k < n_channels && !line->gauge; k++) {
-        if (!is_shape_of(&channels[k], &channels[i])) continue;
-        line->gauge = series_of(l, &channels[k], k);
-        line->gauge_channel = k;
-    }
-    l->has_gauges |= line->gauge != NULL;
+    return channel->kind == IPW_CHANNEL_ESTIMATE;
 }
 
-/* The three channels of a model, in their order, for their domain. */
-static void add_models(struct ipw_ledger *l, const struct ipw_channel *channels, size_t n_channels)
+/* The n-th channel of a model, counted from 0, for this domain. */
+static size_t find_model(const struct ipw_ledger *l, enum ipw_domain domain, size_t n)
 {
-    size_t n[IPW_DOMAIN_COUNT] = {0};
+    for (size_t i = 0; i < l->n_channels; i++)
+        if (is_model(&l->channels[i]) && l->channels[i].domain == domain && n-- == 0) return i;
+    return IPW_BOOK_NO_CHANNEL;
+}
 
-    for (size_t i = 0; i < n_channels; i++) {
-        enum ipw_domain d = channels[i].domain;
-
-        if (channels[i].kind != IPW_CHANNEL_ESTIMATE || n[d] == 3) continue;
-        /* A model's value is right at every reading.  Its period says how often we ask, not how
-         * often it changes, so no time before the newest reading is flat. */
-        struct ipw_channel c = channels[i];
-        c.kind = l->channels[i].kind = IPW_CHANNEL_COUNTER;
-        c.period_ns = 1;
-        l->model[d][n[d]++] = series_of(l, &c, i);
+static void add_gauge(struct ipw_book *b, const struct ipw_ledger *l)
+{
+    for (size_t k = 0; k < l->n_channels; k++) {
+        if (!is_beside(&l->channels[k], &l->channels[b->channel])) continue;
+        ipw_series_init(&b->gauge, &l->channels[k]);
+        b->gauge_channel = k;
+        return;
     }
+}
+
+struct ipw_book *ipw_ledger_add_book(struct ipw_ledger *l, size_t channel)
+{
+    struct ipw_channel own = l->channels[channel];
+    struct ipw_book *b = ipw_malloc(sizeof *b);
+
+    if (is_model(&own)) own = as_counter(own);
+    ipw_book_init(b, &own);
+    b->channel = channel;
+    b->index = l->n_books;
+    b->is_model = is_model(&l->channels[channel]);
+    if (!b->is_model) add_gauge(b, l);
+    for (size_t n = 1; b->is_model && n < 3; n++) {
+        size_t c = find_model(l, b->domain, n);
+
+        *(n == 1 ? &b->gauge_channel : &b->most_channel) = c;
+        if (c == IPW_BOOK_NO_CHANNEL) continue;
+        own = as_counter(l->channels[c]);
+        ipw_series_init(n == 1 ? &b->gauge : &b->most, &own);
+    }
+    IPW_GROW(l->books, l->cap_books, l->n_books + 1);
+    l->books[l->n_books++] = b;
+    return b;
+}
+
+void ipw_ledger_drop_books(struct ipw_ledger *l)
+{
+    for (size_t i = 0; i < l->n_books; i++) {
+        ipw_book_release(l->books[i]);
+        free(l->books[i]);
+    }
+    l->n_books = 0;
 }
 
 struct ipw_ledger *ipw_ledger_new(const struct ipw_channel *channels, size_t n_channels)
 {
     struct ipw_ledger *l = ipw_calloc(1, sizeof *l);
+    size_t n = 0;
 
     l->n_channels = n_channels;
-    l->trimmed_ns = l->first_row_ns = l->newest_row_ns = INT64_MIN;
-    l->series = ipw_calloc(n_channels, sizeof(struct ipw_series *));
-    l->channels = ipw_calloc(n_channels, sizeof *l->channels);
+    l->newest_row_ns = INT64_MIN;
+    l->clock_channel = SIZE_MAX;
+    l->channels = ipw_calloc(n_channels + 1, sizeof *l->channels);
+    l->devices = ipw_calloc(n_channels + 1, sizeof *l->devices);
     for (size_t i = 0; i < n_channels; i++) {
-        l->channels[i].kind = channels[i].kind;
-        l->channels[i].is_clock =
-            channels[i].kind == IPW_CHANNEL_METRIC && !strcmp(channels[i].unit, IPW_UNIT_CLOCK);
+        l->channels[i] = channels[i];
+        if (channels[i].kind == IPW_CHANNEL_METRIC && !strcmp(channels[i].unit, IPW_UNIT_CLOCK))
+            l->clock_channel = i;
     }
-    l->lines = ipw_calloc(n_channels, sizeof *l->lines);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        l->domains[d] = (struct ledger_domain){.first = l->n_lines, .reason = "no_sensor"};
+        l->domains[d] = (struct ledger_domain){.first = n, .reason = "no_sensor"};
         for (size_t i = 0; i < n_channels; i++) {
-            if (channels[i].in_sum && channels[i].domain == (enum ipw_domain)d)
-                add_line(l, channels, n_channels, i);
+            if (!channels[i].in_sum || channels[i].domain != (enum ipw_domain)d) continue;
+            l->devices[n++] = i;
+            ipw_ledger_add_book(l, i);
         }
-        l->domains[d].n = l->n_lines - l->domains[d].first;
+        l->domains[d].n = n - l->domains[d].first;
     }
-    add_models(l, channels, n_channels);
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        if (find_model(l, (enum ipw_domain)d, 0) != IPW_BOOK_NO_CHANNEL)
+            ipw_ledger_add_book(l, find_model(l, (enum ipw_domain)d, 0));
     return l;
+}
+
+static void free_query(const struct ipw_ledger *l, struct ledger_query *q)
+{
+    for (size_t i = 0; i < l->n_books; i++) ipw_book_account_release(&q->accounts[i]);
+    free(q->accounts);
+    free(q);
 }
 
 void ipw_ledger_free(struct ipw_ledger *l)
 {
     if (!l) return;
+    for (size_t i = 0; i < l->n_queries; i++) free_query(l, l->queries[i]);
+    ipw_ledger_drop_books(l);
     ipw_ledger_scopes_free(l->scopes);
-    for (size_t i = 0; i < l->n_queries; i++) ipw_ledger_free_query(l, l->queries[i]);
-    for (size_t i = 0; i < l->n_channels; i++) {
-        if (!l->series[i]) continue;
-        ipw_series_release(l->series[i]);
-        free(l->series[i]);
-    }
-    for (size_t i = 0; i < l->n_lines; i++) {
-        free(l->lines[i].marks);
-        free(l->lines[i].sums);
-        free(l->lines[i].late.all);
-        free(l->lines[i].fresh.all);
-    }
-    ipw_phase_line_release(&l->line);
-    free(l->lines);
+    free(l->books);
     free(l->queries);
-    free(l->ends);
-    free(l->looks);
-    free(l->series);
+    free(l->devices);
     free(l->channels);
-    free(l->edges);
     free(l);
 }
 
@@ -133,7 +140,7 @@ size_t ipw_ledger_devices(const struct ipw_ledger *l, enum ipw_domain domain)
 
 const char *ipw_ledger_device_name(const struct ipw_ledger *l, enum ipw_domain domain, size_t i)
 {
-    return l->lines[l->domains[domain].first + i].series->channel.name;
+    return l->channels[l->devices[l->domains[domain].first + i]].name;
 }
 
 void ipw_ledger_set_reason(struct ipw_ledger *l, enum ipw_domain domain, const char *reason)
@@ -143,18 +150,19 @@ void ipw_ledger_set_reason(struct ipw_ledger *l, enum ipw_domain domain, const c
 
 void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share)
 {
-    l->share = share;
-    for (size_t i = 0; i < l->n_lines; i++) l->lines[i].idle_by_fit = share == IPW_SHARE_PHASE;
+    for (size_t i = 0; i < l->n_books; i++) l->books[i]->share = share;
 }
 
 double ipw_ledger_unfitted(const struct ipw_ledger *l, enum ipw_domain domain)
 {
-    const struct ledger_domain *d = &l->domains[domain];
     double crowded = 0, equal = 0;
 
-    for (size_t i = 0; i < d->n; i++) {
-        crowded += l->lines[d->first + i].crowded_j;
-        equal += l->lines[d->first + i].equal_j;
+    for (size_t i = 0; i < l->n_books; i++) {
+        const struct ipw_book *b = l->books[i];
+
+        if (b->is_model || b->domain != domain) continue;
+        crowded += b->crowded_j;
+        equal += b->equal_j;
     }
     return crowded > 0 ? equal / crowded : 0;
 }
@@ -169,352 +177,221 @@ void ipw_ledger_set_baseline(struct ipw_ledger *l, enum ipw_domain domain, doubl
 void ipw_ledger_set_device_baseline(struct ipw_ledger *l, enum ipw_domain domain, size_t device,
                                     double watts)
 {
-    l->lines[l->domains[domain].first + device].baseline_w = watts;
+    size_t channel = l->devices[l->domains[domain].first + device];
+
+    for (size_t i = 0; i < l->n_books; i++)
+        if (l->books[i]->channel == channel) l->books[i]->baseline_w = watts;
 }
 
-size_t ipw_ledger_edge_at(const struct ipw_ledger *l, int64_t t_ns)
-{
-    return l->n_edges ? ipw_upto(&l->edges->t_ns, l->n_edges, sizeof *l->edges, t_ns) - 1
-                      : SIZE_MAX;
-}
-
-/* A counter that its device's gauge has replaced is not read any more. */
-static void push(struct ipw_ledger *l, size_t channel, int64_t t_ns, int64_t value)
-{
-    struct ipw_series *s = l->series[channel];
-
-    if (l->channels[channel].kind == s->channel.kind) ipw_series_push(s, t_ns, value);
-}
-
-/* Uses the gauge in a row.  Exactly 0 W means that the device sleeps: no sensor reports 0 W for a
- * device that is awake.  If the counter is dead, the gauge replaces it. */
-static void read_gauge(struct ledger_line *line, size_t first, size_t n, int64_t t_ns,
-                       const int64_t *values)
-{
-    struct ipw_series *s = line->series;
-    int64_t mw;
-
-    if (!line->gauge || line->gauge_channel < first || line->gauge_channel >= first + n) return;
-    mw = values[line->gauge_channel - first];
-    if (line->handed_over_ns != INT64_MIN) {
-        ipw_series_push(s, t_ns, mw);
-    } else if (mw == 0 && s->last.t_ns == t_ns) {
-        ipw_series_sleep(s);
-    } else if (mw > 0) {
-        s->asleep = false;
-    }
-}
-
-/* How far the row's time may be off; -1: it does not say. */
-static int64_t clock_of(const struct ipw_ledger *l, size_t first, size_t n, const int64_t *values)
-{
-    for (size_t i = n; i-- > 0;)
-        if (first + i < l->n_channels && l->channels[first + i].is_clock) return values[i];
-    return -1;
-}
+/* ---- readings ---- */
 
 void ipw_ledger_row(struct ipw_ledger *l, size_t first, size_t n, int64_t t_ns,
                     const int64_t *values)
 {
-    int64_t clock_ns = clock_of(l, first, n, values);
+    bool timed = l->clock_channel >= first && l->clock_channel < first + n;
+    int64_t clock_ns = timed ? values[l->clock_channel - first] : -1;
 
     if (t_ns > l->newest_row_ns) l->newest_row_ns = t_ns;
-    if (l->scopes) { /* rows of other devices, too: they show that time passes */
-        for (struct ledger_each e = {.all = l,
-                                    .query = IPW_LEDGER_ANY,
-                                    .timed = true,
-                                    .at_ns = t_ns};
-             ipw_ledger_each(&e);)
-            ipw_ledger_row(e.l, first, n, t_ns, values);
-        return;
-    }
-    for (size_t i = 0; i < n && first + i < l->n_channels; i++) {
-        if (l->series[first + i] && clock_ns >= 0) ipw_series_clock(l->series[first + i], clock_ns);
-        if (l->series[first + i]) push(l, first + i, t_ns, values[i]);
-    }
-    for (size_t i = 0; i < l->n_lines && l->has_gauges; i++)
-        read_gauge(&l->lines[i], first, n, t_ns, values);
-    if (l->first_row_ns == INT64_MIN) l->first_row_ns = t_ns;
-    ipw_ledger_settle(l);
+    /* Rows of other devices, too: they show that time passes. */
+    for (size_t i = 0; i < l->n_books; i++)
+        ipw_book_row(l->books[i], first, n, t_ns, values, clock_ns);
+}
+
+static bool reads_now(const struct ipw_ledger *l, const struct ipw_book *b)
+{
+    return l->newest_row_ns >= b->time.from_ns && l->newest_row_ns <= b->time.to_ns;
 }
 
 void ipw_ledger_break(struct ipw_ledger *l, const char *reason)
 {
-    for (struct ledger_each e = {.all = l,
-                                .query = IPW_LEDGER_ANY,
-                                .timed = true,
-                                .at_ns = l->newest_row_ns};
-         ipw_ledger_each(&e);)
-        for (size_t i = 0; i < e.l->n_channels; i++)
-            if (e.l->series[i]) ipw_series_cut(e.l->series[i], reason);
+    for (size_t i = 0; i < l->n_books; i++) {
+        struct ipw_book *b = l->books[i];
+
+        if (!reads_now(l, b)) continue;
+        ipw_series_cut(&b->series, reason);
+        if (b->gauge_channel != IPW_BOOK_NO_CHANNEL) ipw_series_cut(&b->gauge, reason);
+        if (b->most_channel != IPW_BOOK_NO_CHANNEL) ipw_series_cut(&b->most, reason);
+    }
 }
 
 void ipw_ledger_lose(struct ipw_ledger *l, size_t channel, const char *reason)
 {
-    for (struct ledger_each e = {.all = l,
-                                .query = IPW_LEDGER_ANY,
-                                .timed = true,
-                                .at_ns = l->newest_row_ns};
-         ipw_ledger_each(&e);)
-        if (channel < e.l->n_channels && e.l->series[channel])
-            ipw_series_lose(e.l->series[channel], reason);
+    for (size_t i = 0; i < l->n_books; i++) {
+        struct ipw_book *b = l->books[i];
+
+        if (!reads_now(l, b)) continue;
+        if (b->channel == channel) ipw_series_lose(&b->series, reason);
+        if (b->gauge_channel == channel) ipw_series_lose(&b->gauge, reason);
+    }
 }
 
 void ipw_ledger_doubt(struct ipw_ledger *l, size_t channel, const char *reason)
 {
-    for (struct ledger_each e = {.all = l, .query = IPW_LEDGER_ANY}; ipw_ledger_each(&e);)
-        if (channel < e.l->n_channels && e.l->series[channel]) e.l->series[channel]->doubt = reason;
-}
-
-/* Computes the integrals up to an edge from those of the edge before it. */
-static void follow(struct ledger_edge *e, const struct ledger_edge *before)
-{
-    int64_t n = before->in_flight, length_ns = e->t_ns - before->t_ns;
-
-    e->crowded_ns = before->crowded_ns + (n > 1 ? length_ns : 0);
-    e->parted_ns = before->parted_ns + (double)length_ns / (double)(n > 0 ? n : 1);
-}
-
-/* Adds an edge at t, also between known edges, but never before a settled one. */
-static struct ledger_edge *cut_at(struct ipw_ledger *l, int64_t t_ns)
-{
-    size_t before = ipw_ledger_edge_at(l, t_ns);
-    struct ledger_edge edge = {.t_ns = t_ns}, *at;
-
-    if (before == SIZE_MAX && l->n_edges) return NULL;
-    if (l->n_edges) {
-        at = &l->edges[before];
-        if (at->t_ns == t_ns) return at;
-        for (size_t i = 0; i < l->n_lines; i++) {
-            if (before + 1 < l->lines[i].settled) return NULL;
-        }
-        edge.in_flight = at->in_flight;
-        follow(&edge, at);
-        before++;
-    } else {
-        before = 0;
+    for (size_t i = 0; i < l->n_books; i++) {
+        if (l->books[i]->channel == channel) l->books[i]->series.doubt = reason;
+        if (l->books[i]->gauge_channel == channel) l->books[i]->gauge.doubt = reason;
     }
-    IPW_GROW(l->edges, l->cap_edges, l->n_edges + 1);
-    at = l->edges + before;
-    memmove(at + 1, at, (l->n_edges - before) * sizeof *at);
-    *at = edge;
-    l->n_edges++;
-    return at;
-}
-
-/* The earliest instant at which a query can still start or end. */
-static int64_t open_ns(const struct ipw_ledger *l)
-{
-    int64_t t_ns = l->last_query_ns;
-
-    for (size_t i = 0; i < l->n_lines; i++) {
-        size_t settled = l->lines[i].settled;
-        if (settled && l->edges[settled - 1].t_ns > t_ns) t_ns = l->edges[settled - 1].t_ns;
-    }
-    return t_ns;
-}
-
-/* Returns the time of the edge; queries start and end in order of time. */
-static int64_t add_edge(struct ipw_ledger *l, int64_t t_ns, int change)
-{
-    struct ledger_edge *edge, *end;
-
-    if (!l->n_edges) {
-        l->first_edge_ns = t_ns;
-        for (size_t i = 0; i < l->n_channels; i++) {
-            if (l->series[i]) ipw_series_keep(l->series[i], t_ns);
-        }
-    } else if (t_ns < open_ns(l)) {
-        t_ns = open_ns(l);
-    }
-    l->last_query_ns = t_ns;
-    edge = cut_at(l, t_ns);
-    end = l->edges + l->n_edges;
-    /* Some edges may have been announced ahead. */
-    for (struct ledger_edge *e = edge; e < end; e++) {
-        e->in_flight += change;
-        if (e->in_flight < 0) IPW_BUG("a query left the ledger that had not entered it");
-        if (e > edge) follow(e, e - 1);
-    }
-    return t_ns;
 }
 
 void ipw_ledger_close(struct ipw_ledger *l, int64_t t_ns)
 {
-    for (struct ledger_each e = {.all = l, .query = IPW_LEDGER_ANY}; ipw_ledger_each(&e);) {
-        if (!e.l->n_edges || t_ns < e.l->edges[0].t_ns) continue;
-        cut_at(e.l, t_ns);
-        ipw_ledger_settle_all(e.l, t_ns);
+    for (size_t i = 0; i < l->n_books; i++) ipw_book_close(l->books[i], t_ns);
+}
+
+/* ---- queries ---- */
+
+struct ledger_query *ipw_ledger_query(const struct ipw_ledger *l, int64_t query)
+{
+    int64_t n = (int64_t)l->n_queries, lo = n - (l->next_query - query), hi = n - 1;
+
+    if (query < 0 || query >= l->next_query || !n) return NULL;
+    if (lo < 0) lo = 0;
+    /* The usual case: none after it was dropped. */
+    if (l->queries[lo]->ordinal == query) return l->queries[lo];
+    while (lo < hi) {
+        int64_t mid = lo + (hi - lo + 1) / 2;
+
+        if (l->queries[mid]->ordinal <= query) {
+            lo = mid;
+        } else {
+            hi = mid - 1;
+        }
     }
+    return l->queries[lo]->ordinal == query ? l->queries[lo] : NULL;
 }
 
 int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns)
 {
-    struct ledger_query *q;
+    return ipw_ledger_query_begin_in(l, SIZE_MAX, t_ns);
+}
 
-    if (l->scopes) return ipw_ledger_query_begin_in(l, SIZE_MAX, t_ns);
-    q = ipw_calloc(1, sizeof *q);
-    q->t0_ns = add_edge(l, t_ns, 1);
-    q->t1_ns = q->told_ns = INT64_MAX;
-    q->slices = ipw_calloc(l->n_lines, sizeof *q->slices);
+int64_t ipw_ledger_query_begin_in(struct ipw_ledger *l, size_t scope, int64_t t_ns)
+{
+    struct ledger_query *q = ipw_calloc(1, sizeof *q);
+
+    *q = (struct ledger_query){l->next_query++, t_ns,
+                               .accounts = ipw_calloc(l->n_books + 1, sizeof *q->accounts)};
     IPW_GROW(l->queries, l->cap_queries, l->n_queries + 1);
     l->queries[l->n_queries++] = q;
-    q->ordinal = l->next_query++;
-    ipw_ledger_look(l, q->ordinal, q->t0_ns);
-    ipw_ledger_settle(l);
+    for (size_t i = 0; i < l->n_books; i++)
+        if (!l->scopes || ipw_ledger_in_scope(l->scopes, scope, l->books[i]))
+            ipw_book_begin(l->books[i], &q->accounts[i], t_ns);
     return q->ordinal;
-}
-
-/* The query's open phase, or NULL. */
-static struct ledger_phase *open_phase(struct ledger_query *q)
-{
-    struct ledger_phase *last = q->n_phases ? &q->phases[q->n_phases - 1] : NULL;
-
-    return last && last->t1_ns == INT64_MAX ? last : NULL;
-}
-
-/* The query's phase changes at t, where a window of it may start; adds an edge if the rule depends
- * on phases. */
-static void cut_phase(struct ipw_ledger *l, const struct ledger_query *q, int64_t t_ns)
-{
-    if (l->share != IPW_SHARE_EQUAL) cut_at(l, t_ns);
-    ipw_ledger_look(l, q->ordinal, t_ns);
-}
-
-static void close_phase(struct ipw_ledger *l, const struct ledger_query *q,
-                        struct ledger_phase *phase, int64_t t_ns)
-{
-    if (t_ns < phase->t0_ns) t_ns = phase->t0_ns;
-    phase->t1_ns = t_ns;
-    ipw_phase_line_add(&l->line, phase->phase, t_ns, INT64_MAX, -1);
-    cut_phase(l, q, t_ns);
-}
-
-static void end_query(struct ipw_ledger *l, int64_t query, int64_t t_ns)
-{
-    struct ledger_query *q = ipw_ledger_query(l, query);
-
-    if (!q || q->t1_ns != INT64_MAX) {
-        IPW_BUG("a query left the ledger that had not entered it");
-    }
-    if (open_phase(q)) close_phase(l, q, open_phase(q), t_ns);
-    q->told_ns = t_ns;
-    q->t1_ns = add_edge(l, t_ns, -1);
-    IPW_GROW(l->ends, l->cap_ends, l->n_ends + 1);
-    l->ends[l->n_ends++] = (struct ledger_look){q->t1_ns, query};
-    ipw_ledger_settle(l);
 }
 
 void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
-    for (struct ledger_each e = {.all = l, .query = query}; ipw_ledger_each(&e);)
-        end_query(e.l, e.own, t_ns);
-}
+    struct ledger_query *q = ipw_ledger_query(l, query);
 
-static void tell_phase(struct ipw_ledger *l, struct ledger_query *q, enum ipw_phase phase,
-                       int64_t t0_ns, int64_t t1_ns)
-{
-    struct ledger_phase *open;
-
-    if (t0_ns < q->t0_ns) t0_ns = q->t0_ns;
-    if (t1_ns > q->t1_ns) t1_ns = q->t1_ns;
-    open = open_phase(q);
-    if (open && open->phase == phase && open->t0_ns == t0_ns) {
-        if (t1_ns != INT64_MAX) close_phase(l, q, open, t1_ns);
-        return;
-    }
-    if (open) close_phase(l, q, open, t0_ns);
-    if (t1_ns <= t0_ns) return;
-    IPW_GROW(q->phases, q->cap_phases, q->n_phases + 1);
-    q->phases[q->n_phases++] = (struct ledger_phase){t0_ns, t1_ns, phase};
-    ipw_phase_line_add(&l->line, phase, t0_ns, t1_ns, 1);
-    cut_phase(l, q, t0_ns);
-    if (t1_ns != INT64_MAX) cut_phase(l, q, t1_ns);
-}
-
-void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase, int64_t t0_ns,
-                      int64_t t1_ns)
-{
-    if (t1_ns < t0_ns || phase >= IPW_PHASE_COUNT) return;
-    for (struct ledger_each e = {.all = l, .query = query}; ipw_ledger_each(&e);) {
-        struct ledger_query *q = ipw_ledger_query(e.l, e.own);
-
-        if (q) tell_phase(e.l, q, phase, t0_ns, t1_ns);
+    if (!q) IPW_BUG("a query left the ledger that had not entered it");
+    for (size_t i = 0; i < l->n_books; i++) {
+        if (!q->accounts[i].seen) continue;
+        if (q->accounts[i].t1_ns != INT64_MAX) IPW_BUG("a query left the ledger twice");
+        ipw_book_end(l->books[i], &q->accounts[i], t_ns);
     }
 }
 
-/* Has the channel been failing, or without rows, for so long that the ledger no longer waits for
- * it? */
-static bool is_given_up(const struct ledger_line *line)
+void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase, int64_t t_ns)
 {
-    const struct ipw_series *s = line->series;
+    struct ledger_query *q = ipw_ledger_query(l, query);
 
-    return line->lost_ns != INT64_MIN || (s->failing_since_ns != INT64_MIN &&
-                                          s->last_failed_ns - s->failing_since_ns >= GIVE_UP_NS);
+    for (size_t i = 0; q && phase < IPW_PHASE_COUNT && i < l->n_books; i++)
+        if (q->accounts[i].seen) ipw_book_phase(l->books[i], &q->accounts[i], phase, t_ns);
 }
 
-/* A counter that was read for a while and never moved.  It has no figure, and the ledger does not
- * wait for its first change. */
-static bool is_unmoved(const struct ledger_line *line)
+void ipw_ledger_instant(struct ipw_ledger *l, int64_t query, int64_t t_ns)
 {
-    return !ipw_series_has_moved(line->series) && ipw_series_silence_ns(line->series) > 0;
+    struct ledger_query *q = ipw_ledger_query(l, query);
+
+    for (size_t i = 0; q && i < l->n_books; i++)
+        if (q->accounts[i].seen) ipw_book_stay(l->books[i], &q->accounts[i], t_ns);
 }
 
-static const struct ledger_line *line_of(const struct ipw_ledger *l, size_t channel)
+/* Is the query in the queue of a book, or in flight in it? */
+static bool is_in_books(const struct ipw_ledger *l, const struct ledger_query *q)
 {
-    for (size_t i = 0; i < l->n_lines; i++) {
-        if (l->lines[i].channel == channel) return &l->lines[i];
+    for (size_t i = 0; i < l->n_books; i++)
+        if (q->accounts[i].seen && !q->accounts[i].left) return true;
+    return false;
+}
+
+void ipw_ledger_forget(struct ipw_ledger *l, int64_t query)
+{
+    struct ledger_query *q = ipw_ledger_query(l, query);
+    int64_t before_ns = INT64_MAX;
+    size_t kept = 0;
+
+    if (!q) return;
+    q->forgotten = true;
+    for (size_t i = 0; i < l->n_queries; i++) {
+        struct ledger_query *x = l->queries[i];
+
+        if (!x->forgotten && x->t0_ns < before_ns) before_ns = x->t0_ns;
+        if (x->forgotten && !is_in_books(l, x))
+            free_query(l, x);
+        else
+            l->queries[kept++] = x;
     }
+    l->n_queries = kept;
+    for (size_t i = 0; i < l->n_books; i++) ipw_book_trim(l->books[i], before_ns);
+}
+
+bool ipw_ledger_query_sees(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
+                           size_t device)
+{
+    struct ipw_ledger_question q = {.query = query, .domain = domain, .device = device};
+    struct ledger_asked a = ipw_ledger_asks(l, &q);
+
+    return ipw_ledger_next(&a);
+}
+
+/* ---- how far the devices are known ---- */
+
+static const struct ipw_book *book_of(const struct ipw_ledger *l, size_t channel)
+{
+    for (size_t i = 0; i < l->n_books; i++)
+        if (l->books[i]->channel == channel) return l->books[i];
     return NULL;
 }
 
 int64_t ipw_ledger_silence_ns(const struct ipw_ledger *l, size_t channel)
 {
-    const struct ledger_line *line = line_of(l, channel);
+    const struct ipw_book *b = book_of(l, channel);
 
-    return line && line->handed_over_ns == INT64_MIN ? ipw_series_silence_ns(line->series) : 0;
+    return b && !b->is_model && b->handed_over_ns == INT64_MIN ? ipw_series_silence_ns(&b->series)
+                                                               : 0;
 }
 
 int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel)
 {
-    const struct ledger_line *line = line_of(l, channel);
+    const struct ipw_book *b = book_of(l, channel);
 
-    return line ? line->handed_over_ns : INT64_MIN;
+    return b ? b->handed_over_ns : INT64_MIN;
 }
 
-/* Of a query, too, whose end was told late: it waits until it is covered up to where it left the
- * sums. */
-static int64_t covered_ns(const struct ipw_ledger *l, const struct ledger_query *q)
-{
-    int64_t covered = INT64_MAX;
-
-    for (size_t i = 0; i < l->n_lines; i++) {
-        const struct ledger_line *line = &l->lines[i];
-        int64_t t = ipw_ledger_settled_ns(line);
-
-        if (is_unmoved(line) && line->series->last.t_ns > t) t = line->series->last.t_ns;
-        if (line->lost_ns == INT64_MIN && is_given_up(line) && line->series->last_failed_ns > t)
-            t = line->series->last_failed_ns;
-        if (t < covered) covered = t;
-    }
-    /* A model needs two readings before it says anything; afterwards it continues at its last
-     * power. */
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (l->model[d][2] && l->model[d][2]->n < 2 && l->n_lines == 0) covered = INT64_MIN;
-    }
-    return q && q->told_ns <= covered && covered < q->t1_ns ? q->told_ns - 1 : covered;
-}
-
+/* Of a query, too, whose end was told late: it waits until it is covered up to where it left. */
 int64_t ipw_ledger_query_covered_ns(const struct ipw_ledger *l, int64_t query)
 {
+    const struct ledger_query *q = ipw_ledger_query(l, query);
     int64_t least = INT64_MAX;
+    bool silent_model = false, any = false;
 
-    for (struct ledger_each e = {.all = l, .query = query}; ipw_ledger_each(&e);) {
-        int64_t t = covered_ns(e.l, query < 0 ? NULL : ipw_ledger_query(e.l, e.own));
+    for (size_t i = 0; i < l->n_books; i++) {
+        const struct ipw_book *b = l->books[i];
+        const struct ipw_book_account *a = q ? &q->accounts[i] : NULL;
+        int64_t t;
 
+        if (a && !a->seen) continue;
+        /* A model needs two readings before it says anything; afterwards it continues at its last
+         * power. */
+        silent_model |= b->most_channel != IPW_BOOK_NO_CHANNEL && b->most.n < 2;
+        if (b->is_model) continue;
+        any = true;
+        t = ipw_book_covered_ns(b);
+        if (a && a->told_ns <= t && t < a->t1_ns) t = a->told_ns - 1;
         if (t < least) least = t;
     }
-    return least;
+    return silent_model && !any ? INT64_MIN : least;
 }
 
 int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
@@ -522,20 +399,24 @@ int64_t ipw_ledger_covered_ns(const struct ipw_ledger *l)
     return ipw_ledger_query_covered_ns(l, IPW_LEDGER_ANY);
 }
 
+/* Devices that no scope had at the end were read up to the end of their own time. */
 int64_t ipw_ledger_read_ns(const struct ipw_ledger *l)
 {
-    int64_t read = INT64_MAX, given_up = INT64_MAX;
+    int64_t read = INT64_MAX, given_up = INT64_MAX, newest = INT64_MIN;
 
-    if (l->scopes) return ipw_ledger_scopes_read_ns(l);
-    for (size_t i = 0; i < l->n_lines; i++) {
-        const struct ledger_line *line = &l->lines[i];
-        int64_t t = line->series->n ? line->series->last.t_ns : INT64_MIN;
+    for (size_t i = 0; i < l->n_books; i++) {
+        const struct ipw_book *b = l->books[i];
+        int64_t t = b->series.n ? b->series.last.t_ns : INT64_MIN;
 
-        if (is_given_up(line)) {
+        if (b->is_model) continue;
+        if (t > newest) newest = t;
+        if (b->time.to_ns < l->newest_row_ns || t >= b->time.end_ns) continue;
+        if (ipw_book_is_given_up(b)) {
             if (t < given_up) given_up = t;
         } else if (t < read) {
             read = t;
         }
     }
-    return read < INT64_MAX ? read : given_up;
+    if (read < INT64_MAX) return read;
+    return given_up < INT64_MAX || newest == INT64_MIN ? given_up : newest;
 }

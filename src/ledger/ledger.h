@@ -28,6 +28,7 @@
 
 #include "ledger/phase.h"
 #include "ledger/series.h"
+#include "ledger/share.h"
 
 struct ipw_ledger;
 
@@ -52,10 +53,8 @@ struct ipw_ledger_scope {
      * that scopes of several clocks have. */
     int64_t clock_error_ns;
 };
-/* Call it after the rules are set and before the first row; nothing is borrowed.  `channels` as in
- * ipw_ledger_new(). */
-void ipw_ledger_set_scopes(struct ipw_ledger *l, const struct ipw_channel *channels,
-                           const struct ipw_ledger_scope *scopes, size_t n);
+/* Call it after the rules are set and before the first row; nothing is borrowed. */
+void ipw_ledger_set_scopes(struct ipw_ledger *l, const struct ipw_ledger_scope *scopes, size_t n);
 /* ipw_ledger_query_begin() for a query of a scope; without scopes it is the same. */
 int64_t ipw_ledger_query_begin_in(struct ipw_ledger *l, size_t scope, int64_t t_ns);
 /* Is the device one of those that the query could use? */
@@ -69,10 +68,14 @@ int64_t ipw_ledger_query_covered_ns(const struct ipw_ledger *l, int64_t query);
  * ...), which names it in later calls. */
 int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns);
 void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns);
-/* The query is in `phase` from t0 to t1.  INT64_MAX for t1: until its next phase, or its end.
- * Spans with both ends may overlap (concurrent tools). */
-void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase, int64_t t0_ns,
-                      int64_t t1_ns);
+/* The query is in `phase` from t on, until its next phase or its end.  Told again for the same
+ * instant (or an earlier one) it replaces the phase that was told before. */
+void ipw_ledger_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase, int64_t t_ns);
+/* A window of the query may begin or end there. */
+void ipw_ledger_instant(struct ipw_ledger *l, int64_t query, int64_t t_ns);
+/* The query has ended, and its figures were taken: they are not asked for again.  Drops what no
+ * other query needs; the run's totals stay known. */
+void ipw_ledger_forget(struct ipw_ledger *l, int64_t query);
 /* An event across which no energy is known; `reason` is static text ("suspended"). */
 void ipw_ledger_break(struct ipw_ledger *l, const char *reason);
 /* The device of a channel is lost; `reason` is static text ("gpu_lost").  From the newest reading
@@ -91,17 +94,8 @@ int64_t ipw_ledger_silence_ns(const struct ipw_ledger *l, size_t channel);
  * does not. */
 int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel);
 
-/* How a cell's energy E is shared among the n queries in flight (docs/method.md, "Sharing between
- * queries").  I is the idle part, min(E, baseline times length); each query gets I / n.  D = E - I.
- * Under IPW_SHARE_PHASE the fit of phases supplies an unknown baseline. */
-enum ipw_share {
-    IPW_SHARE_EQUAL, /* E / n each */
-    /* D in proportion to the fitted power of the query's phase; equally while the fit does not know
-     * it yet, see ipw_ledger_unfitted(). */
-    IPW_SHARE_PHASE,
-};
-const char *ipw_share_name(enum ipw_share share); /* "equal", "phase" */
-/* Call it before the first query. */
+/* How the energy of concurrent queries is shared (ledger/share.h).  Call it before the first
+ * query. */
 void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share);
 /* The share, from 0 to 1, of the energy split so far that was split equally because the power of
  * the phases was still unknown. */
@@ -185,22 +179,5 @@ bool ipw_ledger_power(const struct ipw_ledger *l, struct ipw_ledger_question q,
 /* Only the mean and the peak: they cost less than a median. */
 bool ipw_ledger_mean_power(const struct ipw_ledger *l, struct ipw_ledger_question q, double *mean_w,
                            double *peak_w);
-
-/* Drops everything that only matters before `before_ns` (no query in flight started before it).
- * The run's totals stay known. */
-void ipw_ledger_trim(struct ipw_ledger *l, int64_t before_ns);
-
-/* For a run: call it before the first query.  Without it all sums since the oldest query in flight
- * started are kept, and they grow with the queries that come and go beside it.  With it only the
- * newest sums are kept, and those since the oldest model phase in progress, whose end may tell
- * instants in it.  Of the time before, a query's energy is kept at the instants that were told of
- * it: its start and end, its phases, and ipw_ledger_instant().  A window between these has the same
- * figure as without.  Another instant is answered by the device's energy between those around it;
- * windows that name no query are not known there. */
-void ipw_ledger_keep_told(struct ipw_ledger *l);
-/* A window of the query may begin or end there. */
-void ipw_ledger_instant(struct ipw_ledger *l, int64_t query, int64_t t_ns);
-/* The query has ended, and its figures were taken: they are not asked for again. */
-void ipw_ledger_forget(struct ipw_ledger *l, int64_t query);
 
 #endif

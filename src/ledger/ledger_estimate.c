@@ -9,39 +9,33 @@
 #include "ledger/ledger_priv.h"
 
 /* The mean of 1 / n over the window, with n queries in flight. */
-static double mean_part(const struct ipw_ledger *l, const struct ledger_query *q, int64_t t0_ns,
+static double mean_part(const struct ipw_book *b, const struct ipw_book_account *a, int64_t t0_ns,
                         int64_t t1_ns)
 {
-    return (ipw_ledger_integrals(l, q, t1_ns).parted_ns -
-            ipw_ledger_integrals(l, q, t0_ns).parted_ns) /
+    return (ipw_book_record_at(b, a, t1_ns).parted_ns - ipw_book_record_at(b, a, t0_ns).parted_ns) /
            (double)(t1_ns - t0_ns);
 }
 
-struct ipw_figure ipw_ledger_estimate(const struct ipw_ledger *l, const struct ledger_query *q,
-                                      const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
-                                      struct ipw_figure f)
+struct ipw_figure ipw_ledger_estimate(const struct ipw_book *b, const struct ipw_book_account *a,
+                                      int64_t t0_ns, int64_t t1_ns, struct ipw_figure f)
 {
+    const struct ipw_series *gauge = ipw_book_has_gauge(b) ? &b->gauge : NULL;
     double watts, part, missing_s, known_j;
 
     if (f.known || t1_ns <= t0_ns || !f.reason || ipw_reason_of(f.reason) == IPW_REASON_SUSPENDED)
         return f;
-    if (!ipw_ledger_answerable(l, q, line, t0_ns) || !ipw_ledger_answerable(l, q, line, t1_ns))
-        return f;
-    if (!ipw_series_guess(line->series, line->gauge, t0_ns, t1_ns, &watts, &f.estimate_by)) {
+    if (!ipw_series_guess(&b->series, gauge, t0_ns, t1_ns, &watts, &f.estimate_by)) {
         f.estimate_by = NULL;
         return f;
     }
-    part = mean_part(l, q, t0_ns, t1_ns);
-    missing_s = ipw_ns_to_s(t1_ns - t0_ns) * (1 - ipw_series_coverage(line->series, t0_ns, t1_ns));
+    part = mean_part(b, a, t0_ns, t1_ns);
+    missing_s = ipw_ns_to_s(t1_ns - t0_ns) * (1 - ipw_series_coverage(&b->series, t0_ns, t1_ns));
     known_j =
-        q ? (double)(ipw_ledger_due_at(l, q, line, t1_ns) - ipw_ledger_due_at(l, q, line, t0_ns)) /
-                1e6
-          : (double)(ipw_series_at(line->series, t1_ns) - ipw_series_at(line->series, t0_ns)) *
-                part / 1e6;
+        (double)(ipw_book_record_at(b, a, t1_ns).uj - ipw_book_record_at(b, a, t0_ns).uj) / 1e6;
     f.estimated = true;
     f.estimate_j = known_j + watts * missing_s * part;
     f.lo_j = known_j;
-    f.hi_j = known_j + (double)ipw_series_most_w(line->series) * missing_s * part;
+    f.hi_j = known_j + (double)ipw_series_most_w(&b->series) * missing_s * part;
     if (f.hi_j < f.estimate_j) f.hi_j = f.estimate_j;
     return f;
 }
@@ -59,19 +53,15 @@ static double model_uj(const struct ipw_series *s, int64_t t_ns)
     return (double)b->uj + slope * (double)(t_ns - b->t_ns);
 }
 
-struct ipw_figure ipw_ledger_by_model(const struct ipw_ledger *l,
-                                      const struct ipw_ledger_question *window, struct ipw_figure f)
+struct ipw_figure ipw_ledger_by_model(const struct ipw_book *b, const struct ipw_book_account *a,
+                                      int64_t t0_ns, int64_t t1_ns, struct ipw_figure f)
 {
-    struct ipw_series *const *model = l->model[window->domain];
-    const struct ledger_query *q = ipw_ledger_query(l, window->query);
-    int64_t t0_ns = window->t0_ns, t1_ns = window->t1_ns;
+    const struct ipw_series *model[3] = {&b->series, &b->gauge, &b->most};
     double part, j[3];
 
-    if (f.known || f.estimated || t1_ns <= t0_ns || !model[2] || model[2]->n < 2) return f;
-    if (t0_ns < model[0]->samples[model[0]->first].t_ns - IPW_NS_PER_S / 10) return f;
-    if (!ipw_ledger_answerable(l, q, NULL, t0_ns) || !ipw_ledger_answerable(l, q, NULL, t1_ns))
-        return f;
-    part = mean_part(l, q, t0_ns, t1_ns);
+    if (f.known || f.estimated || !a || t1_ns <= t0_ns || b->most.n < 2) return f;
+    if (t0_ns < b->series.samples[b->series.first].t_ns - IPW_NS_PER_S / 10) return f;
+    part = mean_part(b, a, t0_ns, t1_ns);
     for (int i = 0; i < 3; i++)
         j[i] = (model_uj(model[i], t1_ns) - model_uj(model[i], t0_ns)) * part / 1e6;
     f.estimated = true;

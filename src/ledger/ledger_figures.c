@@ -18,16 +18,6 @@ static struct ipw_figure unknown(const char *reason)
     return (struct ipw_figure){.provenance = IPW_PROV_NONE, .reason = reason};
 }
 
-/* Is the state between the edges at t known?  Of a query, by its stamps; else of the trimmed part
- * it is not.  `line` may be NULL: the marks do not matter. */
-bool ipw_ledger_answerable(const struct ipw_ledger *l, const struct ledger_query *q,
-                           const struct ledger_line *line, int64_t t_ns)
-{
-    if ((q && q->n_instants) || t_ns <= l->first_edge_ns) return true;
-    if (l->trimmed_ns != INT64_MIN && t_ns < l->edges[0].t_ns) return false;
-    return !line || !line->first || t_ns >= l->edges[line->first].t_ns;
-}
-
 static int64_t whole_uj(double j) { return (int64_t)(j * 1e6 + (j < 0 ? -0.5 : 0.5)); }
 
 /* If one is unknown, so is the sum.  The sum has an estimate if each has a value or an estimate. */
@@ -76,136 +66,66 @@ static void add_figure(struct ipw_figure *sum, const struct ipw_figure *more, bo
     if (more->provenance > sum->provenance) sum->provenance = more->provenance;
 }
 
-/* Finds the question's devices in a->l; returns their number. */
-static size_t find_lines(struct ledger_asked *a)
+struct ledger_asked ipw_ledger_asks(const struct ipw_ledger *l, const struct ipw_ledger_question *q)
 {
-    const struct ipw_ledger *all = a->each.all;
-    const struct ledger_domain *d = &a->l->domains[a->q->domain];
-    size_t channel, n = d->n;
+    return (struct ledger_asked){.l = l, .q = q, .query = ipw_ledger_query(l, q->query)};
+}
 
-    a->line = &a->l->lines[d->first];
-    if (a->q->device == IPW_LEDGER_ALL) return n;
-    channel = all->lines[all->domains[a->q->domain].first + a->q->device].channel;
-    for (; n && a->line->channel != channel; n--) a->line++;
-    return n ? 1 : 0;
+static bool is_asked(const struct ledger_asked *a, const struct ipw_book *b)
+{
+    const struct ipw_ledger *l = a->l;
+
+    if (b->domain != a->q->domain || b->is_model != a->models) return false;
+    if (a->query && !a->query->accounts[b->index].seen) return false;
+    return a->q->device == IPW_LEDGER_ALL || a->models ||
+           b->channel == l->devices[l->domains[b->domain].first + a->q->device];
 }
 
 bool ipw_ledger_next(struct ledger_asked *a)
 {
     bool whole = a->q->what == IPW_LEDGER_TOTAL || a->q->what == IPW_LEDGER_IDLE;
 
-    if (a->left) {
-        a->left--;
-        a->line++;
-        return true;
-    }
-    while (ipw_ledger_each(&a->each)) {
-        size_t n;
+    while (a->next < a->l->n_books) {
+        const struct ipw_book *b = a->l->books[a->next++];
 
-        a->l = a->each.l;
+        if (!is_asked(a, b)) continue;
+        a->book = b;
+        a->account = a->query ? &a->query->accounts[b->index] : NULL;
         a->t0_ns = a->q->t0_ns;
         a->t1_ns = a->q->t1_ns;
-        if (whole && a->t0_ns < a->each.start_ns) a->t0_ns = a->each.start_ns;
-        if (whole && a->t1_ns > a->each.end_ns) a->t1_ns = a->each.end_ns;
-        if (whole && a->l != a->each.all && a->t1_ns <= a->t0_ns) continue;
-        n = find_lines(a);
-        if (!n) continue;
-        a->query = a->each.own < 0 ? NULL : ipw_ledger_query(a->l, a->each.own);
-        a->missing = a->each.own >= 0 && !a->query;
-        a->left = n - 1;
+        if (whole && a->t0_ns < b->time.start_ns) a->t0_ns = b->time.start_ns;
+        if (whole && a->t1_ns > b->time.end_ns) a->t1_ns = b->time.end_ns;
+        if (whole && a->l->scopes && a->t1_ns <= a->t0_ns) continue;
         return true;
     }
     return false;
 }
 
-/* Between what is told of the query, or what is told last and the first edge. */
-static struct ledger_instant integrals_of_query(const struct ipw_ledger *l,
-                                                const struct ledger_query *q, int64_t t_ns)
-{
-    struct ledger_instant first = {l->edges[0].t_ns, l->edges[0].crowded_ns, l->edges[0].parted_ns};
-    const struct ledger_instant *a, *b;
-    size_t n = ipw_upto(&q->instants->t_ns, q->n_instants, sizeof *q->instants, t_ns);
-    double part;
-
-    a = &q->instants[n ? n - 1 : 0];
-    b = a + 1 < q->instants + q->n_instants ? a + 1 : &first;
-    if (t_ns <= a->t_ns || b->t_ns <= a->t_ns) return *a;
-    part = (double)(t_ns - a->t_ns) / (double)(b->t_ns - a->t_ns);
-    return (struct ledger_instant){
-        t_ns, a->crowded_ns + (int64_t)(part * (double)(b->crowded_ns - a->crowded_ns)),
-        a->parted_ns + part * (b->parted_ns - a->parted_ns)};
-}
-
-struct ledger_instant ipw_ledger_integrals(const struct ipw_ledger *l, const struct ledger_query *q,
-                                           int64_t t_ns)
-{
-    size_t i = ipw_ledger_edge_at(l, t_ns);
-    const struct ledger_edge *e = i == SIZE_MAX ? NULL : &l->edges[i];
-
-    if (!e && q && q->n_instants && l->n_edges) return integrals_of_query(l, q, t_ns);
-    if (!e)
-        return (struct ledger_instant){t_ns, 0,
-                                       (double)(l->n_edges ? t_ns - l->edges[0].t_ns : t_ns)};
-    return (struct ledger_instant){
-        t_ns, e->crowded_ns + (e->in_flight > 1 ? t_ns - e->t_ns : 0),
-        e->parted_ns + (double)(t_ns - e->t_ns) / (double)(e->in_flight > 0 ? e->in_flight : 1)};
-}
-
-/* Were other queries in flight in the window, too? */
-static bool is_crowded(const struct ipw_ledger *l, const struct ledger_query *q, int64_t t0_ns,
-                       int64_t t1_ns)
-{
-    return ipw_ledger_integrals(l, q, t1_ns).crowded_ns >
-           ipw_ledger_integrals(l, q, t0_ns).crowded_ns;
-}
+/* ---- the energy of a query on a device ---- */
 
 /* Bounds with the shares taken as given.  The energy at each cut is uncertain; it moves the figure
  * by as much as the share changes there. */
-static void bound_share(const struct ipw_ledger *l, const struct ledger_query *q,
-                        const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns,
+static void bound_share(const struct ipw_book_record *from, const struct ipw_book_record *to,
                         const struct ipw_series_ends *ends, struct ipw_figure *f)
 {
-    double whole_hi = f->hi_j;
-    struct ledger_reach reach;
+    double whole_hi = f->hi_j, up = from->after * (double)ends->below0_uj;
+    double down = from->after * (double)ends->above0_uj;
 
-    if (!ipw_ledger_reach(l, q, line, t0_ns, t1_ns, ends, &reach)) return;
-    f->lo_j = f->j - reach.down / 1e6;
-    f->hi_j = f->j + reach.up / 1e6;
+    up += to->up - from->with_up + to->before * (double)ends->above1_uj;
+    down += to->down - from->with_down + to->before * (double)ends->below1_uj;
+    f->lo_j = f->j - down / 1e6;
+    f->hi_j = f->j + up / 1e6;
     if (f->lo_j < 0) f->lo_j = 0;
     if (f->lo_j > f->j) f->lo_j = f->j;
     if (f->hi_j > whole_hi) f->hi_j = whole_hi;
     if (f->hi_j < f->j) f->hi_j = f->j;
 }
 
-/* The energy that the device may have used within the error of the clock around t. */
-static double clock_uj(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns)
-{
-    int64_t error_ns = l->clock_error_ns;
-    double mean_w, peak_w;
-
-    if (!error_ns ||
-        !ipw_series_power(line->series, t_ns - error_ns, t_ns + error_ns, &mean_w, &peak_w))
-        return 0;
-    return ceil(peak_w * (double)error_ns / 1e3); /* W * ns = nJ */
-}
-
-int64_t ipw_ledger_bounds(const struct ipw_ledger *l, const struct ledger_line *line, int64_t t_ns,
-                          int64_t *below_uj, int64_t *above_uj)
-{
-    int64_t more = (int64_t)clock_uj(l, line, t_ns);
-    int64_t uj = ipw_series_bounds(line->series, t_ns, below_uj, above_uj);
-
-    *below_uj += more;
-    *above_uj += more;
-    return uj;
-}
-
 /* The window may begin and end earlier or later. */
-static void widen_by_clock(const struct ipw_ledger *l, const struct ledger_line *line,
-                           int64_t t0_ns, int64_t t1_ns, struct ipw_figure *f,
-                           struct ipw_series_ends *ends)
+static void widen_by_clock(const struct ipw_book *b, int64_t t0_ns, int64_t t1_ns,
+                           struct ipw_figure *f, struct ipw_series_ends *ends)
 {
-    double uj0 = clock_uj(l, line, t0_ns), uj1 = clock_uj(l, line, t1_ns);
+    double uj0 = ipw_book_clock_uj(b, t0_ns), uj1 = ipw_book_clock_uj(b, t1_ns);
     double j = (uj0 + uj1) / 1e6;
 
     f->lo_j = f->lo_j > j ? f->lo_j - j : 0;
@@ -216,47 +136,34 @@ static void widen_by_clock(const struct ipw_ledger *l, const struct ledger_line 
     ends->above1_uj += (int64_t)uj1;
 }
 
-static double due_between(const struct ipw_ledger *l, const struct ledger_query *q,
-                          const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
+static struct ipw_figure window_of(const struct ipw_book *b, const struct ipw_book_account *a,
+                                   int64_t t0_ns, int64_t t1_ns)
 {
-    return (double)(ipw_ledger_due_at(l, q, line, t1_ns) - ipw_ledger_due_at(l, q, line, t0_ns)) /
-           1e6;
-}
-
-/* The energy of one device.  `q` may be NULL: the window names no query. */
-static struct ipw_figure line_window(const struct ipw_ledger *l, const struct ledger_query *q,
-                                     const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
-{
-    /* It has a share of every cell until it left, which is later than its end if that came late. */
-    int64_t left_ns = q && t1_ns == q->told_ns ? q->t1_ns : t1_ns;
+    struct ipw_book_record from, to;
     struct ipw_series_ends ends;
     struct ipw_figure f;
     double whole;
 
-    if (left_ns > t1_ns && line->series->n && line->series->last.t_ns > t1_ns)
-        t1_ns = left_ns < line->series->last.t_ns ? left_ns : line->series->last.t_ns;
-    f = ipw_series_window(line->series, t0_ns, t1_ns, IPW_LEDGER_WINDOW_SLACK_NS, &ends);
+    if (!a) return unknown("not_covered");
+    from = ipw_book_record_at(b, a, t0_ns);
+    to = ipw_book_record_at(b, a, t1_ns);
+    /* It has a share of every cell until it left, which is later than its end if that came late. */
+    if (t1_ns == a->told_ns && a->t1_ns > t1_ns && b->series.n && b->series.last.t_ns > t1_ns)
+        t1_ns = a->t1_ns < b->series.last.t_ns ? a->t1_ns : b->series.last.t_ns;
+    f = ipw_series_window(&b->series, t0_ns, t1_ns, IPW_BOOK_WINDOW_SLACK_NS, &ends);
     whole = f.j;
-    if (f.known && l->clock_error_ns) widen_by_clock(l, line, t0_ns, t1_ns, &f, &ends);
-    if (!f.known) return ipw_ledger_estimate(l, q, line, t0_ns, t1_ns, f);
-    if (!ipw_ledger_answerable(l, q, line, t0_ns) || !ipw_ledger_answerable(l, q, line, t1_ns))
-        return unknown("not_covered");
-    if (q) {
-        f.j = due_between(l, q, line, t0_ns, left_ns);
-    } else {
-        f.j = (double)((int64_t)(ipw_ledger_mark_at(l, line, t1_ns).share >> 32) -
-                       (int64_t)(ipw_ledger_mark_at(l, line, t0_ns).share >> 32)) /
-              1e6;
-    }
+    if (!f.known) return ipw_ledger_estimate(b, a, t0_ns, t1_ns, f);
+    if (b->clock_error_ns) widen_by_clock(b, t0_ns, t1_ns, &f, &ends);
+    f.j = (double)(to.uj - from.uj) / 1e6;
     f.u_j = whole > 0 ? f.u_j * f.j / whole : 0;
-    if (!is_crowded(l, q, t0_ns, t1_ns)) return f;
+    if (to.crowded_ns <= from.crowded_ns) return f;
     if (f.provenance < IPW_PROV_DISTRIBUTED) f.provenance = IPW_PROV_DISTRIBUTED;
     /* Also if the gauge replaced the counter. */
-    if (line->series->channel.kind == IPW_CHANNEL_GAUGE) {
+    if (b->series.channel.kind == IPW_CHANNEL_GAUGE) {
         f.lo_j = whole > 0 ? f.lo_j * f.j / whole : 0;
         f.hi_j = whole > 0 ? f.hi_j * f.j / whole : f.j;
     } else {
-        bound_share(l, q, line, t0_ns, t1_ns, &ends, &f);
+        bound_share(&from, &to, &ends, &f);
     }
     return f;
 }
@@ -265,22 +172,19 @@ static struct ipw_figure line_window(const struct ipw_ledger *l, const struct le
 static struct ipw_figure by_model(const struct ipw_ledger *l, const struct ipw_ledger_question *q,
                                   int64_t t0_ns, int64_t t1_ns, struct ipw_figure f)
 {
-    struct ledger_each e = {.all = l, .query = q->query};
+    struct ledger_asked a = ipw_ledger_asks(l, q);
 
+    a.models = true;
     if (f.known || q->device != IPW_LEDGER_ALL) return f;
-    while (!f.estimated && ipw_ledger_each(&e)) {
-        struct ipw_ledger_question window = {
-            .query = e.own, .domain = q->domain, .t0_ns = t0_ns, .t1_ns = t1_ns};
-
-        f = ipw_ledger_by_model(e.l, &window, f);
-    }
+    while (!f.estimated && ipw_ledger_next(&a))
+        f = ipw_ledger_by_model(a.book, a.account, t0_ns, t1_ns, f);
     return f;
 }
 
 /* Is the window too short for a gauge to resolve? */
-static bool is_unresolved(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
+static bool is_unresolved(const struct ipw_book *b, int64_t t0_ns, int64_t t1_ns)
 {
-    return t1_ns > t0_ns && t1_ns - t0_ns < ipw_series_resolution_ns(line->series);
+    return t1_ns > t0_ns && t1_ns - t0_ns < ipw_series_resolution_ns(&b->series);
 }
 
 static struct ipw_figure unresolved(struct ipw_figure f)
@@ -341,37 +245,32 @@ static void widen_by_edges(const struct edges *e, struct ipw_figure *f)
         f->provenance = IPW_PROV_DISTRIBUTED;
 }
 
-static struct ipw_figure line_idle(const struct ipw_ledger *l, const struct ledger_line *line,
-                                   int64_t t0_ns, int64_t t1_ns)
+/* Of a window that begins before the first query and ends after what was shared. */
+static struct ipw_figure idle_of(const struct ipw_book *b, int64_t t0_ns, int64_t t1_ns)
 {
-    struct ipw_figure f = ipw_series_between(line->series, t0_ns, t1_ns, IPW_LEDGER_TOTAL_SLACK_NS);
+    struct ipw_figure f = ipw_series_between(&b->series, t0_ns, t1_ns, IPW_BOOK_TOTAL_SLACK_NS);
     double whole = f.j;
 
-    if (!f.known) return f;
-    if (!ipw_ledger_answerable(l, NULL, line, t0_ns) ||
-        !ipw_ledger_answerable(l, NULL, line, t1_ns))
-        return unknown("not_covered");
-    f.j = (double)(ipw_ledger_mark_at(l, line, t1_ns).idle -
-                   ipw_ledger_mark_at(l, line, t0_ns).idle) /
-          1e6;
-    if (f.j < whole) ipw_ledger_bound_idle(l, line, t0_ns, t1_ns, &f);
+    if (!f.known || b->first_ns == INT64_MAX || t1_ns <= b->first_ns) return f;
+    if (t0_ns > b->first_ns || t1_ns < b->now.t_ns) return unknown("not_covered");
+    f.j = (double)(ipw_book_sums_at(b, t1_ns, NULL).idle - ipw_series_at(&b->series, t0_ns)) / 1e6;
+    if (f.j < whole) ipw_book_bound_idle(b, t0_ns, t1_ns, &f);
     f.u_j = whole > 0 ? f.u_j * f.j / whole : 0;
     return f;
 }
 
 /* The figure of one of the question's devices. */
-static struct ipw_figure line_figure(const struct ledger_asked *a)
+static struct ipw_figure figure_of(const struct ledger_asked *a)
 {
     switch (a->q->what) {
     case IPW_LEDGER_QUERY:
     case IPW_LEDGER_SPAN: break;
     case IPW_LEDGER_TOTAL:
-        return ipw_series_between(a->line->series, a->t0_ns, a->t1_ns, IPW_LEDGER_TOTAL_SLACK_NS);
-    case IPW_LEDGER_IDLE: return line_idle(a->l, a->line, a->t0_ns, a->t1_ns);
-    case IPW_LEDGER_QUERIES: return ipw_ledger_together(a->l, a->line);
+        return ipw_series_between(&a->book->series, a->t0_ns, a->t1_ns, IPW_BOOK_TOTAL_SLACK_NS);
+    case IPW_LEDGER_IDLE: return idle_of(a->book, a->t0_ns, a->t1_ns);
+    case IPW_LEDGER_QUERIES: return ipw_book_together(a->book);
     }
-    if (a->missing) return unknown("not_covered");
-    return line_window(a->l, a->query, a->line, a->t0_ns, a->t1_ns);
+    return window_of(a->book, a->account, a->t0_ns, a->t1_ns);
 }
 
 struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledger_question q)
@@ -381,28 +280,31 @@ struct ipw_figure ipw_ledger_figure(const struct ipw_ledger *l, struct ipw_ledge
     struct edges edges = {0};
 
     for (struct ledger_asked a = ipw_ledger_asks(l, &q); ipw_ledger_next(&a); first = false) {
-        struct ipw_figure f = line_figure(&a);
+        struct ipw_figure f = figure_of(&a);
 
         add_figure(&sum, &f, first);
-        too_fine |= is_span && is_unresolved(a.line, q.t0_ns, q.t1_ns);
+        too_fine |= is_span && is_unresolved(a.book, q.t0_ns, q.t1_ns);
         if (is_span && is_short(&f, q.t0_ns, q.t1_ns))
-            add_edges(&edges, a.line->series, q.t0_ns, q.t1_ns);
+            add_edges(&edges, &a.book->series, q.t0_ns, q.t1_ns);
     }
     if (q.what == IPW_LEDGER_QUERY || is_span) sum = by_model(l, &q, q.t0_ns, q.t1_ns, sum);
     if (too_fine) return unresolved(sum);
     if (is_span && is_short(&sum, q.t0_ns, q.t1_ns)) widen_by_edges(&edges, &sum);
+    /* Of a few milliseconds, what events 20 ms late may add is more than there is. */
+    if (q.t1_ns - q.t0_ns < 2 * IPW_SERIES_EDGE_NS)
+        sum.u_j = fmax(IPW_STATED_U * sum.j, fmin(sum.u_j, sum.hi_j - sum.lo_j));
     return sum;
 }
 
 /* The window is shorter than the period of a counter that is read no more often than it publishes.
  * No sample says when the energy was used, and the fit has no steps to learn from. */
-static bool too_short(const struct ledger_line *line, int64_t t0_ns, int64_t t1_ns)
+static bool too_short(const struct ipw_book *b, int64_t t0_ns, int64_t t1_ns)
 {
     const struct ipw_series_sample *next, *at;
-    int64_t period = line->series->channel.period_ns;
+    int64_t period = b->series.channel.period_ns;
 
     if (period < SLOW_PERIOD_NS || t1_ns - t0_ns >= period || t1_ns <= t0_ns) return false;
-    at = ipw_series_around(line->series, t0_ns, &next);
+    at = ipw_series_around(&b->series, t0_ns, &next);
     /* If the counter is read faster, publication is known to less than half a period. */
     return at && (int64_t)at->early_ns + at->late_ns > period / 2;
 }
@@ -431,29 +333,26 @@ static void share_of_rest(struct ipw_figure *f, const struct ipw_figure *whole, 
  * window inside a known window is known too.  Two kinds of windows stay open: those outside the
  * samples but inside the slack of the whole, and those that are too short.  They share the energy
  * that the other windows leave of the whole by wall clock (docs/method.md, "Fallbacks"). */
-static void line_windows(const struct ledger_asked *a, const int64_t *t, size_t n,
-                         struct ipw_figure *out)
+static void windows_of(const struct ipw_book *b, const struct ipw_book_account *account,
+                       const int64_t *t, size_t n, struct ipw_figure *out)
 {
-    const struct ipw_ledger *l = a->l;
-    const struct ledger_query *q = a->query;
-    const struct ledger_line *line = a->line;
-    struct ipw_figure whole = line_window(l, q, line, t[0], t[n]);
+    struct ipw_figure whole = window_of(b, account, t[0], t[n]);
     int64_t rest = whole.known ? whole_uj(whole.j) : 0, given = 0, open_ns = 0, done_ns = 0;
     bool *open = ipw_calloc(n, sizeof *open);
 
     for (size_t i = 0; i < n; i++) {
-        out[i] = line_window(l, q, line, t[i], t[i + 1]);
-        open[i] = !out[i].known || (n > 1 && too_short(line, t[i], t[i + 1]));
+        out[i] = window_of(b, account, t[i], t[i + 1]);
+        open[i] = !out[i].known || (n > 1 && too_short(b, t[i], t[i + 1]));
         if (open[i]) {
             open_ns += t[i + 1] - t[i];
         } else {
             rest -= whole_uj(out[i].j);
         }
-        if (!open[i] && n > 1 && is_unresolved(line, t[i], t[i + 1])) out[i] = unresolved(out[i]);
+        if (!open[i] && n > 1 && is_unresolved(b, t[i], t[i + 1])) out[i] = unresolved(out[i]);
         if (!open[i] && n > 1 && is_short(&out[i], t[i], t[i + 1])) {
             struct edges edges = {0};
 
-            add_edges(&edges, line->series, t[i], t[i + 1]);
+            add_edges(&edges, &b->series, t[i], t[i + 1]);
             widen_by_edges(&edges, &out[i]);
         }
     }
@@ -478,25 +377,11 @@ void ipw_ledger_figures(const struct ipw_ledger *l, struct ipw_ledger_question q
     for (size_t i = 0; i < n; i++) out[i] = unknown(l->domains[q.domain].reason);
     for (struct ledger_asked a = ipw_ledger_asks(l, &q); n && ipw_ledger_next(&a); first = false) {
         if (!first && !one) one = ipw_calloc(n, sizeof *one);
-        for (size_t i = 0; i < n; i++) (one ? one : out)[i] = unknown("not_covered");
-        if (!a.missing) line_windows(&a, t, n, one ? one : out);
+        windows_of(a.book, a.account, t, n, one ? one : out);
         for (size_t i = 0; i < n && one; i++) add_figure(&out[i], &one[i], false);
     }
     for (size_t i = 0; i < n; i++) out[i] = by_model(l, &q, t[i], t[i + 1], out[i]);
     free(one);
-}
-
-/* A query has kept its own of its start and end. */
-static struct ledger_alone alone_at(const struct ipw_ledger *l, const struct ledger_query *q,
-                                    const struct ledger_line *line, int64_t t_ns)
-{
-    const struct ledger_slice *s = q ? &q->slices[line - l->lines] : NULL;
-    struct ledger_mark mark;
-
-    if (s && s->stamps.n && t_ns == q->t0_ns) return s->first;
-    if (s && s->left && t_ns == q->told_ns) return s->last;
-    mark = ipw_ledger_mark_at(l, line, t_ns);
-    return (struct ledger_alone){mark.alone, mark.base};
 }
 
 struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_ledger_question q)
@@ -509,23 +394,14 @@ struct ipw_account ipw_ledger_account(const struct ipw_ledger *l, struct ipw_led
     if (!account.attributed.known)
         return (struct ipw_account){account.attributed, .exclusive_j = NAN, .marginal_j = NAN};
     for (struct ledger_asked a = ipw_ledger_asks(l, &q); ipw_ledger_next(&a);) {
-        struct ledger_alone from = alone_at(a.l, a.query, a.line, q.t0_ns);
-        struct ledger_alone to = alone_at(a.l, a.query, a.line, q.t1_ns);
+        struct ipw_book_record from = ipw_book_record_at(a.book, a.account, q.t0_ns);
+        struct ipw_book_record to = ipw_book_record_at(a.book, a.account, q.t1_ns);
 
         account.exclusive_j =
             ipw_figure_add_j(account.exclusive_j, (double)(to.alone - from.alone) / 1e6);
         base_uj += (int64_t)((to.base - from.base) >> 32);
-        if (isnan(a.line->baseline_w)) account.marginal_j = NAN;
+        if (isnan(a.book->baseline_w)) account.marginal_j = NAN;
     }
     account.marginal_j += (double)(whole_uj(account.attributed.j) - base_uj) / 1e6;
     return account;
-}
-
-bool ipw_ledger_query_sees(const struct ipw_ledger *l, int64_t query, enum ipw_domain domain,
-                           size_t device)
-{
-    struct ipw_ledger_question q = {.query = query, .domain = domain, .device = device};
-    struct ledger_asked a = ipw_ledger_asks(l, &q);
-
-    return ipw_ledger_next(&a);
 }

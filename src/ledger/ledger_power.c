@@ -29,7 +29,7 @@ static struct devices devices_of(const struct ipw_ledger *l, const struct ipw_le
 
     for (struct ledger_asked a = ipw_ledger_asks(l, q); ipw_ledger_next(&a);) {
         IPW_GROW(d.all, cap, d.n + 1);
-        d.all[d.n++] = a.line->series;
+        d.all[d.n++] = &a.book->series;
     }
     return d;
 }
@@ -97,8 +97,7 @@ static bool mean_power(const struct devices *d, const struct ipw_ledger_question
 
     *mean_w = *peak_w = NAN;
     for (size_t i = 0; i < d->n; i++) {
-        if (!ipw_series_joules(d->all[i], q->t0_ns, q->t1_ns, IPW_LEDGER_WINDOW_SLACK_NS, &j,
-                               &part))
+        if (!ipw_series_joules(d->all[i], q->t0_ns, q->t1_ns, IPW_BOOK_WINDOW_SLACK_NS, &j, &part))
             return false;
         joules = ipw_figure_add_j(joules, j);
         coverage = fmin(coverage, part);

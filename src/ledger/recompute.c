@@ -205,7 +205,6 @@ static int open_segment(struct ipw_recompute_job *j, const struct ipw_event *e,
     s->own_share = s->rules.share;
     if (j->options.share) s->rules.share = *j->options.share;
     j->ledger = ipw_ledger_rules_open(&s->rules, j->channels, j->n_channels);
-    if (!j->options.before) ipw_ledger_keep_told(j->ledger); /* else any window may be asked for */
     j->feed = ipw_feed_new(j->ledger);
     ipw_ledger_scopes_read(j->ledger, j->channels, j->n_channels, data);
     ipw_feed_describe(j->feed, j->channels, j->n_channels, &s->rules);

@@ -230,7 +230,7 @@ void ipw_ledger_scopes_read(struct ipw_ledger *ledger, const struct ipw_channel 
             .end_ns = ipw_json_int(ipw_json_get(s, "end_ns"), 0),
             .clock = ipw_json_str(ipw_json_get(s, "clock"), ""),
             .clock_error_ns = ipw_json_int(ipw_json_get(s, "clock_error_ns"), 0)};
-    ipw_ledger_set_scopes(ledger, channels, scopes, n);
+    ipw_ledger_set_scopes(ledger, scopes, n);
     for (size_t i = 0; i < n; i++) free(scopes[i].channels);
     free(scopes);
 }

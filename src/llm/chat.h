@@ -57,6 +57,7 @@ enum ipw_chat_finish {
 
 struct ipw_chat_usage { /* -1: not reported */
     int64_t prompt, completion, total, cached, reasoning;
+    int64_t written; /* to the cache; part of prompt, as `cached` is */
 };
 
 struct ipw_chat_reply {

@@ -15,8 +15,8 @@ struct ipw_chat_fold *ipw_chat_fold_new(size_t reply_max_bytes)
 
     fold->max = fold->left = reply_max_bytes;
     fold->reply.text = fold->reply.reasoning = fold->reply.logprobs = IPW_BUF(reply_max_bytes);
-    fold->reply.usage = (struct ipw_chat_usage){-1, -1, -1, -1, -1};
-    fold->timed_prompt = fold->timed_cached = fold->timed_predicted = -1;
+    fold->reply.usage = (struct ipw_chat_usage){-1, -1, -1, -1, -1, -1};
+    fold->timed_prompt = fold->timed_cached = fold->timed_predicted = fold->fresh = -1;
     /* A longer event is always parsed; it is not a token. */
     fold->shape.head = fold->shape.tail = IPW_BUF(64 * IPW_KIB);
     return fold;
@@ -35,6 +35,14 @@ void ipw_chat_fold_set_exact(struct ipw_chat_fold *fold, bool exact)
 {
     fold->exact = exact;
     fold->shape.ready = false;
+}
+
+const char *const ipw_chat_protocol_words[] = {"chat", "responses", "messages", NULL};
+
+void ipw_chat_fold_set_protocol(struct ipw_chat_fold *fold, enum ipw_chat_protocol protocol)
+{
+    fold->protocol = protocol;
+    if (protocol != IPW_CHAT_COMPLETIONS) ipw_chat_fold_set_exact(fold, true);
 }
 
 bool ipw_chat_fold_done(const struct ipw_chat_fold *fold) { return fold->reply.done_marker; }
@@ -57,7 +65,7 @@ void ipw_chat_reply_release(struct ipw_chat_reply *r)
     free(r->timings);
     free(r->error);
     free(r->error_type);
-    *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1}};
+    *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1, -1}};
 }
 
 int ipw_chat_gather(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *text, size_t n,
@@ -73,7 +81,17 @@ int ipw_chat_gather(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *
     return 0;
 }
 
-static void keep_first(char **slot, const struct ipw_json *node)
+int ipw_chat_gather_node(struct ipw_chat_fold *fold, struct ipw_buf *to,
+                         const struct ipw_json *text, enum ipw_chat_seen kind, int *seen,
+                         struct ipw_err *err)
+{
+    if (ipw_json_kind(text) != IPW_JSON_STR || !ipw_json_str_len(text)) return 0;
+    *seen |= (int)kind;
+    return ipw_chat_gather(fold, to, ipw_json_str(text, ""), ipw_json_str_len(text), kind, NULL,
+                           err);
+}
+
+void ipw_chat_keep_first(char **slot, const struct ipw_json *node)
 {
     const char *s = ipw_json_str(node, NULL);
 
@@ -81,7 +99,7 @@ static void keep_first(char **slot, const struct ipw_json *node)
 }
 
 /* Ignores an implausible count: unknown is not 0. */
-static void keep_count(int64_t *slot, const struct ipw_json *node)
+void ipw_chat_keep_count(int64_t *slot, const struct ipw_json *node)
 {
     int64_t n = ipw_json_int(node, -1);
 
@@ -89,7 +107,7 @@ static void keep_count(int64_t *slot, const struct ipw_json *node)
 }
 
 /* OpenRouter's price of the call in USD. */
-static void fold_cost(struct ipw_chat_reply *r, const struct ipw_json *cost)
+void ipw_chat_keep_cost(struct ipw_chat_reply *r, const struct ipw_json *cost)
 {
     double usd = ipw_json_num(cost, -1);
 
@@ -102,15 +120,18 @@ static void fold_cost(struct ipw_chat_reply *r, const struct ipw_json *cost)
 static bool fold_usage(struct ipw_chat_usage *u, const struct ipw_json *usage)
 {
     if (ipw_json_kind(usage) != IPW_JSON_OBJ) return false;
-    keep_count(&u->prompt, ipw_json_get(usage, "prompt_tokens"));
-    keep_count(&u->completion, ipw_json_get(usage, "completion_tokens"));
-    keep_count(&u->total, ipw_json_get(usage, "total_tokens"));
-    keep_count(&u->cached, ipw_json_get(usage, "prompt_cache_hit_tokens")); /* DeepSeek */
-    keep_count(&u->cached,
-               ipw_json_get(ipw_json_get(usage, "prompt_tokens_details"), "cached_tokens"));
-    keep_count(&u->reasoning, ipw_json_get(usage, "reasoning_tokens")); /* SGLang */
-    keep_count(&u->reasoning,
-               ipw_json_get(ipw_json_get(usage, "completion_tokens_details"), "reasoning_tokens"));
+    ipw_chat_keep_count(&u->prompt, ipw_json_get(usage, "prompt_tokens"));
+    ipw_chat_keep_count(&u->completion, ipw_json_get(usage, "completion_tokens"));
+    ipw_chat_keep_count(&u->total, ipw_json_get(usage, "total_tokens"));
+    ipw_chat_keep_count(&u->cached, ipw_json_get(usage, "prompt_cache_hit_tokens")); /* DeepSeek */
+    ipw_chat_keep_count(
+        &u->cached, ipw_json_get(ipw_json_get(usage, "prompt_tokens_details"), "cached_tokens"));
+    ipw_chat_keep_count(&u->written, ipw_json_get(ipw_json_get(usage, "prompt_tokens_details"),
+                                                  "cache_write_tokens"));
+    ipw_chat_keep_count(&u->reasoning, ipw_json_get(usage, "reasoning_tokens")); /* SGLang */
+    ipw_chat_keep_count(
+        &u->reasoning,
+        ipw_json_get(ipw_json_get(usage, "completion_tokens_details"), "reasoning_tokens"));
     return true;
 }
 
@@ -120,9 +141,9 @@ static void fold_timings(struct ipw_chat_fold *fold, const struct ipw_json *root
     struct ipw_buf text = IPW_BUF(64 * IPW_KIB);
 
     if (ipw_json_kind(timings) == IPW_JSON_OBJ) {
-        keep_count(&fold->timed_prompt, ipw_json_get(timings, "prompt_n"));
-        keep_count(&fold->timed_cached, ipw_json_get(timings, "cache_n"));
-        keep_count(&fold->timed_predicted, ipw_json_get(timings, "predicted_n"));
+        ipw_chat_keep_count(&fold->timed_prompt, ipw_json_get(timings, "prompt_n"));
+        ipw_chat_keep_count(&fold->timed_cached, ipw_json_get(timings, "cache_n"));
+        ipw_chat_keep_count(&fold->timed_predicted, ipw_json_get(timings, "predicted_n"));
     } else {
         timings = ipw_json_get(root, "metrics");
     }
@@ -246,7 +267,7 @@ static int fold_choice(struct ipw_chat_fold *fold, const struct ipw_json *choice
     return 0;
 }
 
-static void fold_error(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen)
+void ipw_chat_fold_error(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen)
 {
     struct ipw_chat_error e;
     struct ipw_buf raw = IPW_BUF(16 * IPW_MIB);
@@ -268,8 +289,8 @@ static int fold_root(struct ipw_chat_fold *fold, const struct ipw_json *root, in
 {
     const struct ipw_json *choices = ipw_json_get(root, "choices");
 
-    keep_first(&fold->reply.id, ipw_json_get(root, "id"));
-    keep_first(&fold->reply.model, ipw_json_get(root, "model"));
+    ipw_chat_keep_first(&fold->reply.id, ipw_json_get(root, "id"));
+    ipw_chat_keep_first(&fold->reply.model, ipw_json_get(root, "model"));
     if (ipw_json_kind(choices) == IPW_JSON_ARR) {
         for (const struct ipw_json *c = ipw_json_first(choices); c; c = ipw_json_next(c)) {
             int rc = fold_choice(fold, c, seen, err);
@@ -277,7 +298,7 @@ static int fold_root(struct ipw_chat_fold *fold, const struct ipw_json *root, in
         }
     }
     if (fold_usage(&fold->reply.usage, ipw_json_get(root, "usage"))) {
-        fold_cost(&fold->reply, ipw_json_get(ipw_json_get(root, "usage"), "cost"));
+        ipw_chat_keep_cost(&fold->reply, ipw_json_get(ipw_json_get(root, "usage"), "cost"));
         *seen |= IPW_SEEN_USAGE;
         fold->did.field = NULL;
     }
@@ -298,6 +319,38 @@ static int check_protocol(const struct ipw_chat_fold *fold, const struct ipw_jso
         "this is %s %s %s, not chat completions; --base-url must name a server that speaks "
         "chat completions",
         strchr("AO", *name) ? "an" : "a", name, what);
+}
+
+/* The member of a whole answer that has its content. */
+static const char *const content_keys[] = {"\"choices\"", "\"output\"", "\"content\""};
+
+static int take_event(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen,
+                      struct ipw_err *err)
+{
+    int rc;
+
+    if (fold->protocol == IPW_CHAT_COMPLETIONS) {
+        rc = check_protocol(fold, root, "stream", err);
+        return rc ? rc : fold_root(fold, root, seen, err);
+    }
+    rc = fold->protocol == IPW_CHAT_RESPONSES ? ipw_chat_responses_event(fold, root, seen, err)
+                                              : ipw_chat_messages_event(fold, root, seen, err);
+    if (*seen & IPW_SEEN_TOKEN) fold->reply.chunks++;
+    return rc;
+}
+
+static int take_whole(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen,
+                      struct ipw_err *err)
+{
+    int rc;
+
+    if (fold->protocol == IPW_CHAT_RESPONSES)
+        return ipw_chat_responses_whole(fold, root, seen, err);
+    if (fold->protocol == IPW_CHAT_MESSAGES) return ipw_chat_messages_whole(fold, root, seen, err);
+    rc = check_protocol(fold, root, "answer", err);
+    if (!rc) rc = fold_root(fold, root, seen, err);
+    fold->whole = ipw_json_count(ipw_json_get(root, "choices")) > 0;
+    return rc;
 }
 
 static void trim(const char **data, size_t *n)
@@ -351,9 +404,8 @@ int ipw_chat_fold_event(struct ipw_chat_fold *fold, const char *name, const char
         return rc;
     }
     fold->reply.repairs += (int64_t)repairs;
-    if (named_error || ipw_chat_error_is(root)) fold_error(fold, root, &seen);
-    rc = check_protocol(fold, root, "stream", err);
-    if (!rc) rc = fold_root(fold, root, &seen, err);
+    if (named_error || ipw_chat_error_is(root)) ipw_chat_fold_error(fold, root, &seen);
+    rc = take_event(fold, root, &seen, err);
     ipw_json_free(root);
     if (rc) return rc;
     if (!fold->exact && repairs == 0 && seen == (int)fold->did.kind)
@@ -374,15 +426,14 @@ int ipw_chat_fold_whole(struct ipw_chat_fold *fold, const char *body, size_t n, 
         return rc;
     }
     fold->reply.repairs += (int64_t)repairs;
-    if (ipw_chat_error_is(root)) fold_error(fold, root, &seen);
-    rc = check_protocol(fold, root, "answer", err);
-    if (!rc) rc = fold_root(fold, root, &seen, err);
-    fold->whole = ipw_json_count(ipw_json_get(root, "choices")) > 0;
+    if (ipw_chat_error_is(root)) ipw_chat_fold_error(fold, root, &seen);
+    rc = take_whole(fold, root, &seen, err);
     ipw_json_free(root);
     if (rc) return rc;
     if (!fold->whole && !fold->reply.error) {
         ipw_chat_line(line, sizeof line, body, n);
-        return ipw_fail(err, IPW_EPARSE, "the answer has no \"choices\": %s", line);
+        return ipw_fail(err, IPW_EPARSE, "the answer has no %s: %s", content_keys[fold->protocol],
+                        line);
     }
     return seen;
 }
@@ -407,7 +458,7 @@ int ipw_chat_fold_end(struct ipw_chat_fold *fold, struct ipw_chat_reply *out, st
     ipw_chat_call_finish(r);
     usage_from_timings(fold);
     *out = *r;
-    *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1}};
+    *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1, -1}};
     r->text = r->reasoning = r->logprobs = IPW_BUF(fold->max);
     fold->shape.ready = false;
     fold->left = fold->max;

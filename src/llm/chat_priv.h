@@ -11,7 +11,7 @@
 #define IPW_LLM_CHAT_PRIV_H
 
 #include "json/json.h"
-#include "llm/chat.h"
+#include "llm/chat_other.h"
 
 /* The bytes before and after the one string of the last event, including its quotes. */
 struct ipw_chat_shape {
@@ -24,9 +24,11 @@ struct ipw_chat_shape {
 struct ipw_chat_fold {
     struct ipw_chat_reply reply;
     size_t max, left; /* size limit of the reply; bytes left of it */
-    bool exact;       /* the fast path is switched off */
-    bool whole;       /* a whole answer was read; it is complete without a finish reason */
+    enum ipw_chat_protocol protocol;
+    bool exact; /* the fast path is switched off */
+    bool whole; /* a whole answer was read; it is complete without a finish reason */
     int64_t timed_prompt, timed_cached, timed_predicted; /* llama.cpp's timings; -1: unknown */
+    int64_t fresh; /* of messages: input outside of the cache; -1: unknown */
     struct ipw_chat_shape shape;
     struct { /* what the current event did; its shape is made from this */
         int appends;
@@ -39,6 +41,11 @@ struct ipw_chat_fold {
 /* Appends to one of the reply's buffers, within the size limit of the whole reply. */
 int ipw_chat_gather(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *text, size_t n,
                     enum ipw_chat_seen kind, const char *field, struct ipw_err *err);
+
+/* The same of a JSON text; anything else adds nothing. */
+int ipw_chat_gather_node(struct ipw_chat_fold *fold, struct ipw_buf *to,
+                         const struct ipw_json *text, enum ipw_chat_seen kind, int *seen,
+                         struct ipw_err *err);
 
 /* Returns 0 if the event must be parsed, else the result of ipw_chat_fold_event(). */
 int ipw_chat_fast(struct ipw_chat_fold *fold, const char *data, size_t n);
@@ -77,6 +84,22 @@ int ipw_chat_function_fold(struct ipw_chat_fold *fold, const struct ipw_json *fu
                            struct ipw_err *err);
 /* Call at the end of a reply: drops empty calls, adds missing ids, makes empty arguments {}. */
 void ipw_chat_call_finish(struct ipw_chat_reply *reply);
+
+/* Keeps the first text that is not empty; a plausible count; the provider's price in USD. */
+void ipw_chat_keep_first(char **slot, const struct ipw_json *node);
+void ipw_chat_keep_count(int64_t *slot, const struct ipw_json *node);
+void ipw_chat_keep_cost(struct ipw_chat_reply *reply, const struct ipw_json *cost);
+void ipw_chat_fold_error(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen);
+
+/* chat_responses.c, chat_messages.c: an event or a whole answer of that protocol. */
+int ipw_chat_responses_event(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen,
+                             struct ipw_err *err);
+int ipw_chat_responses_whole(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen,
+                             struct ipw_err *err);
+int ipw_chat_messages_event(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen,
+                            struct ipw_err *err);
+int ipw_chat_messages_whole(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen,
+                            struct ipw_err *err);
 
 /* chat_foreign.c: the protocol of an answer that is not chat completions ("/v1/responses").  NULL:
  * chat completions, or unknown. */

@@ -40,6 +40,7 @@ static void write_usage(struct ipw_jw *w, const struct ipw_chat_reply *reply)
     ipw_jw_kcount(w, "prompt", u->prompt);
     ipw_jw_kcount(w, "reasoning", u->reasoning);
     ipw_jw_kcount(w, "total", u->total);
+    if (u->written >= 0) ipw_jw_kint(w, "written", u->written);
     ipw_jw_obj_end(w);
 }
 

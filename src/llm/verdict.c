@@ -61,6 +61,9 @@ static void judge_no_answer(struct ipw_llm_verdict *out, const struct ipw_llm_ev
         tell(out, e, IPW_ENET, "is the address right?", "the host name cannot be resolved");
     else if (e->end == IPW_HTTP_TLS)
         tell(out, e, IPW_ENET, NULL, "no secure connection: %s", why);
+    else if (e->end == IPW_HTTP_NO_ROOM)
+        tell(out, e, IPW_ENET, "give a smaller --concurrency",
+             "this machine has no descriptor or port left for a connection");
     else if (ipw_url_is_local(e->url) || strcasestr(why, "refused"))
         /* libcurl has one text for refused and unreachable.  For this machine it means refused. */
         tell(out, e, IPW_ENET, "is the server running?", "connection refused");
@@ -223,6 +226,7 @@ void ipw_llm_verdict_from(struct ipw_llm_verdict *out, const struct ipw_llm_evid
     }
     switch (e->end) {
     case IPW_HTTP_REFUSED:
+    case IPW_HTTP_NO_ROOM:
     case IPW_HTTP_DNS:
     case IPW_HTTP_TLS: judge_no_answer(out, e); break;
     case IPW_HTTP_TIMEOUT: judge_timeout(out, e); break;

@@ -59,9 +59,9 @@ static int find_agent(struct ipw_replay_job *job, struct ipw_err *err)
     int rc;
 
     if (job->o->agent) {
-        rc = ipw_agent_inspect(agent, job->o->agent, paths, err);
+        rc = ipw_agent_inspect(agent, "agents", job->o->agent, paths, err);
     } else if (ours) {
-        rc = ipw_agent_inspect(agent, own, paths, err);
+        rc = ipw_agent_inspect(agent, "agents", own, paths, err);
         /* If the saved agent was not built in, or this one is not, one of the same name must not
          * replace it silently. */
         if (!rc && (strncmp(file, "builtin:", 8) || strncmp(agent->path, "builtin:", 8)) && hash &&

@@ -65,15 +65,19 @@ static void selection(struct ipw_origin *origin, char *out, const struct ipw_dat
     ipw_buf_release(&text);
 }
 
-static void connected(struct ipw_origin *origin, const struct ipw_origin_run *run)
+static int connected(struct ipw_origin *origin, const struct ipw_origin_run *run,
+                     struct ipw_err *err)
 {
     struct ipw_workload_run *wr = of(origin);
+
+    (void)err;
     struct ipw_err why = {0};
 
     wr->run = *run;
     wr->forced = !wr->no_force && ipw_llm_can_force(run->llm, &why) == 0;
     if (!wr->forced && !wr->no_force && !run->quiet)
         ipw_say("replies can be shorter than the saved ones: %s", why.text);
+    return 0;
 }
 
 static void wake(void *ud)

@@ -27,9 +27,6 @@ char *ipw_format_si(char *out, double x, const char *unit)
     if (*unit == ' ') {
         space = " ";
         unit++;
-    } else if (!strncmp(unit, "\xC2\xA0", 2)) { /* a blank where lines are not broken */
-        space = "\xC2\xA0";
-        unit += 2;
     }
     if (y < 1e-12) {
         snprintf(out, OUT, "0%s%.8s", space, unit);
@@ -63,19 +60,6 @@ char *ipw_format_seconds(char *out, double s)
     } else {
         whole = floor(s / 60 + 0.5);
         snprintf(out, OUT, "%.0fh%02dm", floor(whole / 60), (int)fmod(whole, 60));
-    }
-    return out;
-}
-
-char *ipw_format_percent(char *out, double share)
-{
-    double percent = share * 100;
-
-    if (!isfinite(share)) return strcpy(out, IPW_UNKNOWN_TEXT);
-    if (percent > 0 && percent < 0.05) {
-        snprintf(out, OUT, "%.2g %%", percent);
-    } else {
-        snprintf(out, OUT, "%.1f %%", percent);
     }
     return out;
 }

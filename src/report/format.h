@@ -18,7 +18,6 @@
 /* All write into out[32] and return it. */
 char *ipw_format_si(char *out, double x, const char *unit); /* "9.71 kJ" of " J", "9.71kJ" of "J" */
 char *ipw_format_seconds(char *out, double s);              /* "421ms", "58.2s", "1m42s" */
-char *ipw_format_percent(char *out, double share);          /* 0.07 is "7.0 %" */
 
 size_t ipw_format_width(const char *s, size_t n); /* terminal columns */
 enum ipw_format_align { IPW_ALIGN_LEFT, IPW_ALIGN_RIGHT, IPW_ALIGN_NONE /* cut, not padded */ };

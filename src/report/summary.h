@@ -2,8 +2,7 @@
  *
  * Gathers the queries, live or read back, as rows (report/summary_rows.h); report/summary_facts.h
  * writes summary.json.  The owner adds what only the running program knows (the ledger's balance,
- * its own CPU time, the configuration) as struct ipw_summary_run.  The few sums here are those of
- * `ledger`.  Unknown is NAN, never 0. */
+ * its own CPU time, the configuration) as struct ipw_summary_run.  Unknown is NAN, never 0. */
 #ifndef IPW_REPORT_SUMMARY_H
 #define IPW_REPORT_SUMMARY_H
 
@@ -62,32 +61,5 @@ struct ipw_summary_run {
                               .own_joules = NAN,                                                   \
                               .wall_s = NAN,                                                       \
                               .planned = -1})
-
-/* The joules of all queries; NAN: one is unknown, or there are none. */
-struct ipw_sum {
-    double total;
-    struct ipw_bounds bounds;
-};
-struct ipw_totals {
-    size_t queries;
-    struct ipw_sum energy[IPW_DOMAIN_COUNT];
-    struct ipw_query_account account[IPW_DOMAIN_COUNT];
-};
-void ipw_summary_totals(struct ipw_totals *out, const struct ipw_summary *s);
-
-/* One line of the balance, ready to print; NAN: unknown. */
-enum ipw_ledger_state {
-    IPW_LEDGER_UNKNOWN,  /* a part is unknown */
-    IPW_LEDGER_BALANCED, /* within 1e-9 of the total and a microjoule for each query */
-    IPW_LEDGER_OFF,      /* a bug */
-};
-struct ipw_summary_balance_line {
-    double total_j, idle_j, queries_j, wasted_j, warmup_j, difference_j;
-    struct ipw_bounds queries; /* of queries_j */
-    enum ipw_ledger_state state;
-};
-void ipw_summary_balance_line(struct ipw_summary_balance_line *out,
-                              const struct ipw_balance *balance, const struct ipw_sum *queries,
-                              size_t n_queries);
 
 #endif

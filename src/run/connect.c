@@ -337,7 +337,8 @@ int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *
     rc = ipw_net_fill(&options, &borrowed, &o->net, err);
     if (!rc) rc = ipw_llm_new(&c->llm, c->loop, c->http, &options, err);
     ipw_net_release(&borrowed);
-    if (!rc && !c->demo) rc = check_server(c, err);
+    if (!rc && o->any_model && !c->model) c->model = ipw_strdup("any");
+    if (!rc && !c->demo && !o->any_model) rc = check_server(c, err);
     if (!rc && o->net.force_tokens > 0 && ipw_llm_can_force(c->llm, err)) {
         ipw_err_prefix(err, "--force-output-tokens");
         rc = IPW_EINVAL;

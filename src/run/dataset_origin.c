@@ -58,9 +58,12 @@ static int parse_choice(struct ipw_choice *out, const struct ipw_data_options *d
 
 /* ---- the schedule of --rate ---- */
 
-static void connected(struct ipw_origin *origin, const struct ipw_origin_run *run)
+static int connected(struct ipw_origin *origin, const struct ipw_origin_run *run,
+                     struct ipw_err *err)
 {
+    (void)err;
     ((struct ipw_dataset_origin *)origin)->run = *run;
+    return 0;
 }
 
 static void wake(void *ud)

@@ -61,7 +61,7 @@ static void write_texts(struct texts *t, const struct ipw_finish *f)
     *t = (struct texts){.config = IPW_BUF(MAX_BYTES), .hardware = IPW_BUF(MAX_BYTES)};
     ipw_jw_init(&w, &t->config);
     ipw_manifest_config(&w, f->manifest);
-    ipw_hardware_json(&t->hardware, &sensors->sources, sensors->trust);
+    ipw_manifest_hardware(&t->hardware, &sensors->sources, sensors->trust);
     write_notes(t, f);
 }
 

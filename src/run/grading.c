@@ -492,7 +492,7 @@ static int open_work(struct work *work, struct ipw_err *err)
     int rc = open_judge(work, err);
 
     for (int g = 0; g < IPW_GRADERS && !rc; g++)
-        rc = ipw_agent_inspect(&work->info[g], agents[g], NULL, err);
+        rc = ipw_agent_inspect(&work->info[g], "agents", agents[g], NULL, err);
     work->config =
         (struct ipw_agent_config){.temperature = NAN, .seed = INT64_MIN, .max_tokens = -1};
     return rc ? rc : ipw_grade_book_open(&work->book, work->g->dir, err);

@@ -35,8 +35,9 @@ struct ipw_limits { /* 0: no limit */
 
 struct ipw_limit_options {
     struct ipw_limits query, run;
-    const char *prices; /* a file that overrides the built-in table, or NULL */
-    bool free;          /* --prices free: the model costs nothing */
+    const char *prices;             /* a file that overrides the built-in table, or NULL */
+    bool free;                      /* --prices free: the model costs nothing */
+    double kwh_price, gco2_per_kwh; /* USD and grams of CO2e for each kWh; NAN: not stated */
 };
 
 /* Rows of an option table, for a struct ipw_limit_options. */

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "energy/hardware.h"
 #include "io/cgroup.h"
 #include "json/write.h"
 #include "run/conceal.h"
 #include "run/segment.h"
+#include "script/lua_text.h"
 #include "trace/saved_clock.h"
 
 enum { MAX_BYTES = 256 * 1024 * 1024 };
@@ -79,10 +81,13 @@ void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m)
     ipw_jw_kstr(w, "encoding", o->data.encoding);
     ipw_jw_kstr(w, "energy", m->sensors->rules.lm_remote ? "remote" : "local");
     ipw_jw_kint(w, "epochs", o->data.epochs);
+    ipw_jw_kbool(w, "estimate", !o->sensors.no_estimate);
     ipw_jw_kcount(w, "force_output_tokens", forced > 0 ? forced : -1);
+    ipw_jw_knum(w, "gco2_per_kwh", o->limits.gco2_per_kwh);
     ipw_jw_kstr(w, "ids", o->data.ids);
     ipw_jw_key(w, "judge");
     ipw_judge_options_write(w, &o->judge);
+    ipw_jw_knum(w, "kwh_price", o->limits.kwh_price);
     ipw_jw_kstr(w, "limit", o->data.limit);
     ipw_jw_key(w, "limits");
     ipw_limits_write(w, &o->limits);
@@ -264,6 +269,20 @@ struct ipw_json *ipw_manifest_config_doc(const struct ipw_manifest *m)
     return doc;
 }
 
+void ipw_manifest_hardware(struct ipw_buf *out, const struct ipw_source_set *set,
+                           const struct ipw_trust *trust)
+{
+    struct ipw_buf facts = IPW_BUF(MAX_BYTES);
+    struct ipw_err err;
+
+    ipw_hardware_facts(&facts, NULL, NULL, set, trust);
+    if (ipw_lua_text(out, "ipw.hardware", &facts, &(struct ipw_lua_text_style){.width = 0}, &err)) {
+        ipw_log(IPW_LOG_WARN, "the hardware is not in the manifest: %s", err.text);
+        ipw_buf_adds(out, "null");
+    }
+    ipw_buf_release(&facts);
+}
+
 /* `alone`: with this session only. */
 static void put_manifest(struct ipw_buf *out, const struct ipw_manifest *m,
                          const struct ipw_rundir *dir, const struct ipw_session_end *end,
@@ -278,7 +297,7 @@ static void put_manifest(struct ipw_buf *out, const struct ipw_manifest *m,
     struct ipw_jw w;
     char date[40];
 
-    ipw_hardware_json(&hardware, &m->sensors->sources, m->sensors->trust);
+    ipw_manifest_hardware(&hardware, &m->sensors->sources, m->sensors->trust);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     put_clock(&w, first);

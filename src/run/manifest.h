@@ -48,6 +48,10 @@ struct ipw_session_end {
 /* The configuration as it was resolved, under upstream's names where they exist. */
 void ipw_manifest_config(struct ipw_jw *w, const struct ipw_manifest *m);
 struct ipw_json *ipw_manifest_config_doc(const struct ipw_manifest *m);
+/* Appends the object `hardware`, which a script makes (lua/ipw/hardware.lua); null, with a warning,
+ * if that fails.  trust NULL: no self-test was made. */
+void ipw_manifest_hardware(struct ipw_buf *out, const struct ipw_source_set *set,
+                           const struct ipw_trust *trust);
 /* Writes the file with this session in it; `end` NULL: the session continues. */
 int ipw_manifest_write(const struct ipw_manifest *m, struct ipw_rundir *dir,
                        const struct ipw_session_end *end, struct ipw_err *err);

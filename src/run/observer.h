@@ -23,8 +23,12 @@ struct ipw_observed_energy {
 };
 
 struct ipw_progress_state; /* run/progress.h */
+struct ipw_loop;           /* io/loop.h */
 
 struct ipw_observer {
+    /* The loop of the run is there; it will be freed. */
+    void (*opened)(struct ipw_observer *o, struct ipw_loop *loop);
+    void (*closing)(struct ipw_observer *o, struct ipw_loop *loop);
     void (*begun)(struct ipw_observer *o, const struct ipw_observed_run *run);
     void (*event)(struct ipw_observer *o, const struct ipw_event *event);
     /* About five times a second while sensors are read. */

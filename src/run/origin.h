@@ -17,6 +17,7 @@
 struct ipw_origin_run {
     struct ipw_loop *loop;
     struct ipw_llm *llm;
+    const char *base_url, *key, *model; /* of the server; key: or NULL */
     const struct ipw_session *session;
     const struct ipw_plan *plan;
     bool quiet;             /* no remarks */
@@ -27,6 +28,7 @@ struct ipw_origin_run {
 struct ipw_seat { /* of a query in flight */
     const struct ipw_case *c;
     struct ipw_host_workload *workload; /* of a workload replay, or NULL */
+    struct ipw_host_session *session;   /* of a program that is no script, or NULL */
     int64_t scheduled_ns;               /* when it was due (--rate); 0: not by a schedule */
 };
 
@@ -38,6 +40,7 @@ struct ipw_selection {
 struct ipw_origin {
     struct ipw_selection whole; /* with --shard: the selection of all shards */
     bool resumes;               /* a run of it can be resumed */
+    bool endless;               /* its tasks come from outside, until it is closed */
     /* What the options say about it; called before anything is opened. */
     int (*check)(struct ipw_origin *origin, const struct ipw_run_options *o, struct ipw_err *err);
     /* Reads its tasks; there is at least one, except for a shard. */
@@ -47,7 +50,8 @@ struct ipw_origin {
     void (*selection)(struct ipw_origin *origin, char *out, const struct ipw_dataset *cases);
 
     /* Each of the others can be NULL: then there is nothing to do. */
-    void (*connected)(struct ipw_origin *origin, const struct ipw_origin_run *run);
+    int (*connected)(struct ipw_origin *origin, const struct ipw_origin_run *run,
+                     struct ipw_err *err);
     /* Whether the next query may begin.  If not, the origin wakes the run when it may. */
     bool (*due)(struct ipw_origin *origin);
     /* Gives a query that begins at start_ns its task and its epoch; and takes them back.  NULL: the
@@ -56,6 +60,9 @@ struct ipw_origin {
                  int64_t start_ns);
     void (*unseat)(struct ipw_origin *origin, struct ipw_seat *seat);
     void (*event)(struct ipw_origin *origin, struct ipw_seat *seat, const struct ipw_event *event);
+    /* Asked to end (the first signal): true: its queries end by themselves and the run with them,
+     * as it was meant.  Else the run is interrupted. */
+    bool (*close)(struct ipw_origin *origin, int signum);
     void (*over)(struct ipw_origin *origin); /* its queries have ended */
     /* Writes the manifest's member "replay". */
     void (*write)(const struct ipw_origin *origin, struct ipw_jw *w);

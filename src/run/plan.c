@@ -16,12 +16,16 @@ void ipw_plan_release(struct ipw_plan *p)
     p->done = NULL;
 }
 
-size_t ipw_plan_counted(const struct ipw_plan *p) { return p->n_cases * p->n_epochs; }
+size_t ipw_plan_counted(const struct ipw_plan *p)
+{
+    return p->endless ? p->next : p->n_cases * p->n_epochs;
+}
 
 size_t ipw_plan_total(const struct ipw_plan *p) { return p->n_warmup + ipw_plan_counted(p); }
 
 struct ipw_place ipw_plan_place(const struct ipw_plan *p, size_t index)
 {
+    if (p->endless) return (struct ipw_place){.index = 0};
     if (index < p->n_warmup) return (struct ipw_place){.index = index % p->n_cases, .warmup = true};
     index -= p->n_warmup;
     return (struct ipw_place){.index = index % p->n_cases, .epoch = (int)(index / p->n_cases)};
@@ -29,6 +33,7 @@ struct ipw_place ipw_plan_place(const struct ipw_plan *p, size_t index)
 
 bool ipw_plan_more(struct ipw_plan *p)
 {
+    if (p->endless) return true;
     while (p->next < ipw_plan_total(p) && p->done && p->done[p->next]) p->next++;
     return p->next < ipw_plan_total(p);
 }

@@ -18,8 +18,9 @@ struct ipw_place {
 
 struct ipw_plan {
     size_t n_cases, n_warmup, n_epochs;
-    size_t next; /* the next query to admit, after ipw_plan_more() */
-    bool *done;  /* by index; NULL: no query is done yet */
+    size_t next;  /* the next query to admit, after ipw_plan_more() */
+    bool endless; /* there is always one more; the total is the number of those so far */
+    bool *done;   /* by index; NULL: no query is done yet */
 };
 
 void ipw_plan_init(struct ipw_plan *p, size_t n_cases, int64_t warmup, int64_t epochs);

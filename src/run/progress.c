@@ -1,5 +1,6 @@
 #include "run/progress.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/terminal.h"
 #include "report/format.h"
 
@@ -166,12 +168,18 @@ void ipw_progress_clear(struct ipw_progress *p)
 /* A terminal shows ^C at the cursor: with room for two of them the line does not break. */
 enum { SPARE = 5, WIDTH_UNKNOWN = 80 };
 
+static unsigned terminal_width(void)
+{
+    unsigned width = ipw_terminal_width(STDERR_FILENO);
+
+    return width ? width : WIDTH_UNKNOWN;
+}
+
 static void draw(struct ipw_progress *p)
 {
     char line[600];
-    unsigned width = ipw_terminal_width(STDERR_FILENO);
+    unsigned width = terminal_width();
 
-    if (!width) width = WIDTH_UNKNOWN;
     put("\r", 1);
     put(line, ipw_progress_line(line, sizeof line, &p->state, width > SPARE ? width - SPARE : 1));
     put("\x1b[K", 3);
@@ -266,10 +274,112 @@ static void count(struct ipw_progress *p, bool completed, bool stopped, int reso
         p->state.wrong++;
 }
 
+/* ---- a query's row ---- */
+
+enum { ROW_ID = 14 };
+
+/* The end of an id tells queries of one data set apart. */
+static void put_id(struct ipw_buf *out, const char *id)
+{
+    struct ipw_buf shown = IPW_BUF(IPW_KIB);
+    size_t n = strlen(id);
+
+    if (ipw_format_width(id, n) > ROW_ID) {
+        ipw_buf_adds(&shown, "\xE2\x80\xA6"); /* an ellipsis */
+        while (n && ipw_format_width(id, n) > ROW_ID - 1) {
+            do id++, n--;
+            while (n && ((unsigned char)*id & 0xC0) == 0x80);
+        }
+    }
+    ipw_buf_adds(&shown, id);
+    ipw_format_cell(out, ipw_buf_str(&shown), ROW_ID, IPW_ALIGN_LEFT);
+    ipw_buf_release(&shown);
+}
+
+/* A machine's own meter, else the sum of the devices; NAN: none was read. */
+static double joules_of(const struct ipw_figure *energy)
+{
+    double sum = NAN;
+
+    if (energy[IPW_DOMAIN_MACHINE].known) return energy[IPW_DOMAIN_MACHINE].j;
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        if (energy[d].known) sum = isnan(sum) ? energy[d].j : sum + energy[d].j;
+    return sum;
+}
+
+static void put_count(struct ipw_buf *out, int64_t n, const char *what)
+{
+    char text[32];
+
+    if (n < 0)
+        snprintf(text, sizeof text, "%s", IPW_UNKNOWN_TEXT);
+    else
+        snprintf(text, sizeof text, "%lld", (long long)n);
+    ipw_buf_addc(out, ' ');
+    ipw_format_cell(out, text, 6, IPW_ALIGN_RIGHT);
+    ipw_buf_addf(out, " %s", what);
+}
+
+/* Right, wrong, not scored; failed, stopped with the run. */
+static void put_mark(struct ipw_buf *out, const struct ipw_query_trace *trace, int resolved,
+                     bool colour)
+{
+    enum ipw_style style = resolved == 1 ? IPW_GREEN : resolved == 0 ? IPW_RED : IPW_DIM;
+    const char *mark = resolved == 1 ? "\xE2\x9C\x93" : resolved == 0 ? "\xE2\x9C\x97" : "\xC2\xB7";
+
+    if (!trace->completed) {
+        bool stopped = ipw_outcome_is_stop(trace->outcome);
+
+        style = stopped ? IPW_DIM : IPW_YELLOW;
+        mark = stopped ? IPW_UNKNOWN_TEXT : "!";
+    }
+    ipw_buf_addf(out, " %s%s%s ", ipw_style(style, colour), mark, ipw_style(IPW_PLAIN, colour));
+}
+
+void ipw_progress_row(struct ipw_buf *out, const struct ipw_query_trace *trace,
+                      const struct ipw_query_details *details, unsigned width, bool colour)
+{
+    double joules = joules_of(trace->energy);
+    const char *last = trace->completed ? details->answer : trace->error;
+    bool tokens = trace->input_tokens >= 0 && trace->output_tokens >= 0;
+    char text[32];
+    size_t used;
+
+    put_mark(out, trace, details->is_resolved, colour);
+    put_id(out, trace->id);
+    put_count(out, (int64_t)trace->n_turns, trace->n_turns == 1 ? "turn " : "turns");
+    put_count(out, tokens ? trace->input_tokens + trace->output_tokens : -1, "tokens");
+    ipw_buf_addc(out, ' ');
+    ipw_format_cell(out, ipw_format_seconds(text, ipw_ns_to_s(trace->end_ns - trace->start_ns)), 7,
+                    IPW_ALIGN_RIGHT);
+    ipw_buf_addc(out, ' ');
+    if (!isnan(joules)) ipw_format_cell(out, ipw_format_si(text, joules, " J"), 8, IPW_ALIGN_RIGHT);
+    if (!last) last = trace->completed ? "" : trace->outcome;
+    used = ipw_format_width(ipw_buf_str(out), out->len) + 2;
+    if (!*last || used + 8 > width) return;
+    ipw_buf_adds(out, "  ");
+    ipw_format_cell(out, last, width - used, IPW_ALIGN_NONE);
+}
+
+/* Above the progress line, which is drawn again below it. */
+static void pass_row(struct ipw_progress *p, const struct ipw_query_trace *trace,
+                     const struct ipw_query_details *details)
+{
+    struct ipw_buf row = IPW_BUF(PIPE_BUF);
+
+    ipw_progress_row(&row, trace, details, terminal_width(), ipw_use_colour(STDERR_FILENO));
+    ipw_secret_clean(&row, 0);
+    ipw_buf_addc(&row, '\n');
+    ipw_progress_clear(p);
+    ipw_log_write(ipw_buf_str(&row), row.len, 0);
+    ipw_buf_release(&row);
+}
+
 void ipw_progress_query(struct ipw_progress *p, const struct ipw_query_trace *trace,
                         const struct ipw_query_details *details)
 {
     count(p, trace->completed, ipw_outcome_is_stop(trace->outcome), details->is_resolved);
+    if (ipw_progress_shows_rows(p)) pass_row(p, trace, details);
     p->changed = true;
 }
 
@@ -297,3 +407,5 @@ void ipw_progress_done(struct ipw_progress *p, size_t n_done)
     p->state.n_done = n_done;
     p->changed = true;
 }
+
+bool ipw_progress_shows_rows(const struct ipw_progress *p) { return !p->quiet && p->terminal; }

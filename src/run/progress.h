@@ -1,9 +1,10 @@
 /* run/progress.h: how far a run is, in figures, and as a line on stderr.
  *
- * On a terminal it is one line, redrawn at most a few times a second, within the terminal's width.
- * Elsewhere it is a plain line every few seconds; with --quiet there is none.  An observer of the
- * run gets the same figures.  The joules are the run's so far, from any sensors; the watts are
- * those of the last second.  Owns a timer on the loop; it is never on the path of a measurement. */
+ * On a terminal it is one line, redrawn at most a few times a second, within the terminal's width,
+ * and each query that ends passes above it as a row.  Elsewhere it is a plain line every few
+ * seconds; with --quiet there is none.  An observer of the run gets the same figures.  The joules
+ * are the run's so far, from any sensors; the watts are those of the last second.  Owns a timer on
+ * the loop; it is never on the path of a measurement. */
 #ifndef IPW_RUN_PROGRESS_H
 #define IPW_RUN_PROGRESS_H
 
@@ -46,6 +47,12 @@ void ipw_progress_measure(struct ipw_progress *p, ipw_progress_energy_fn *energy
 void ipw_progress_event(struct ipw_progress *p, const struct ipw_event *event);
 void ipw_progress_query(struct ipw_progress *p, const struct ipw_query_trace *trace,
                         const struct ipw_query_details *details);
+/* Were rows of queries shown? */
+bool ipw_progress_shows_rows(const struct ipw_progress *p);
+/* The row of a query in at most `width` columns: how it ended, its id, what it took, its answer or
+ * why it failed. */
+void ipw_progress_row(struct ipw_buf *out, const struct ipw_query_trace *trace,
+                      const struct ipw_query_details *details, unsigned width, bool colour);
 /* Counts the queries that earlier sessions have finished. */
 void ipw_progress_earlier(struct ipw_progress *p, const struct ipw_summary *earlier);
 void ipw_progress_done(struct ipw_progress *p, size_t n_done);

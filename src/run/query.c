@@ -174,8 +174,14 @@ static void agent_done(void *ud, const struct ipw_agent_result *r)
 
 void ipw_query_cancel(struct ipw_query *q, enum ipw_query_stop how)
 {
+    const struct ipw_host_session *session = q->host.session;
+
     if (q->stop || !q->agent) return;
     q->stop = how;
+    if (session && (how == IPW_STOP_LIMIT || how == IPW_STOP_RUN_LIMIT)) {
+        session->limit(session->ud);
+        return;
+    }
     ipw_agent_cancel(q->agent, stopped_as(q));
 }
 
@@ -205,6 +211,7 @@ static void fill_host(struct ipw_query *q)
         .start_ns = q->start_ns,
         .trace = g->trace,
         .workload = q->sinks.seat.workload,
+        .session = q->sinks.seat.session,
         .model = {.llm = g->llm,
                   .name = g->model,
                   .sub = g->sub,

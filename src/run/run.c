@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "json/document.h"
-#include "report/words.h"
 #include "run/energy_so_far.h"
 #include "run/finish.h"
 #include "run/resume/rebuild.h"
@@ -244,6 +243,7 @@ static void start_progress(struct run *run)
     ipw_progress_measure(run->progress, energy_so_far, run);
     ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
     run->ground.sinks.progress = run->progress;
+    run->shows_rows = ipw_progress_shows_rows(run->progress);
 }
 
 static void tell_begun(struct run *run)
@@ -490,10 +490,11 @@ static void tell_why_failed(const struct run *run)
 {
     const struct ipw_summary_rows *rows = &run->results.summary.kept;
     bool known = rows->unanswered_error && *rows->unanswered_error;
+    const char *why = known ? rows->unanswered_error : rows->unanswered_outcome;
 
-    if (rows->unanswered_id && (run->o->output.quiet || !known))
-        ipw_say("no query was answered; query %s: %s", rows->unanswered_id,
-                ipw_words_outcome(known ? rows->unanswered_error : rows->unanswered_outcome));
+    if (!rows->unanswered_id || (known && !run->o->output.quiet)) return;
+    if (strcmp(why, "malformed") == 0) why = "the reply did not follow the agent's format";
+    ipw_say("no query was answered; query %s: %s", rows->unanswered_id, why);
 }
 
 /* A write beyond a file size limit becomes an error like a full disk, instead of the end of the
@@ -542,6 +543,8 @@ static void release(struct run *run)
     ipw_connection_close(&run->connection);
     ipw_web_free(run->reach.web);
     if (run->loop) {
+        if (run->observer && run->observer->closing)
+            run->observer->closing(run->observer, run->loop);
         ipw_loop_run(run->loop); /* reaps children and closes handles */
         ipw_loop_free(run->loop);
     }
@@ -606,6 +609,7 @@ int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *comm
     stopped &= begun && origin->resumes && exit_code != IPW_EXIT_USAGE;
     end->go_on = ipw_resume_hint(stopped ? dir : NULL, &run.results);
     end->folder = run.ending.screen_note ? dir : NULL;
+    end->rows = run.shows_rows;
     end->note = run.ending.screen_note;
     if (!end->folder) free(dir);
     release(&run);

@@ -19,6 +19,7 @@ struct ipw_run_end {
     char *go_on;        /* the command line that continues it, or NULL; freed by the caller */
     char *folder;       /* of a run with a summary to show, or NULL; freed by the caller */
     char *note;         /* remarks that were not printed at its start; freed by the caller */
+    bool rows;          /* its queries were shown as they ended */
 };
 /* Runs with complete options.  Frees `command` (a JSON object: the command that began the run) and
  * returns the exit code.  `observer` can be NULL. */

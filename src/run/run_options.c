@@ -13,7 +13,8 @@ void ipw_run_options_init(struct ipw_run_options *o)
 {
     *o = (struct ipw_run_options){
         .server = {.max_retries = 2, .server_failures = 5, .server_wait_ns = 40 * IPW_NS_PER_S},
-        .agent = {.seed = INT64_MIN,
+        .agent = {.kind = "agents",
+                  .seed = INT64_MIN,
                   .max_tokens = -1,
                   .lua_cpu_ns = 2 * IPW_NS_PER_S,
                   .lua_memory_bytes = 64 * IPW_MIB,

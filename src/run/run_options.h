@@ -19,6 +19,7 @@
 #include "run/shard.h"
 
 struct ipw_agent_options {
+    const char *kind;  /* of the agent's file: "agents", "programs" */
     const char *tools; /* names separated by commas; NULL: the agent's own */
     int64_t max_turns, seed, max_tokens, lua_cpu_ns;
     size_t lua_memory_bytes;

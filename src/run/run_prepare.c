@@ -67,7 +67,7 @@ static int load_agent(struct run *run, struct ipw_err *err)
                                             .memory_bytes = o->lua_memory_bytes,
                                             .slice_cpu_ns = o->lua_cpu_ns};
     ipw_script_options_apply(&run->o->script);
-    rc = ipw_agent_inspect(&run->agent, run->agent_name, paths, err);
+    rc = ipw_agent_inspect(&run->agent, o->kind, run->agent_name, paths, err);
     if (!rc && run->agent.unknown[0])
         ipw_log(IPW_LOG_WARN, "%s: no agent has a field %s: it does nothing", run->agent.path,
                 run->agent.unknown);
@@ -151,6 +151,7 @@ static int open_data(struct run *run, struct ipw_err *err)
         return 0;
     }
     ipw_plan_init(&run->plan, ipw_dataset_count(run->cases), o->data.warmup, o->data.epochs);
+    run->plan.endless = run->origin->endless;
     run->grading = (struct ipw_grading){.judge = &o->judge,
                                         .script = &o->script,
                                         .net = &o->server.net,
@@ -210,6 +211,7 @@ static int connect_server(struct run *run, struct ipw_err *err)
     rc = ipw_http_global_init(err);
     if (!rc) rc = ipw_loop_new(&run->loop, err);
     if (rc) return rc;
+    if (run->observer && run->observer->opened) run->observer->opened(run->observer, run->loop);
     run->reach.web = ipw_script_web(&o->script, run->loop, o->server.net.cacert);
     run->connection =
         (struct ipw_connection){.o = &o->server, .loop = run->loop, .quiet = o->output.quiet};
@@ -217,13 +219,15 @@ static int connect_server(struct run *run, struct ipw_err *err)
     if (rc || !run->origin->connected) return rc;
     view = (struct ipw_origin_run){.loop = run->loop,
                                    .llm = run->connection.llm,
+                                   .base_url = run->connection.base_url,
+                                   .key = run->connection.key,
+                                   .model = run->connection.model,
                                    .session = &run->session,
                                    .plan = &run->plan,
                                    .quiet = o->output.quiet,
                                    .wake = ipw_run_step_soon,
                                    .ud = run};
-    run->origin->connected(run->origin, &view);
-    return 0;
+    return run->origin->connected(run->origin, &view, err);
 }
 
 static int open_sensors(struct run *run, struct ipw_err *err)

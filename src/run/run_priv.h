@@ -65,6 +65,7 @@ struct run {
     struct ipw_run_ended ended;
     struct ipw_ending ending;
     struct ipw_progress *progress;
+    bool shows_rows; /* it shows each query that ends */
 };
 
 /* run_prepare.c: everything up to the run's folder.  Returns the exit code and the error of the

@@ -112,8 +112,16 @@ static void grace_over(void *ud)
 static void stop(void *ud, int signum)
 {
     struct ipw_schedule *s = ud;
+    struct ipw_origin *origin = s->ground->sinks.origin;
     size_t n = s->ground->sinks.servers->n_queries;
 
+    if (!s->asked && origin->close && origin->close(origin, signum)) {
+        s->asked = true;
+        s->plan->endless = false; /* no more come: those that there are count */
+        s->plan->n_cases = s->plan->next;
+        ipw_schedule_step_soon(s);
+        return;
+    }
     s->ending->stop_signal = signum;
     ipw_progress_clear(s->ground->sinks.progress);
     if (n && s->grace_ns > 0 && ipw_llm_away_s(s->ground->llm) <= 0) {

@@ -24,6 +24,7 @@ struct ipw_schedule {
 
     struct ipw_query *active; /* in flight */
     struct ipw_query *over;   /* agents to free outside their callbacks */
+    bool asked;               /* the origin was asked to end */
     struct ipw_defer *step;   /* the next step is scheduled */
     struct ipw_timer *grace;  /* after the first signal: until queries are ended */
 };

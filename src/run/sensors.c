@@ -178,7 +178,6 @@ int ipw_sensors_open(struct ipw_sensors *s, const char *const *servers, bool els
              sub_elsewhere ? sub_elsewhere : "");
     add_estimate(s);
     s->ledger = ipw_ledger_rules_open(&s->rules, s->sources.channels, s->sources.n_channels);
-    ipw_ledger_keep_told(s->ledger);
     s->feed = ipw_feed_new(s->ledger);
     ipw_feed_describe(s->feed, s->sources.channels, s->sources.n_channels, &s->rules);
     give_reasons(s);

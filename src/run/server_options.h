@@ -25,6 +25,7 @@ struct ipw_sub_model_options {
 
 struct ipw_connect_options { /* the server, and how long the run waits for it */
     const char *model;       /* NULL: the server's first */
+    bool any_model;          /* programs name their models themselves; the server is not asked */
     const char *api_key_env; /* the variable with the key; NULL: OPENAI_API_KEY */
     struct ipw_net_options net;
     struct ipw_sub_model_options sub;

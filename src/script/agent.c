@@ -107,8 +107,8 @@ static int read_file(struct ipw_agent_info *info, struct ipw_host *host, struct 
     return rc;
 }
 
-int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *const *paths,
-                      struct ipw_err *err)
+int ipw_agent_inspect(struct ipw_agent_info *out, const char *kind, const char *name,
+                      const char *const *paths, struct ipw_err *err)
 {
     struct ipw_host nobody = {0};
     struct ipw_vm_options options = {.paths = paths, .host = &nobody};
@@ -123,7 +123,7 @@ int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *
         if (!ipw_installed_file(out->path, sizeof out->path, name + 8))
             snprintf(out->path, sizeof out->path, "%s", name);
     } else {
-        rc = ipw_search_script(vm, "agents", name, out->path, sizeof out->path, err);
+        rc = ipw_search_script(vm, kind, name, out->path, sizeof out->path, err);
     }
     ipw_sandbox_close(vm);
     if (rc) return rc;

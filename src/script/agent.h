@@ -35,11 +35,12 @@ struct ipw_agent_info {
     int64_t max_turns; /* of its defaults, or -1 */
     char unknown[160]; /* a field that no agent has, and the one that was probably meant; or "" */
 };
-/* Finds the file ("builtin:agents/NAME.lua": an embedded file) and loads it once, so that a missing
+/* Finds the file by its name in a folder of that kind ("agents", "programs"; a name
+ * "builtin:agents/NAME.lua" is an embedded file) and loads it once, so that a missing
  * file (IPW_ENOTFOUND), a syntax error or a wrong table (IPW_ELUA) is reported before a run
  * begins. */
-int ipw_agent_inspect(struct ipw_agent_info *out, const char *name, const char *const *paths,
-                      struct ipw_err *err);
+int ipw_agent_inspect(struct ipw_agent_info *out, const char *kind, const char *name,
+                      const char *const *paths, struct ipw_err *err);
 
 struct ipw_agent_result {
     bool completed;        /* it returned an answer */

@@ -21,7 +21,7 @@ static const struct {
     {"flag", IPW_OPT_FLAG},       {"string", IPW_OPT_STR},    {"integer", IPW_OPT_INT},
     {"number", IPW_OPT_NUM},      {"time", IPW_OPT_DURATION}, {"joules", IPW_OPT_JOULES},
     {"bytes", IPW_OPT_BYTES},     {"url", IPW_OPT_URL},       {"list", IPW_OPT_LIST},
-    {"section", IPW_OPT_SECTION},
+    {"section", IPW_OPT_SECTION}, {"gone", IPW_OPT_GONE},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -79,7 +79,7 @@ static void read_row(lua_State *L, const struct reading *r, int number)
     if (k == N_KINDS) luaL_error(L, "%s: '%s' is no kind of option", where, kind);
     o->kind = kinds[k].kind;
     if (o->kind == IPW_OPT_SECTION) return;
-    if (o->kind != IPW_OPT_FLAG) o->arg = text_at(L, where, 3);
+    if (o->kind != IPW_OPT_FLAG && o->kind != IPW_OPT_GONE) o->arg = text_at(L, where, 3);
     o->help = text_at(L, where, o->arg ? 4 : 3);
     letter = ipw_fields_text(L, lua_gettop(L), where, "letter", NULL);
     o->letter = letter ? *letter : 0;

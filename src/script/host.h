@@ -55,6 +55,29 @@ struct ipw_host_workload {
 /* Generates the text of the current request before the query asks for it. */
 void ipw_host_workload_prompt(struct ipw_host_workload *seat);
 
+/* The model calls of a program that is no script: they come through the recording proxy
+ * (src/proxy), and are the calls of this query. */
+struct ipw_host;
+struct ipw_host_session {
+    const char *const *argv; /* the program and its words, NULL at the end; NULL: it is not ours */
+    bool named;              /* argv has only its words: the agent's file knows the program */
+    int exit_code;           /* of the program, once it has ended; 128 and a signal's number */
+    const char *url;         /* of the proxy, for this query: http://127.0.0.1:PORT/q/WORD */
+    const char *word;        /* in the place of a key, which is worth nothing elsewhere */
+    const char *model;       /* of the run */
+    /* From now on calls of the session are events of the host's query.  `over` is called when the
+     * session has been silent for too long or the run ends; `limited`: when a limit was reached. */
+    void (*open)(void *ud, struct ipw_host *host, void (*over)(void *over_ud, bool limited),
+                 void *over_ud);
+    /* A limit was reached: calls are refused from now on, and the program may end by itself. */
+    void (*limit)(void *ud);
+    /* No call is accepted any more; those in flight are cut.  Its program has ended, or must. */
+    void (*close)(void *ud);
+    /* What the model last said without calling a tool; NULL: nothing. */
+    const char *(*answer)(void *ud);
+    void *ud;
+};
+
 /* The default model of llm.chat. */
 struct ipw_host_model {
     struct ipw_llm *llm;
@@ -155,6 +178,7 @@ struct ipw_host {
     struct ipw_host_grants grants;
     struct ipw_host_callbacks on;
     struct ipw_host_workload *workload;      /* of a workload replay; or NULL */
+    struct ipw_host_session *session;        /* of a query that is no script; or NULL */
     const struct ipw_export_job *export_job; /* what `export` reads and writes; or NULL */
     struct ipw_playback *replay; /* answers from a saved run instead of the world; or NULL */
 

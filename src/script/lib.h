@@ -20,6 +20,7 @@ int ipw_lib_kept(lua_State *L);     /* ipw.core.kept */
 int ipw_lib_proc(lua_State *L);     /* ipw.core.proc */
 int ipw_lib_budget(lua_State *L);   /* ipw.core.budget: energy, left */
 int ipw_lib_data(lua_State *L);     /* ipw.core.data: rows, scorers */
+int ipw_lib_session(lua_State *L);  /* ipw.core.session: facts, run, wait */
 int ipw_lib_workload(lua_State *L); /* ipw.core.workload: turns, request, wait */
 int ipw_lib_text(lua_State *L);     /* ipw.core.text: from_html, find, printable */
 int ipw_lib_stats(lua_State *L);    /* ipw.core.stats: intervals, draws */
@@ -28,7 +29,9 @@ int ipw_lib_fetch(lua_State *L);    /* ipw.core.fetch: get, link, hash, ... */
 int ipw_lib_sqlite(lua_State *L);   /* ipw.core.sqlite: query, search */
 int ipw_lib_export(lua_State *L);   /* ipw.core.export: saved runs, the output of an export */
 int ipw_lib_prices(lua_State *L);   /* ipw.core.prices: open */
-int ipw_lib_report(lua_State *L);   /* ipw.core.report: joules of parts of queries, hashes */
+
+/* lib_server.c: io.serve of commands, a server whose requests the command answers. */
+int ipw_lib_serve(lua_State *L);
 
 /* Our functions, added to the stock library at the top. [0, 0, m] */
 void ipw_lib_coroutine(lua_State *L); /* resume, wrap, yield, close */

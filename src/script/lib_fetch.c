@@ -1,14 +1,7 @@
-/* ipw.core.fetch: what `ipw-agent fetch` needs of the world.  No other command grants it: a script
- * that an agent is made of gets an error from each function.
+/* ipw.core.fetch: what `ipw-agent fetch` needs of the world beside its requests (lib_http.c).  No
+ * other command grants it: a script that an agent is made of gets an error from each function.
  *
- *   get(url, opts)        one request: { status, length, location, error_code, error_message,
- *                         retry_after, link, body, private_endpoint }  |  nil, message, code.
- *                         opts: endpoint (the token goes to this origin only), public_only (other
- *                         origins are asked at public addresses only), file (a path: the body's
- *                         place), max (its length at most), progress (a function of the length).
- *                         A file that exists is continued.  code: "disk", "busy", "net" (try
- *                         again), "away" (no such host, or no answer), or nil
- *   has_token(endpoint)   a token would be sent there
+ *   has_token()           a token would be sent to the hub
  *   make_folders(path, private)   true  |  nil, message
  *   link(target, path)    a symbolic link, in place of another  |  nil, message
  *   move(from, to), remove(path), write(path, text)   true  |  nil, message
@@ -26,22 +19,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/keyring.h"
 #include "base/mem.h"
 #include "base/secret.h"
 #include "data/sha1.h"
 #include "data/sha256.h"
-#include "io/http_download.h"
-#include "io/url.h"
 #include "json/jsonl.h"
+#include "script/fetch_file.h"
 #include "script/host.h"
 #include "script/lib.h"
 #include "script/value.h"
 #include "script/vm.h"
 
 enum { TOKEN_MAX = 4096, PIECE = 256 * 1024 };
-#define DRAW_NS (200 * IPW_NS_PER_MS)
 
 static void check_grant(lua_State *L)
 {
@@ -95,19 +85,15 @@ static char *read_token(void)
     return token;
 }
 
-static size_t origin_length(const char *url)
+const char *ipw_fetch_push_token(lua_State *L)
 {
-    const char *at = ipw_url_authority(url);
+    char *token = read_token();
 
-    return at ? (size_t)(at - url) + strcspn(at, "/?#") : 0;
-}
-
-/* Scheme, host and port alike, as they are written. */
-static bool same_origin(const char *a, const char *b)
-{
-    size_t n = origin_length(a);
-
-    return n && n == origin_length(b) && strncasecmp(a, b, n) == 0 && !memchr(a, '@', n);
+    if (!token) return NULL;
+    lua_pushfstring(L, "Bearer %s", token);
+    explicit_bzero(token, strlen(token));
+    free(token);
+    return lua_tostring(L, -1);
 }
 
 static int fetch_has_token(lua_State *L)
@@ -121,137 +107,96 @@ static int fetch_has_token(lua_State *L)
     return 1;
 }
 
-/* ---- a request ---- */
+/* ---- the file of a download ---- */
 
-struct watch {
-    lua_State *L;
-    int function; /* its place on the stack, or 0 */
-    int64_t next_ns;
+struct ipw_fetch_file {
+    int fd;
+    char *path;
+    int64_t length, max;
+    bool takes;
 };
 
-/* A progress function that raises ends the request; its message stays on the stack. */
-static int tell(void *ud, int64_t length)
+static int file_failed(const struct ipw_fetch_file *file, struct ipw_err *err)
 {
-    struct watch *w = ud;
-    int64_t now = ipw_now_ns();
-
-    if (!w->function || now < w->next_ns) return 0;
-    w->next_ns = now + DRAW_NS;
-    lua_pushvalue(w->L, w->function);
-    lua_pushinteger(w->L, length);
-    return lua_pcall(w->L, 1, 0, 0) != LUA_OK;
+    return ipw_fail_errno(err, errno, "%s: the download's file", file->path);
 }
 
-static int push_problem(lua_State *L, const struct ipw_err *err)
+int ipw_fetch_file_open(struct ipw_fetch_file **out, const char *path, int64_t max,
+                        struct ipw_err *err)
 {
-    const char *code = NULL;
-
-    if (err->code == IPW_EIO) code = "disk";
-    if (err->code == IPW_EEXISTS) code = "busy";
-    if (err->code == IPW_ENOTFOUND) code = "away";
-    if (err->code == IPW_ENET || err->code == IPW_ETIMEOUT) code = "net";
-    lua_pushnil(L);
-    lua_pushstring(L, err->text);
-    lua_pushstring(L, code);
-    return 3;
-}
-
-static void set_text(lua_State *L, const char *name, const char *text)
-{
-    if (*text) {
-        lua_pushstring(L, text);
-        lua_setfield(L, -2, name);
-    }
-}
-
-static void push_answer(lua_State *L, const struct ipw_download_answer *a)
-{
-    lua_createtable(L, 0, 8);
-    lua_pushinteger(L, a->status);
-    lua_setfield(L, -2, "status");
-    lua_pushinteger(L, a->length);
-    lua_setfield(L, -2, "length");
-    set_text(L, "location", a->location);
-    set_text(L, "error_code", a->error_code);
-    set_text(L, "error_message", a->error_message);
-    set_text(L, "retry_after", a->retry_after);
-    set_text(L, "link", a->link);
-    lua_pushlstring(L, ipw_buf_str(&a->body), a->body.len);
-    lua_setfield(L, -2, "body");
-}
-
-/* Two fetches never write one file. */
-static int open_file(struct ipw_download *d, const char *path, struct ipw_err *err)
-{
+    struct ipw_fetch_file *file = ipw_calloc(1, sizeof *file);
     struct stat st;
 
-    d->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (d->fd < 0) return ipw_fail_errno(err, errno, "%s", path);
-    if (flock(d->fd, LOCK_EX | LOCK_NB))
+    *out = file;
+    file->max = max;
+    file->path = ipw_strdup(path);
+    file->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file->fd < 0) return ipw_fail_errno(err, errno, "%s", path);
+    if (flock(file->fd, LOCK_EX | LOCK_NB))
         return ipw_fail(err, IPW_EEXISTS, "%s: another fetch writes it", path);
-    if (fstat(d->fd, &st)) return ipw_fail_errno(err, errno, "%s", path);
-    d->from = st.st_size;
+    if (fstat(file->fd, &st)) return ipw_fail_errno(err, errno, "%s", path);
+    file->length = st.st_size;
     return 0;
 }
 
-static int close_file(struct ipw_download *d, const char *path, int rc, struct ipw_err *err)
+const char *ipw_fetch_push_range(lua_State *L, const struct ipw_fetch_file *file)
 {
-    if (d->fd < 0) return rc;
-    if (!rc && fsync(d->fd)) rc = ipw_fail_errno(err, errno, "%s", path);
-    if (close(d->fd) && !rc) rc = ipw_fail_errno(err, errno, "%s", path);
+    return file->length ? lua_pushfstring(L, "bytes=%I-", (lua_Integer)file->length) : NULL;
+}
+
+void ipw_fetch_file_begin(struct ipw_fetch_file *file, const struct ipw_http_head *head,
+                          struct ipw_err *err)
+{
+    const char *range = ipw_http_field(head, "Content-Range");
+    long long from = -1;
+
+    file->takes = head->status == 200 || head->status == 206;
+    if (!file->takes) return;
+    if (head->status == 206 &&
+        (sscanf(range, "bytes %lld-", &from) != 1 || from != (long long)file->length)) {
+        ipw_fail(err, IPW_EPARSE, "%s: the server sends bytes from %lld, asked from %lld",
+                 file->path, from, (long long)file->length);
+        return;
+    }
+    if (head->status == 200) file->length = 0;
+    if (ftruncate(file->fd, file->length) || lseek(file->fd, file->length, SEEK_SET) < 0)
+        file_failed(file, err);
+}
+
+bool ipw_fetch_file_takes(const struct ipw_fetch_file *file) { return file->takes; }
+
+int ipw_fetch_file_add(struct ipw_fetch_file *file, const char *bytes, size_t n,
+                       struct ipw_err *err)
+{
+    if (file->length + (int64_t)n > file->max)
+        return ipw_fail(err, IPW_ELIMIT, "%s: more than the %lld bytes that it has", file->path,
+                        (long long)file->max);
+    while (n) {
+        ssize_t k = TEMP_FAILURE_RETRY(write(file->fd, bytes, n));
+
+        if (k < 0) return file_failed(file, err);
+        bytes += k;
+        n -= (size_t)k;
+        file->length += k;
+    }
+    return 0;
+}
+
+int ipw_fetch_file_close(struct ipw_fetch_file *file, struct ipw_err *err)
+{
+    int rc = fsync(file->fd) ? file_failed(file, err) : 0;
+
+    if (close(file->fd) && !rc) rc = file_failed(file, err);
+    file->fd = -1;
     return rc;
 }
 
-static int fetch_get(lua_State *L)
+void ipw_fetch_file_free(struct ipw_fetch_file *file)
 {
-    struct ipw_download_answer *answer;
-    struct watch watch = {.L = L};
-    struct ipw_download d = {.fd = -1, .progress = tell, .ud = &watch};
-    const char *endpoint, *path;
-    struct ipw_err err = {0};
-    bool at_endpoint;
-    char *token;
-    int rc = 0;
-
-    check_grant(L);
-    d.url = luaL_checkstring(L, 1);
-    luaL_checktype(L, 2, LUA_TTABLE);
-    lua_settop(L, 2);
-    lua_getfield(L, 2, "endpoint"); // url opts endpoint
-    endpoint = luaL_optstring(L, 3, NULL);
-    lua_getfield(L, 2, "file"); // url opts endpoint file
-    path = luaL_optstring(L, 4, NULL);
-    lua_getfield(L, 2, "max");
-    d.file_max = luaL_optinteger(L, 5, INT64_MAX);
-    if (lua_getfield(L, 2, "progress") == LUA_TFUNCTION) watch.function = 6;
-    luaL_checkstack(L, 20, NULL);
-    at_endpoint = endpoint && same_origin(d.url, endpoint);
-    lua_getfield(L, 2, "public_only");
-    d.public_only = lua_toboolean(L, -1) && !at_endpoint;
-    lua_pop(L, 1);
-    answer = lua_newuserdatauv(L, sizeof *answer, 0); // url opts endpoint file max progress answer
-    answer->body = IPW_BUF(1);
-    if (path) rc = open_file(&d, path, &err);
-    if (!rc) {
-        token = at_endpoint ? read_token() : NULL;
-        d.bearer = token;
-        rc = ipw_download(answer, &d, &err);
-        if (rc == IPW_EIO) ipw_err_prefix(&err, "%s", path);
-        if (token) explicit_bzero(token, strlen(token));
-        free(token);
-    }
-    rc = close_file(&d, path, rc, &err);
-    if (rc == IPW_ECANCELLED && lua_gettop(L) > 7) {
-        ipw_buf_release(&answer->body);
-        return lua_error(L); /* of the progress function */
-    }
-    if (!rc) { /* a raise for want of memory ends the command */
-        push_answer(L, answer);
-        lua_pushboolean(L, at_endpoint && answer->met_private);
-        lua_setfield(L, -2, "private_endpoint");
-    }
-    ipw_buf_release(&answer->body);
-    return rc ? push_problem(L, &err) : 1;
+    if (!file) return;
+    if (file->fd >= 0) close(file->fd);
+    free(file->path);
+    free(file);
 }
 
 /* ---- files ---- */
@@ -380,11 +325,15 @@ static int fetch_hash(lua_State *L)
 int ipw_lib_fetch(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"get", fetch_get},   {"has_token", fetch_has_token},
-        {"link", fetch_link}, {"make_folders", fetch_make_folders},
-        {"move", fetch_move}, {"remove", fetch_remove},
-        {"size", fetch_size}, {"write", fetch_write},
-        {"hash", fetch_hash}, {NULL, NULL},
+        {"has_token", fetch_has_token},
+        {"link", fetch_link},
+        {"make_folders", fetch_make_folders},
+        {"move", fetch_move},
+        {"remove", fetch_remove},
+        {"size", fetch_size},
+        {"write", fetch_write},
+        {"hash", fetch_hash},
+        {NULL, NULL},
     };
 
     luaL_newlib(L, functions);

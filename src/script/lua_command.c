@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "script/export_job.h"
 #include "script/fields.h"
+#include "script/lib.h"
 #include "script/sandbox.h"
 #include "script/task.h"
 #include "script/value.h"
@@ -149,9 +150,9 @@ static int io_call(lua_State *L)
     return rc ? raise_err(L, &err) : 1;
 }
 
-static const luaL_Reg io[] = {{"say", io_say},   {"warn", io_warn}, {"ask", io_ask},
-                              {"draw", io_draw}, {"call", io_call}, {"saved", io_saved},
-                              {NULL, NULL}};
+static const luaL_Reg io[] = {{"say", io_say},          {"warn", io_warn}, {"ask", io_ask},
+                              {"draw", io_draw},        {"call", io_call}, {"saved", io_saved},
+                              {"serve", ipw_lib_serve}, {NULL, NULL}};
 
 static void set_text(lua_State *L, const char *name, const char *text)
 {

@@ -8,6 +8,7 @@
  *   ask(prompt)             a line from the user, nil at the end; blocks
  *   draw(line)              in place of a terminal's last line; false: there is none
  *   saved{runs, output=, redact=}   the saved runs that ipw.core.export reads, and its output
+ *   serve{address=}         an HTTP server, see lib_server.c
  *   call(name, text...)     a function of the application: a value, or it raises
  *   colour, width, input, program, version, folder, model   facts, see struct ipw_lua_facts
  *

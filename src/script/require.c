@@ -26,7 +26,7 @@ static const struct {
     {"ipw.core.fetch", ipw_lib_fetch},     {"ipw.core.export", ipw_lib_export},
     {"ipw.core.compute", ipw_lib_compute}, {"ipw.core.stats", ipw_lib_stats},
     {"ipw.core.kept", ipw_lib_kept},       {"ipw.core.child", ipw_lib_child},
-    {"ipw.core.prices", ipw_lib_prices},   {"ipw.core.report", ipw_lib_report},
+    {"ipw.core.prices", ipw_lib_prices},   {"ipw.core.session", ipw_lib_session},
 };
 
 static int base_require(lua_State *L);

@@ -293,8 +293,10 @@ static bool script_in(char *path, size_t size, const char *folder, const char *k
 /* Where the built-in ones of a kind lie: some belong to the library. */
 static const char *builtin_folder(const char *kind)
 {
-    static const char *const library[][2] = {
-        {"exports", "lua/ipw/export"}, {"analyses", "lua/ipw/analysis"}, {"plots", "lua/ipw/plot"}};
+    static const char *const library[][2] = {{"exports", "lua/ipw/export"},
+                                             {"analyses", "lua/ipw/analysis"},
+                                             {"plots", "lua/ipw/plot"},
+                                             {"programs", "lua/ipw/programs"}};
 
     for (size_t i = 0; i < sizeof library / sizeof *library; i++)
         if (strcmp(library[i][0], kind) == 0) return library[i][1];
@@ -339,7 +341,8 @@ static int fail_not_found(struct ipw_vm *vm, const char *kind, const char *name,
         const char *kind, *word;
     } words[] = {{"agents", "agent"},     {"agents/tools", "tool"},    {"datasets", "dataset"},
                  {"exports", "format"},   {"analyses", "analysis"},    {"plots", "kind of figure"},
-                 {"sections", "section"}, {"lua/ipw/models", "model"}, {"commands", "command"}};
+                 {"sections", "section"}, {"lua/ipw/models", "model"}, {"commands", "command"},
+                 {"programs", "program"}};
     struct names names = {0};
     const char *word = "script", *near = NULL;
     char stem[PATH_BYTES], hint[400] = "";

@@ -79,6 +79,18 @@ static int read_rows(lua_State *L)
     return 0;
 }
 
+/* id(row): the id of a query, from 0, in the order of now; a long one is its beginning and a hash.
+ * [-1, +1, e] */
+static int id(lua_State *L)
+{
+    const struct reading *r = reading(L);
+    lua_Integer row = luaL_checkinteger(L, 1);
+
+    check_rows(L, row, 1, r->rows->queries->n);
+    lua_pushstring(L, r->ids[r->order[row]]);
+    return 1;
+}
+
 /* same_task(first, count, into): whether each row is of the task of the row before it.
  * [-3, +0, e] */
 static int same_task(lua_State *L)
@@ -251,11 +263,17 @@ static int intervals(lua_State *L)
 /* The rows as a table of functions, and the numbers of rows. [0, +1, m] */
 static void push_rows(lua_State *L, struct reading *r)
 {
-    static const luaL_Reg functions[] = {{"constant", constant},   {"read", read_rows},
-                                         {"same_task", same_task}, {"sort", sort},
-                                         {"take", take},           {"put", put},
-                                         {"describe", describe},   {"cluster", cluster},
-                                         {"intervals", intervals}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"constant", constant},
+                                         {"read", read_rows},
+                                         {"same_task", same_task},
+                                         {"sort", sort},
+                                         {"take", take},
+                                         {"put", put},
+                                         {"describe", describe},
+                                         {"cluster", cluster},
+                                         {"intervals", intervals},
+                                         {"id", id},
+                                         {NULL, NULL}};
 
     lua_createtable(L, 0, 12);
     lua_pushlightuserdata(L, r);

@@ -16,6 +16,8 @@
 
 #include "base/buf.h"
 
+#define IPW_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8" /* its Content-Type */
+
 void ipw_metrics_family(struct ipw_buf *out, const char *name, const char *type, const char *help);
 void ipw_metrics_begin(struct ipw_buf *out, const char *name);
 void ipw_metrics_label(struct ipw_buf *out, const char *name, const char *value);

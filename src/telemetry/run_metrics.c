@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/exchange.h"
 #include "base/mem.h"
 #include "run/limits.h"
 #include "telemetry/metrics_text.h"
@@ -18,7 +17,7 @@ static const char *const ended_words[ENDINGS] = {"answered", "max_turns",   "no_
 
 enum { NAME_MAX_BYTES = 200, POINTS = 8 };
 
-/* What a page shows: copied as a whole. */
+/* What a page shows. */
 struct counts {
     char agent[NAME_MAX_BYTES], model[NAME_MAX_BYTES], dataset[NAME_MAX_BYTES];
     double start_s; /* since 1970; 0: it has not begun */
@@ -34,8 +33,7 @@ struct open { /* a query (span 0) or a tool call that has begun */
 };
 
 struct ipw_run_metrics {
-    struct counts now, copies[IPW_EXCHANGE_COPIES];
-    struct ipw_exchange exchange;
+    struct counts now;
     struct open *open;
     size_t n_open, cap_open;
     struct ipw_observed_energy points[POINTS]; /* the newest first */
@@ -47,8 +45,6 @@ struct ipw_run_metrics *ipw_run_metrics_new(void)
     struct ipw_run_metrics *m = ipw_calloc(1, sizeof *m);
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) m->now.joules[d] = m->now.watts[d] = NAN;
-    for (int i = 0; i < IPW_EXCHANGE_COPIES; i++) m->copies[i] = m->now;
-    m->exchange = IPW_EXCHANGE;
     return m;
 }
 
@@ -59,18 +55,7 @@ void ipw_run_metrics_free(struct ipw_run_metrics *m)
     free(m);
 }
 
-static void publish(struct ipw_run_metrics *m)
-{
-    m->copies[m->exchange.writer] = m->now;
-    ipw_exchange_publish(&m->exchange);
-}
-
-static const struct counts *newest(struct ipw_run_metrics *m)
-{
-    return &m->copies[ipw_exchange_newest(&m->exchange)];
-}
-
-/* ---- the run's thread ---- */
+/* ---- counting ---- */
 
 static void copy_name(char out[NAME_MAX_BYTES], const char *name)
 {
@@ -89,7 +74,6 @@ void ipw_run_metrics_begun(struct ipw_run_metrics *m, const struct ipw_observed_
     copy_name(m->now.dataset, run->dataset);
     m->now.planned = run->planned;
     m->now.start_s = ipw_ns_to_s(run->wall_ns);
-    publish(m);
 }
 
 static void begin(struct ipw_run_metrics *m, const struct ipw_event *e)
@@ -162,16 +146,15 @@ void ipw_run_metrics_event(struct ipw_run_metrics *m, const struct ipw_event *e)
         m->now.started++;
         begin(m, &(struct ipw_event){.query = e->query, .t_ns = e->t_ns});
         break;
-    case IPW_EV_TOOL_START: begin(m, e); return; /* changes no count */
+    case IPW_EV_TOOL_START: begin(m, e); break;
     case IPW_EV_TOOL_END:
         m->now.failed_tools += !e->tool.ok;
         observe(&m->now.tool_s, end(m, e));
         break;
     case IPW_EV_LM_END: call_ended(&m->now, e); break;
     case IPW_EV_QUERY_END: query_ended(m, e); break;
-    default: return;
+    default: break;
     }
-    publish(m);
 }
 
 /* The mean over the last second, or as long as the points reach. */
@@ -201,10 +184,9 @@ void ipw_run_metrics_energy(struct ipw_run_metrics *m, const struct ipw_observed
         if (!(energy->joules[d] < m->now.joules[d])) m->now.joules[d] = energy->joules[d];
         m->now.watts[d] = w < 0 ? 0 : w;
     }
-    publish(m);
 }
 
-/* ---- the page's thread ---- */
+/* ---- the page ---- */
 
 static void put(struct ipw_buf *out, const char *name, const char *type, const char *help,
                 double value)
@@ -290,7 +272,7 @@ static void put_calls(struct ipw_buf *out, const struct counts *c)
 
 void ipw_run_metrics_write(struct ipw_buf *page, void *metrics)
 {
-    const struct counts *c = newest(metrics);
+    const struct counts *c = &((struct ipw_run_metrics *)metrics)->now;
 
     put_info(page, c);
     put_queries(page, c);

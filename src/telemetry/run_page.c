@@ -1,13 +1,11 @@
 #include "telemetry/run_page.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "base/exchange.h"
 #include "base/mem.h"
 #include "json/write.h"
 #include "run/progress.h"
@@ -24,9 +22,8 @@ struct figures {
 };
 
 struct ipw_run_page {
-    struct figures now, copies[IPW_EXCHANGE_COPIES];
-    struct ipw_exchange exchange;
-    _Atomic int64_t asked_ns;        /* when the figures were last asked for, or 0 */
+    struct figures now;
+    int64_t asked_ns;                /* when the figures were last asked for, or 0 */
     char nonce[2 * NONCE_BYTES + 1]; /* of the page's own style and script */
 };
 
@@ -39,18 +36,10 @@ struct ipw_run_page *ipw_run_page_new(void)
         IPW_BUG("the kernel gives no random bytes");
     for (size_t i = 0; i < sizeof random; i++) sprintf(p->nonce + 2 * i, "%02x", random[i]);
     p->now.state = IPW_PROGRESS_NONE;
-    for (int i = 0; i < IPW_EXCHANGE_COPIES; i++) p->copies[i] = p->now;
-    p->exchange = IPW_EXCHANGE;
     return p;
 }
 
 void ipw_run_page_free(struct ipw_run_page *p) { free(p); }
-
-static void publish(struct ipw_run_page *p)
-{
-    p->copies[p->exchange.writer] = p->now;
-    ipw_exchange_publish(&p->exchange);
-}
 
 void ipw_run_page_begun(struct ipw_run_page *p, const struct ipw_observed_run *run)
 {
@@ -58,37 +47,27 @@ void ipw_run_page_begun(struct ipw_run_page *p, const struct ipw_observed_run *r
     snprintf(p->now.model, NAME_BYTES, "%s", run->model);
     snprintf(p->now.dataset, NAME_BYTES, "%s", run->dataset);
     snprintf(p->now.folder, NAME_BYTES, "%s", run->folder);
-    publish(p);
 }
 
 void ipw_run_page_progress(struct ipw_run_page *p, const struct ipw_progress_state *state)
 {
     p->now.state = *state;
-    publish(p);
 }
 
-void ipw_run_page_ended(struct ipw_run_page *p)
+void ipw_run_page_ended(struct ipw_run_page *p) { p->now.ended = true; }
+
+bool ipw_run_page_is_read(const struct ipw_run_page *p)
 {
-    p->now.ended = true;
-    publish(p);
+    return p->asked_ns && ipw_now_ns() - p->asked_ns < READER_GONE_NS;
 }
-
-bool ipw_run_page_is_read(struct ipw_run_page *p)
-{
-    int64_t asked_ns = atomic_load(&p->asked_ns);
-
-    return asked_ns && ipw_now_ns() - asked_ns < READER_GONE_NS;
-}
-
-/* ---- the listener's thread ---- */
 
 void ipw_run_page_json(struct ipw_buf *out, void *page)
 {
     struct ipw_run_page *p = page;
-    const struct figures *f = &p->copies[ipw_exchange_newest(&p->exchange)];
+    const struct figures *f = &p->now;
     struct ipw_jw w;
 
-    atomic_store(&p->asked_ns, ipw_now_ns());
+    p->asked_ns = ipw_now_ns();
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     ipw_jw_kstr(&w, "agent", f->agent);

@@ -2,11 +2,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "serve/listener.h"
+#include "io/server.h"
+#include "telemetry/metrics_text.h"
 #include "telemetry/run_exporter.h"
 #include "telemetry/run_metrics.h"
 #include "telemetry/run_page.h"
@@ -23,10 +24,12 @@ const struct ipw_opt ipw_watch_option_rows[] = {
 
 struct ipw_run_watch {
     struct ipw_observer observer; /* first: the run hands it back */
-    struct ipw_listen_options listen;
+    struct ipw_server_options server_options;
+    struct ipw_route routes[3];
+    char host[64];
     struct ipw_run_metrics *metrics; /* of --listen, or NULL */
     struct ipw_run_page *page;       /* of --watch, or NULL */
-    struct ipw_listener *listener;
+    struct ipw_server *server;       /* of --listen and --watch, or NULL */
     struct ipw_run_exporter exporter;
     const char *otlp; /* or NULL */
     bool quiet;
@@ -61,45 +64,119 @@ static int64_t cpu_ns(const struct ipw_observer *o)
     return ipw_run_exporter_cpu_ns(&((const struct ipw_run_watch *)o)->exporter);
 }
 
-static bool any_port(const char *where)
-{
-    const char *colon = strrchr(where, ':');
+/* ---- the server ---- */
 
-    return atoi(colon ? colon + 1 : where) == 0;
+enum { CONNECTIONS_MAX = 64, IDLE_S = 10 };
+#define PAGE_BYTES   (4 * IPW_MIB)
+#define LAST_LOOK_NS IPW_NS_PER_S
+
+static void answer_with(struct ipw_exchange *x, const char *type,
+                        void (*write)(struct ipw_buf *out, void *ud), void *ud)
+{
+    struct ipw_buf page = IPW_BUF(PAGE_BYTES);
+
+    write(&page, ud);
+    ipw_answer_page(x, type, ipw_buf_str(&page), page.len);
+    ipw_buf_release(&page);
+}
+
+static void on_html(struct ipw_exchange *x, void *watch)
+{
+    answer_with(x, "text/html; charset=utf-8", ipw_run_page_html,
+                ((struct ipw_run_watch *)watch)->page);
+}
+
+static void on_figures(struct ipw_exchange *x, void *watch)
+{
+    answer_with(x, "application/json", ipw_run_page_json, ((struct ipw_run_watch *)watch)->page);
+}
+
+static void on_metrics(struct ipw_exchange *x, void *watch)
+{
+    answer_with(x, IPW_METRICS_TYPE, ipw_run_metrics_write,
+                ((struct ipw_run_watch *)watch)->metrics);
+}
+
+static void on_root(struct ipw_exchange *x, void *watch)
+{
+    static const char about[] = "ipw-agent run: see /metrics\n";
+
+    (void)watch;
+    ipw_answer_page(x, "text/plain; charset=utf-8", about, sizeof about - 1);
+}
+
+static void add_route(struct ipw_run_watch *w, const char *path,
+                      void (*answer)(struct ipw_exchange *x, void *watch))
+{
+    w->routes[w->server_options.n_routes++] =
+        (struct ipw_route){.path = path, .methods = "GET", .answer = answer, .ud = w};
+}
+
+static void opened(struct ipw_observer *o, struct ipw_loop *loop)
+{
+    struct ipw_run_watch *w = (struct ipw_run_watch *)o;
+    struct ipw_err err = {0};
+
+    if (w->server && ipw_server_attach(w->server, loop, &err))
+        ipw_log(IPW_LOG_WARN, "%s", err.text);
+}
+
+static void stop(void *loop) { ipw_loop_stop(loop); }
+
+/* An open page asks for the figures about twice a second: it gets the last ones before the program
+ * ends. */
+static void show_end(const struct ipw_run_page *page, struct ipw_loop *loop)
+{
+    if (!ipw_run_page_is_read(page)) return;
+    ipw_timer_start(loop, LAST_LOOK_NS, stop, loop);
+    ipw_loop_run(loop);
+}
+
+static void closing(struct ipw_observer *o, struct ipw_loop *loop)
+{
+    struct ipw_run_watch *w = (struct ipw_run_watch *)o;
+
+    if (w->page) ipw_run_page_ended(w->page);
+    ipw_run_exporter_finish(&w->exporter);
+    if (w->page) show_end(w->page, loop);
+    ipw_server_close(w->server);
+    w->server = NULL;
 }
 
 /* The first page's address is the one that is said. */
 static int open_pages(struct ipw_run_watch *w, const struct ipw_watch_options *o,
                       struct ipw_err *err)
 {
-    struct ipw_listen_page *page = w->listen.pages;
     const char *where = o->listen ? o->listen : "127.0.0.1:0";
-    int rc;
+    struct ipw_server_options *server = &w->server_options;
+    int rc = ipw_server_address(w->host, sizeof w->host, &server->port, where, err);
 
-    w->listen.where = where;
-    w->listen.not_exposed = "other machines could read the run's metrics there; listen on "
-                            "127.0.0.1";
-    w->listen.about = "ipw-agent run: see /metrics\n";
+    if (rc) return ipw_err_prefix(err, "--listen %s", where);
     if (o->watch) {
         w->page = ipw_run_page_new();
         w->observer.progress = progress;
-        *page++ =
-            (struct ipw_listen_page){"/", "text/html; charset=utf-8", ipw_run_page_html, w->page};
-        *page++ =
-            (struct ipw_listen_page){"/live.json", "application/json", ipw_run_page_json, w->page};
+        add_route(w, "/", on_html);
+        add_route(w, "/live.json", on_figures);
+    } else {
+        add_route(w, "/", on_root);
     }
     if (o->listen) {
         w->metrics = ipw_run_metrics_new();
         w->observer.event = event;
         w->observer.energy = energy;
-        *page++ = (struct ipw_listen_page){"/metrics", IPW_LISTEN_METRICS, ipw_run_metrics_write,
-                                           w->metrics};
+        add_route(w, "/metrics", on_metrics);
     }
-    rc = ipw_listener_open(&w->listener, &w->listen, err);
-    if (!rc && (!w->quiet || any_port(where)))
-        ipw_say("%s %s", o->watch ? "watch the run at" : "listening",
-                ipw_listener_url(w->listener));
-    return rc;
+    server->routes = w->routes;
+    server->host = w->host;
+    server->not_exposed = "other machines could read the run's metrics there; listen on 127.0.0.1";
+    server->connections = CONNECTIONS_MAX;
+    server->idle_s = IDLE_S;
+    rc = ipw_server_open(&w->server, server, err);
+    if (rc) return ipw_err_prefix(err, "--listen %s", where);
+    if (!w->quiet || !server->port)
+        ipw_say("%s %s%s", o->watch ? "watch the run at" : "listening", ipw_server_url(w->server),
+                o->watch ? "/" : "/metrics");
+    return 0;
 }
 
 int ipw_run_watch_open(struct ipw_run_watch **out, const struct ipw_watch_options *options,
@@ -113,7 +190,8 @@ int ipw_run_watch_open(struct ipw_run_watch **out, const struct ipw_watch_option
     w = ipw_calloc(1, sizeof *w);
     w->otlp = options->otlp;
     w->quiet = quiet;
-    w->observer = (struct ipw_observer){.begun = begun, .cpu_ns = cpu_ns};
+    w->observer = (struct ipw_observer){
+        .opened = opened, .closing = closing, .begun = begun, .cpu_ns = cpu_ns};
     if (options->listen || options->watch) rc = open_pages(w, options, err);
     if (rc)
         ipw_run_watch_close(w);
@@ -127,22 +205,10 @@ struct ipw_observer *ipw_run_watch_observer(struct ipw_run_watch *w)
     return w ? &w->observer : NULL;
 }
 
-/* An open page asks for the figures about twice a second: it gets the last ones before the program
- * ends. */
-static void show_end(struct ipw_run_page *page)
-{
-    const struct timespec a_second = {.tv_sec = 1};
-
-    if (ipw_run_page_is_read(page)) nanosleep(&a_second, NULL); /* a signal ends it */
-}
-
 void ipw_run_watch_close(struct ipw_run_watch *w)
 {
     if (!w) return;
-    if (w->page) ipw_run_page_ended(w->page);
-    ipw_run_exporter_finish(&w->exporter);
-    if (w->page) show_end(w->page);
-    ipw_listener_close(w->listener);
+    ipw_server_close(w->server);
     ipw_run_metrics_free(w->metrics);
     ipw_run_page_free(w->page);
     free(w);

@@ -23,8 +23,8 @@ struct ipw_run_watch;
 int ipw_run_watch_open(struct ipw_run_watch **out, const struct ipw_watch_options *options,
                        bool quiet, struct ipw_err *err);
 struct ipw_observer *ipw_run_watch_observer(struct ipw_run_watch *watch); /* NULL gives NULL */
-/* After the run; waits for what is still to be sent, and a second if the page is open, so that it
- * shows the last figures.  NULL is fine. */
+/* After the run.  (At its end the observer waits for what is still to be sent, and a second if the
+ * page is open, so that it shows the last figures.)  NULL is fine. */
 void ipw_run_watch_close(struct ipw_run_watch *watch);
 
 #endif

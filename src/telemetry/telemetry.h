@@ -3,13 +3,11 @@
  * Opens a selection of sensors and samples them in the background.  For each channel it keeps the
  * newest value, the cumulative energy since the start (wraps undone) and the power over the last
  * second.  Each reading also goes to energy/trust.h, which says what is believed.
- * ipw_telemetry_take() takes rows on the owner's thread; the threads of the listener read under the
- * lock.  telemetry_live.c keeps the values, telemetry_print.c prints them as a table or JSON,
+ * telemetry_live.c keeps the values, telemetry_facts.c writes them as JSON,
  * telemetry_page.c writes them as Prometheus text, and telemetry_read.c prints a recording. */
 #ifndef IPW_TELEMETRY_TELEMETRY_H
 #define IPW_TELEMETRY_TELEMETRY_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
@@ -42,7 +40,6 @@ struct ipw_telemetry {
     struct ipw_live *live;
     size_t n;
     int64_t start_ns, interval_ns;
-    pthread_mutex_t lock;                                        /* over `live` */
     void (*on_row)(void *ud, const struct ipw_sampler_row *row); /* or NULL: called for each row */
     void *ud;
 };
@@ -59,16 +56,12 @@ double ipw_live_watts(const struct ipw_live *l, int64_t now_ns);
  * there is none. */
 double ipw_telemetry_domain_watts(const struct ipw_telemetry *t, enum ipw_domain d, int64_t now_ns);
 
-struct ipw_telemetry_style {
-    size_t width;
-    bool colour, brief; /* brief: without sensors that were not found */
-};
-void ipw_telemetry_table(struct ipw_buf *out, struct ipw_telemetry *t,
-                         const struct ipw_telemetry_style *style);
-void ipw_telemetry_json(struct ipw_buf *out, struct ipw_telemetry *t);
+/* Appends one JSON object {channels, hardware, notes}: `telemetry --json`, of which the screen is
+ * made, too (lua/ipw/report/sensors.lua). */
+void ipw_telemetry_facts(struct ipw_buf *out, struct ipw_telemetry *t);
 
-/* Appends the page of Prometheus metrics: for a listener (serve/listener.h), in its thread. */
-void ipw_telemetry_metrics(struct ipw_buf *out, void *telemetry);
+/* Appends the page of Prometheus metrics. */
+void ipw_telemetry_metrics(struct ipw_buf *out, const struct ipw_telemetry *t);
 
 /* Prints a recording, or the power.jsonl of a run (a folder).  A damaged line is reported and left
  * out, and makes the result an error. */

@@ -43,7 +43,6 @@ int ipw_telemetry_open(struct ipw_telemetry *t, const struct ipw_source_options 
     int rc;
 
     *t = (struct ipw_telemetry){.interval_ns = interval_ns};
-    pthread_mutex_init(&t->lock, NULL);
     rc = ipw_source_set_open_with(&t->set, options, err);
     if (rc) return rc;
     t->n = t->set.n_channels;
@@ -137,9 +136,7 @@ static void take(void *ud, const struct ipw_sampler_row *row)
 void ipw_telemetry_take(struct ipw_telemetry *t)
 {
     if (!t->sampler) return;
-    pthread_mutex_lock(&t->lock);
     ipw_sampler_drain(t->sampler, take, t);
-    pthread_mutex_unlock(&t->lock);
 }
 
 double ipw_live_watts(const struct ipw_live *l, int64_t now_ns)
@@ -187,6 +184,5 @@ void ipw_telemetry_close(struct ipw_telemetry *t)
     ipw_trust_free(t->trust);
     ipw_source_set_close(&t->set);
     free(t->live);
-    pthread_mutex_destroy(&t->lock);
     *t = (struct ipw_telemetry){0};
 }

@@ -69,12 +69,10 @@ static void sensors(struct ipw_buf *out, const struct ipw_telemetry *t)
     }
 }
 
-void ipw_telemetry_metrics(struct ipw_buf *out, void *telemetry)
+void ipw_telemetry_metrics(struct ipw_buf *out, const struct ipw_telemetry *t)
 {
-    struct ipw_telemetry *t = telemetry;
     int64_t now_ns = ipw_now_ns();
 
-    pthread_mutex_lock(&t->lock);
     ipw_metrics_family(out, "ipw_energy_joules_total", "counter",
                        "Energy as the device counts it, or its power integrated since the start.");
     for (size_t i = 0; i < t->n; i++) {
@@ -92,5 +90,4 @@ void ipw_telemetry_metrics(struct ipw_buf *out, void *telemetry)
     }
     metrics_by_unit(out, t);
     sensors(out, t);
-    pthread_mutex_unlock(&t->lock);
 }

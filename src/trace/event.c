@@ -56,7 +56,7 @@ static void put_data(struct ipw_jw *w, const struct ipw_spec *s, const void *con
 
 static void put_kind(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
-    ipw_jw_kstr_n(w, s->key, s->n, ipw_event_name(((const struct ipw_event *)of[0])->kind));
+    ipw_jw_kstr(w, s->key, ipw_event_name(((const struct ipw_event *)of[0])->kind));
 }
 
 /* If there are gaps, their quantiles are known and may be 0. */
@@ -65,21 +65,21 @@ static void put_gap(struct ipw_jw *w, const struct ipw_spec *s, const void *cons
     const struct ipw_event *e = of[0];
 
     if (e->lm.times.gaps > 0)
-        ipw_jw_kint_n(w, s->key, s->n, *(const int64_t *)(const void *)((const char *)e + s->at));
+        ipw_jw_kint(w, s->key, *(const int64_t *)(const void *)((const char *)e + s->at));
 }
 
 static void put_cost(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_event *e = of[0];
 
-    if (e->lm.cost.known) ipw_jw_knum_n(w, s->key, s->n, e->lm.cost.usd);
+    if (e->lm.cost.known) ipw_jw_knum(w, s->key, e->lm.cost.usd);
 }
 
 static void put_cost_source(struct ipw_jw *w, const struct ipw_spec *s, const void *const *of)
 {
     const struct ipw_event *e = of[0];
 
-    if (e->lm.cost.known) ipw_jw_kstr_n(w, s->key, s->n, e->lm.cost.source);
+    if (e->lm.cost.known) ipw_jw_kstr(w, s->key, e->lm.cost.source);
 }
 
 /* clang-format off */
@@ -98,7 +98,7 @@ static void put_cost_source(struct ipw_jw *w, const struct ipw_spec *s, const vo
 #define TOOL(member, kinds)  HELD(#member, kinds, 0, struct ipw_event, tool.member)
 #define ASKED(member, kinds) HELD(#member, kinds, 0, struct ipw_event, q.member)
 
-static const char *const own_kinds[] = {"event", "http", NULL};
+static const char *const own_kinds[] = {"event", "http", "agent", NULL};
 #define OWN_KIND {NAME("kind"), .kind = T, .words = own_kinds, .hold = IPW_HOLD_TEXT,             \
                   .at = offsetof(struct ipw_event, tool.kind)}
 

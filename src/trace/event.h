@@ -104,7 +104,7 @@ struct ipw_lm_facts {
 
 struct ipw_tool_facts {   /* for tools and spans */
     const char *name;     /* START and END */
-    const char *kind;     /* spans, START and END: "event" or "http" */
+    const char *kind;     /* spans, START and END: "event", "http" or "agent" */
     const char *call_id;  /* the model's id or our own; may be NULL */
     bool ok;              /* END */
     const char *outcome;  /* END: "ok", "error", "timeout", "bad_arguments", "unknown_tool", ... */

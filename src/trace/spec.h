@@ -48,8 +48,8 @@ enum ipw_spec_hold {
 };
 
 struct ipw_spec {
-    const char *key;           /* NULL ends a table */
-    unsigned kind, n;          /* n: the key's length */
+    const char *key; /* NULL ends a table */
+    unsigned kind;
     const struct ipw_spec *of; /* the table of an object, or of an array's objects; NULL: any */
     const char *const *words;  /* allowed texts (NULL-terminated), or NULL: any text */
     /* Writes key and value in place of the member; `of`: the structs that the table refers to. */

@@ -9,9 +9,9 @@
 static void put_int(struct ipw_jw *w, const struct ipw_spec *s, int64_t value, bool known)
 {
     if (known || !(s->kind & (IPW_SPEC_NULL | IPW_SPEC_OPTIONAL))) {
-        ipw_jw_kint_n(w, s->key, s->n, value);
+        ipw_jw_kint(w, s->key, value);
     } else if (!(s->kind & IPW_SPEC_OPTIONAL)) {
-        ipw_jw_knull_n(w, s->key, s->n);
+        ipw_jw_knull(w, s->key);
     }
 }
 
@@ -21,7 +21,7 @@ static void put_text(struct ipw_jw *w, const struct ipw_spec *s, const char *tex
         if (!text) text = "{}";
         ipw_jw_kraw(w, s->key, text, strlen(text));
     } else if (text || !(s->kind & IPW_SPEC_OPTIONAL)) {
-        ipw_jw_kstr_n(w, s->key, s->n, text);
+        ipw_jw_kstr(w, s->key, text);
     }
 }
 
@@ -29,9 +29,9 @@ static void put_num(struct ipw_jw *w, const struct ipw_spec *s, double x)
 {
     if (!isfinite(x) && (s->kind & IPW_SPEC_OPTIONAL)) return;
     if (s->kind & IPW_SPEC_MICRO)
-        ipw_jw_kmicro_n(w, s->key, s->n, x);
+        ipw_jw_kmicro(w, s->key, x);
     else
-        ipw_jw_knum_n(w, s->key, s->n, x);
+        ipw_jw_knum(w, s->key, x);
 }
 
 static bool int64_known(const struct ipw_spec *s, int64_t value)
@@ -46,21 +46,21 @@ static void put_member(struct ipw_jw *w, const struct ipw_spec *s, const void *a
 
     switch ((enum ipw_spec_hold)s->hold) {
     case IPW_HOLD_NOTHING:
-        if (!(s->kind & IPW_SPEC_OPTIONAL)) ipw_jw_knull_n(w, s->key, s->n);
+        if (!(s->kind & IPW_SPEC_OPTIONAL)) ipw_jw_knull(w, s->key);
         break;
     case IPW_HOLD_INT: put_int(w, s, *(const int *)at, *(const int *)at > 0); break;
     case IPW_HOLD_INT64:
         put_int(w, s, *(const int64_t *)at, int64_known(s, *(const int64_t *)at));
         break;
-    case IPW_HOLD_SIZE: ipw_jw_kint_n(w, s->key, s->n, (int64_t) * (const size_t *)at); break;
+    case IPW_HOLD_SIZE: ipw_jw_kint(w, s->key, (int64_t) * (const size_t *)at); break;
     case IPW_HOLD_NUM: put_num(w, s, *(const double *)at); break;
     case IPW_HOLD_BOOL:
         if (*(const bool *)at || !(s->kind & IPW_SPEC_OPTIONAL))
-            ipw_jw_kbool_n(w, s->key, s->n, *(const bool *)at);
+            ipw_jw_kbool(w, s->key, *(const bool *)at);
         break;
     case IPW_HOLD_TEXT: put_text(w, s, *(const char *const *)at); break;
     case IPW_HOLD_OWN: put_text(w, s, *(char *const *)at); break;
-    case IPW_HOLD_WORD: ipw_jw_kstr_n(w, s->key, s->n, s->words[*(const unsigned *)at]); break;
+    case IPW_HOLD_WORD: ipw_jw_kstr(w, s->key, s->words[*(const unsigned *)at]); break;
     case IPW_HOLD_FIGURE: put_num(w, s, figure->known ? figure->j : NAN); break;
     }
 }

@@ -41,7 +41,7 @@ enum {
 };
 
 /* clang-format off */
-#define NAME(name)                   .key = name, .n = sizeof name - 1
+#define NAME(name)                   .key = name
 #define END                          {.key = NULL}
 #define KEY(name, kinds)             {NAME(name), .kind = kinds}
 #define OF(name, kinds, table)       {NAME(name), .kind = kinds, .of = table}

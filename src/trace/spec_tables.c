@@ -201,12 +201,17 @@ static const struct ipw_spec tool[] = {
 };
 static const struct ipw_spec answered[] = {KEY("queries", C), KEY("turns", C), END};
 static const struct ipw_spec others[] = {KEY("outcomes", C), KEY("queries", C), END};
+static const struct ipw_spec dearest[] = {KEY("completed", B), KEY("joules", J | Z),
+                                         KEY("query_id", T),  KEY("resolved", BZ),
+                                         KEY("seconds", SZ),  KEY("stopped", B), END};
 const struct ipw_spec ipw_spec_summary[] = {
     KEY("accounts", O),
     KEY("averages", O),
     KEY("baseline", OZ),
     KEY("config", OZ),
+    KEY("costs", O | OPT),
     KEY("definitions", O),
+    OF("dearest", A | OPT, dearest),
     KEY("efficiency", O),
     KEY("energy_note", TZ),
     KEY("failed", O),

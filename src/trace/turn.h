@@ -29,10 +29,11 @@ enum ipw_span_kind {
     IPW_SPAN_DECODE,
     IPW_SPAN_TOOL,
     IPW_SPAN_EVENT, /* a span that a script named with ipw.event; it may contain other spans */
-    IPW_SPAN_HTTP,  /* a web request of a script */
+    IPW_SPAN_HTTP,  /* a web request of a script, or a proxied call that is no turn */
+    IPW_SPAN_AGENT, /* an agent inside of a program's session; it may contain other spans */
     IPW_SPAN_KINDS,
 };
-/* "lm", "prefill", "decode", "tool", "event", "http", NULL */
+/* "lm", "prefill", "decode", "tool", "event", "http", "agent", NULL */
 extern const char *const ipw_span_kind_words[];
 
 /* A query with this outcome was stopped with its run: by a signal, a kill, a limit of the run, or a

@@ -7,8 +7,9 @@
 #include "trace/turn.h"
 
 const char *const ipw_span_kind_words[IPW_SPAN_KINDS + 1] = {
-    [IPW_SPAN_LM] = "lm",     [IPW_SPAN_PREFILL] = "prefill", [IPW_SPAN_DECODE] = "decode",
-    [IPW_SPAN_TOOL] = "tool", [IPW_SPAN_EVENT] = "event",     [IPW_SPAN_HTTP] = "http",
+    [IPW_SPAN_LM] = "lm",       [IPW_SPAN_PREFILL] = "prefill", [IPW_SPAN_DECODE] = "decode",
+    [IPW_SPAN_TOOL] = "tool",   [IPW_SPAN_EVENT] = "event",     [IPW_SPAN_HTTP] = "http",
+    [IPW_SPAN_AGENT] = "agent",
 };
 
 struct ipw_figure *ipw_turn_figures(void)

@@ -230,7 +230,10 @@ def read_perfetto(path, runs):
         if e["cat"] == "query":
             queries += 1
             for d in DOMAINS:
-                add(sums, d, e["args"].get(d + "_joules"))
+                joules, about, lo, hi = (e["args"].get(d + of) for of in ("_joules", "_estimate", "_lo", "_hi"))
+                add(sums, d, joules)
+                bounds_hold(about if joules is None else joules, lo, hi)
+                assert joules is None or e["args"][d + "_provenance"] != "estimated" or lo is not None, e
     kinds = {"query": 0, "turn": 1}
     for key, slices in threads.items():
         if key[0] == "counter":

@@ -21,7 +21,7 @@ for command in "export new/run/one --format csv" "export new/run/one --format mo
     "submit slurm --shards 2"; do
     case $command in
     *--record) set -- new/a/b/record.jsonl ;;
-    plot*) set -- -o "new/plot/b/out.gp" ;; # what it can write without gnuplot
+    plot*) set -- -o "new/plot/b/out.svg" ;;
     submit*) set -- -o "new/a/b/in.sh" -- run single --dataset one.jsonl --output x ;;
     *) set -- -o "new/$(echo "$command" | tr -cd 'a-z')/b/out.svg" ;;
     esac

@@ -13,6 +13,7 @@ step "no price: null, and a cost limit is refused"
 start_fake --bench 1 --prompt-tokens 1000
 run none --model fake-model
 assert_json none/traces.jsonl 'd[0]["total_cost_usd"] is None and all(t["cost_usd"] is None for t in d[0]["turns"])'
+check_out "not known: no price for 'fake-model' (--prices)"
 assert_json none/summary.json 'd["totals"]["cost_usd"] is None and d["config"]["price"] is None'
 EXPECT=2 run never --model fake-model --cost-limit 1
 one_message
@@ -62,6 +63,107 @@ step "free because the user says so"
 run free --model fake-model --prices free --cost-limit 0.01
 assert_json free/traces.jsonl 'd[0]["total_cost_usd"] == 0 and d[0]["completed"]'
 assert_json free/summary.json 'd["config"]["price"] == "free"'
+
+step "electricity and carbon, by stated factors; every figure recomputed from the lines"
+start_tree tree --watts-package 80 --interval-ms 1
+IPW_POWERCAP_ROOT="$WORK/tree" run power --model fake-model --prices prices.json --kwh-price 0.30 --gco2-per-kwh 380
+assert_json power/manifest.json 'd["config"]["kwh_price"] == 0.3 and d["config"]["gco2_per_kwh"] == 380'
+python3 - <<'PY' || fail "costs of summary.json"
+import json, math
+summary = json.load(open("power/summary.json"))
+lines = [json.loads(line) for line in open("power/traces.jsonl")]
+costs, near = summary["costs"], lambda a, b: math.isclose(a, b, rel_tol=1e-9)
+domains = summary["efficiency"]["basis"].split("+")
+joules = sum(q["energy"][d]["joules"] for q in lines for d in domains)
+correct = sum(q["is_resolved"] for q in lines)
+usd = sum((2 * t["input_tokens"] + 8 * t["output_tokens"]) / 1e6 for q in lines for t in q["turns"])
+seconds, tokens = sum(q["total_wall_clock_s"] for q in lines), sum(q["total_tokens"] for q in lines)
+assert near(costs["usd"], usd) and costs["unpriced_queries"] == 0 and near(costs["usd_per_query"], usd / len(lines))
+assert correct == 1 and near(costs["usd_per_correct_answer"], usd / correct)
+assert near(costs["seconds_per_correct_answer"], seconds) and costs["tokens_per_correct_answer"] == tokens
+for key, unit, factor in ("electricity", "usd", 0.30), ("carbon", "gco2e", 380):
+    one = costs[key]
+    assert near(one[unit], joules / 3.6e6 * factor) and near(one["per_correct_answer"], one[unit] / correct), key
+    assert one["per_kwh"] == factor and one["lo"] <= one[unit] <= one["hi"] and one["lo"] < one["hi"], key
+assert costs["estimate"] is None
+PY
+check_out " USD per kWh"
+check_out " g CO2e ("
+expect_exit 0 agent report power --kwh-price 0.60
+check_out "Electricity: "
+check_out "at 0.600 USD"
+EXPECT=2 run never --model fake-model --kwh-price 0
+check_err "--kwh-price"
+
+step "a model elsewhere: its joules are estimated by class, in no total"
+run elsewhere --model gpt-4o-mini --model-host remote
+python3 - <<'PY' || fail "the estimate"
+import json
+summary = json.load(open("elsewhere/summary.json"))
+estimate, tokens = summary["costs"]["estimate"], summary["totals"]["output_tokens"]
+assert estimate["classes"] == ["small"] and estimate["j_per_output_token"] == [0.05, 2.6], estimate
+assert abs(estimate["lo"] - 0.05 * tokens) < 1e-9 and abs(estimate["hi"] - 2.6 * tokens) < 1e-9
+assert summary["efficiency"]["joules_per_correct_answer"] is None and summary["totals"]["gpu_energy_joules"] is None
+PY
+check_out "published for models of the class small"
+run off --model gpt-4o-mini --model-host remote --no-estimate
+assert_json off/summary.json 'd["costs"]["estimate"] is None'
+run unknown --model fake-model --model-host remote
+assert_json unknown/summary.json 'd["costs"]["estimate"] is None'
+
+step "four models, cached prompts, a tier: the dollars are the sum by hand"
+cat >four.lua <<'LUA'
+local llm = require "ipw.llm"
+return {
+  name = "four",
+  run = function(query)
+    for _, model in ipairs { "one", "two", "three" } do llm.chat { model = model, messages = { llm.user(query.prompt) } } end
+    return llm.chat { messages = { llm.user(query.prompt) } }.text
+  end,
+}
+LUA
+cat >four.json <<'JSON'
+{"models": {
+  "one": {"input": 1, "output": 2, "cache_read": 0.1},
+  "two": {"input": 3, "output": 4, "cache_read": 0.3, "per_call": 0.25},
+  "three": {"input": 5, "output": 6, "cache_read": 0.5,
+            "above": [{"prompt_tokens": 9999, "input": 10, "output": 12, "cache_read": 1, "reasoning": 20}]},
+  "four": {"input": 7, "output": 8}}}
+JSON
+cat >cached.llm <<'CASSETTE'
+always
+sse {"choices":[{"index":0,"delta":{"content":"FINAL ANSWER: 42"},"finish_reason":null}]}
+sse {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+sse {"choices":[],"usage":{"prompt_tokens":10000,"completion_tokens":500,"completion_tokens_details":{"reasoning_tokens":100},"prompt_tokens_details":{"cached_tokens":6000}}}
+done
+CASSETTE
+start_fake --script cached.llm
+expect_exit 0 agent run four.lua --dataset rows.jsonl --base-url "$BASE_URL" --model four --prices four.json -o four
+# 4,000 fresh and 6,000 cached in, 400 and 100 reasoning out; the model four has no price of cached tokens.
+assert_json four/traces.jsonl '[t["cost_usd"] for t in d[0]["turns"]][3] is None'
+assert_json four/traces.jsonl 'abs(d[0]["total_cost_usd"] - (4000*1 + 6000*0.1 + 500*2 + 4000*3 + 6000*0.3 + 500*4 + 4000*10 + 6000*1 + 400*12 + 100*20) / 1e6 - 0.25) < 1e-12'
+assert_json four/manifest.json 'sorted(d["config"]["prices"]) == ["four", "one", "three", "two"] and d["config"]["prices"]["three"]["above"][0]["prompt_tokens"] == 9999'
+
+step "OOI of two agents, by hand and by the program"
+start_fake --script cached.llm
+for i in 1 2 3 4 5 6; do echo '{"question":"What is 40 + 2?","answer":"42"}'; done >six.jsonl
+export IPW_POWERCAP_ROOT="$WORK/tree"
+for agent in single tools; do
+    expect_exit 0 agent run $agent --dataset six.jsonl --base-url "$BASE_URL" --model fake-model --output $agent
+done
+export IPW_POWERCAP_ROOT="$WORK/no-powercap"
+expect_exit 0 agent compare single tools
+check_out "OOI "
+expect_exit 0 agent compare single tools --json
+python3 - <<'PY' || fail "OOI"
+import json
+def epg(run):
+    lines = [json.loads(line) for line in open(run + "/traces.jsonl")]
+    joules = sum(q["energy"][d]["joules"] for q in lines for d in ("cpu", "dram"))
+    return joules / sum(q["is_resolved"] is True for q in lines)
+index = json.load(open("out"))["orchestration_overhead"]
+assert abs(index["mean"] / (epg("tools") / epg("single")) - 1) < 1e-9 and index["agent"] == "tools", index
+PY
 
 step "a broken table is named"
 echo '{"models": {"x": {"input": 1, "outptu": 2}}}' >broken.json

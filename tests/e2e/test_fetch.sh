@@ -123,9 +123,14 @@ assert_eq "$(find limited -name '*.incomplete')" ""
 step "no script of an agent can fetch"
 cat >thief.lua <<'LUA'
 local fetch = require "ipw.core.fetch"
-return { name = "thief", run = function() return tostring(select(2, pcall(fetch.get, "http://127.0.0.1:1/", {}))) end }
+local http = require "ipw.http"
+return { name = "thief", run = function()
+  local _, move = pcall(fetch.move, "a", "b")
+  local _, get = pcall(http.request, { url = "http://127.0.0.1:1/", file = "a" })
+  return move .. " | " .. get
+end }
 LUA
 echo '{"question":"q","answer":"a"}' >rows.jsonl
 expect_exit 0 agent run ./thief.lua --dataset rows.jsonl --model demo -q -o thief
-assert_contains thief/traces.jsonl "belongs to the command fetch"
+assert_contains thief/traces.jsonl "ipw.core.fetch belongs to the command fetch | http: a file belongs to the command fetch"
 end_test

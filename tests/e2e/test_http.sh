@@ -62,7 +62,7 @@ return {
     equal(assert(http.post(SITE .. "/see-other", "x")).body, "café")
     equal(assert(http.post(SITE .. "/same-method", "kept")).body, "kept")
     fails("too many redirects", "http", http.get(SITE .. "/loop"))
-    fails("does not start with http", "invalid", http.get(SITE .. "/file"))
+    fails("does not start with http", "http", http.get(SITE .. "/file"))
     equal(assert(http.request { url = SITE .. "/hop", redirects = 0 }).status, 302)
   end },
   { "headers stay with the origin that was named", function()

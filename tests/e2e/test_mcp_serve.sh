@@ -94,6 +94,53 @@ step "our own client"
 expect_exit 0 agent list tools --mcp "exec '${IPW_CONFINED:-$IPW_AGENT}' mcp"
 check_out "mcp__ipw-agent__show_query"
 
+step "over HTTP"
+cat >visitor.py <<'PY'
+import concurrent.futures, json, subprocess, sys, urllib.error, urllib.request
+server = subprocess.Popen([sys.argv[1], "mcp", "--listen", "0"], stdout=subprocess.PIPE, text=True)
+word, url = server.stdout.readline().split()
+assert word == "listening" and url.startswith("http://127.0.0.1:") and url.endswith("/mcp"), url
+
+def send(body, method="POST", path="", **headers):
+    headers = {k.replace("_", "-"): v for k, v in headers.items()} | {"Content-Type": "application/json"}
+    asked = urllib.request.Request(url + path, body if body is None else body.encode(), headers, method=method)
+    try:
+        with urllib.request.urlopen(asked, timeout=60) as r: return r.status, r.headers, r.read().decode()
+    except urllib.error.HTTPError as e: return e.code, e.headers, e.read().decode()
+
+def ask(number, method, **params):
+    status, headers, text = send(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
+    assert status == 200 and headers["Content-Type"] == "application/json", (status, text)
+    got = json.loads(text)
+    assert got["id"] == number, got
+    return got
+
+assert ask(1, "initialize", protocolVersion="2025-06-18")["result"]["protocolVersion"] == "2025-06-18"
+assert send('{"jsonrpc":"2.0","method":"notifications/initialized"}')[0::2] == (202, "")
+assert len(ask(2, "tools/list")["result"]["tools"]) == 8
+with concurrent.futures.ThreadPoolExecutor(12) as pool:  # more than are answered at a time
+    many = [pool.submit(ask, n, "tools/call", name="summary", arguments={"run": "runs/second"}) for n in range(12)]
+    assert all('"queries"' in m.result()["result"]["content"][0]["text"] for m in many)
+assert ask(3, "tools/call", name="rm")["error"]["code"] == -32602
+assert json.loads(send("nonsense")[2])["error"]["code"] == -32700
+for status, got in ((404, send("{}", path="/x")), (405, send(None, "GET")), (405, send(None, "DELETE")),
+                    (400, send("{}", MCP_Protocol_Version="1999-01-01")), (403, send("{}", Origin="https://evil.example")),
+                    (403, send("{}", Host="evil.example")), (200, send("{}", Origin="http://localhost:3000"))):
+    assert got[0] == status, (status, got)
+server.terminate()
+server.wait(20)
+print("all answered")
+PY
+expect_exit 0 python3 visitor.py "$IPW_AGENT"
+check_out "all answered"
+expect_exit 1 agent mcp --listen 0.0.0.0:0
+check_err "--listen 0.0.0.0:0: host '0.0.0.0': other machines could read your runs there"
+"$IPW_AGENT" mcp --listen 0 >listening &
+FAKES="$FAKES $!"
+await_lines listening
+expect_exit 0 agent list tools --mcp "$(sed 's/listening //' listening)"
+check_out "mcp__ipw-agent__show_query"
+
 step "nothing was written"
 find runs -type f -exec sha256sum {} + | sort | cmp -s - before || fail "a file of a run has changed"
 end_test

@@ -43,7 +43,7 @@ PY
 }
 
 # The first request goes out on the connection that the list of models came on, and each further case on that of
-# the answer before it: a reused connection that dies before any byte of an answer is replaced once, in silence
+# the answer before it: a reused connection that dies before a line of an answer is replaced once, in silence
 # (N-11), hence one more.
 meets "N-2 reset before the headers" reset 3 <<'C'
 reset
@@ -51,7 +51,7 @@ C
 meets "N-2 closed before the headers" reset 3 <<'C'
 cut
 C
-meets "N-11 closed inside the status line of a reused connection: seen, so an attempt of its own" reset 2 <<'C'
+meets "N-11 closed inside the status line of a reused connection" reset 3 <<'C'
 raw HTTP/1.1 2
 C
 so --max-retries 1

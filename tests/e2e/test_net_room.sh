@@ -1,5 +1,5 @@
-# N-14: many connections at once, and a machine that has no room for them: what does not fit waits and
-# does not fail.  (IPv6 that leads nowhere: test_net_dead.sh.)
+# N-14: many connections at once, and a machine that has no room for them: what does not fit waits or asks
+# again.  (IPv6 that leads nowhere: test_net_dead.sh.)
 if [ -z "${IPW_IN_NAMESPACE-}" ] && unshare -n ip link set lo up 2>/dev/null; then
     IPW_IN_NAMESPACE=1 exec unshare -n sh "$0"
 fi
@@ -32,13 +32,16 @@ IPW_WRAP="prlimit --nofile=64:64" expect_exit 0 agent run single --dataset many.
 all_answered few 200
 [ "$(most)" -gt 8 ] || fail "$(most) at once"
 
-step "N-14 16 ports for 100 queries"
+step "N-14 16 ports for 100 queries: who finds none asks again, and is told so"
 [ -n "${IPW_IN_NAMESPACE-}" ] || { echo "note: ports not tried (no network namespace: unshare -n)"; end_test; }
 start_fake --bench 0 --delay-ms 200
 echo "50000 50015" >/proc/sys/net/ipv4/ip_local_port_range || fail "the range of ports"
 expect_exit 0 agent run single --dataset many.jsonl --limit 100 --base-url "$BASE_URL" --model fake-model \
-    --concurrency 100 --output ports --max-retries 0
-all_answered ports 100
+    --concurrency 100 --output ports
+assert_file_lines ports/traces.jsonl 100
+assert_json ports/traces.jsonl 'sum(q["completed"] for q in d) >= 16'
+assert_json ports/traces.jsonl 'all(q["completed"] or "give a smaller --concurrency" in q["error"] for q in d)'
+assert_json ports/events.jsonl 'any("no descriptor or port left" in (e.get("error") or "") for e in d if e["event"] == "lm_inference_end")'
 # The question about it needs a port too, and those of closed connections stay taken for a while.
 echo "32768 60999" >/proc/sys/net/ipv4/ip_local_port_range || fail "the range of ports"
 [ "$(most)" -le 16 ] || fail "$(most) at once through 16 ports"

@@ -1,155 +1,166 @@
-# Figures of saved runs: every kind in every format, from the user's texts nothing is executed, and without gnuplot a
-# message names the package.
+# Figures of saved runs of many shapes: every kind in every format, no text leaves a figure or lies over another, the
+# numbers are the page's, texts of others are only shown, and without rsvg-convert the figure is there as SVG.
 . "$(dirname "$0")/lib.sh"
+shapes="one four small large middle many spans folded sessions none"
+# shellcheck disable=SC2086 # a list of words
+python3 "$IPW_SOURCE_DIR/tests/e2e/saved_runs.py" . $shapes || fail "no saved runs"
+# shellcheck disable=SC2086
+damaged $shapes
 
-start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
-export IPW_POWERCAP_ROOT="$WORK/tree"
-expect_exit 0 agent run react --dataset gaia-sample --model demo --sample-interval 5ms --concurrency 2 --baseline 300ms -o one -q
-expect_exit 0 agent run react --dataset gaia-sample --model demo --sample-interval 5ms --seed 2 -o two -q
-
-step "scripts with their data, without gnuplot"
-mkdir empty
-for kind in breakdown timeline waterfall density ecdf scatter tools; do
-    expect_exit 0 env PATH="$WORK/empty" "$IPW_AGENT" plot one --kind $kind -o $kind.gp
-    [ -s $kind.gp ] && [ -s $kind.caption.txt ] || fail "$kind: no script or no caption"
-    assert_lacks $kind.gp "[^a-z]nan[^a-z]"
+step "every kind of every shape, at the widths of paper and of a page"
+for shape in $shapes; do
+    expect_exit 0 agent plot "$shape" --kind "$IPW_SOURCE_DIR/tests/e2e/figures.lua" -o all.svg
 done
-python3 - <<'PY' || fail "the bounds in a caption"
-import json, re
-bounds = json.load(open("one/summary.json"))["totals"]["bounds"]
-for kind in ("breakdown", "density", "ecdf", "tools", "timeline", "scatter", "waterfall"):
-    m = re.search(r"Sensor bounds: (\S+) to (\S+) (m|k|)J for all queries \(u (\S+) (m|k|)J\); a query's own within \u00b1\S+ % \(median\)\.\n",
-                  open(kind + ".caption.txt").read())
-    size = {"m": 1e-3, "": 1, "k": 1e3}
-    lo, hi, u = float(m[1]) * size[m[3]], float(m[2]) * size[m[3]], float(m[4]) * size[m[5]]
-    want = [sum(bounds[d + "_energy_joules"][k] for d in ("cpu", "dram")) for k in ("lo", "hi", "u")]
-    assert abs(hi - want[1]) < 0.01 * want[1] and abs(lo - want[0]) < 0.01 * want[1] and u < 1.01 * want[2], (m[0], want)
-PY
-expect_exit 1 env PATH="$WORK/empty" "$IPW_AGENT" plot one --kind breakdown -o none.svg
-check_err "apt-get install gnuplot-nox"
-[ ! -e none.svg ] || fail "a figure that was not drawn"
+expect_exit 0 agent plot small large --kind "$IPW_SOURCE_DIR/tests/e2e/figures.lua" -o all.svg
+for kind in compare pareto paired; do assert_contains all.caption.txt "$kind"; done
+expect_exit 0 agent plot small large middle four small none --kind "$IPW_SOURCE_DIR/tests/e2e/figures.lua" -o all.svg
 
-step "the joules of the breakdown are those of the run"
-python3 - <<'PY' || fail "breakdown"
-import json, re
-s = json.load(open("one/summary.json"))
-total = sum(p["joules"][d] for p in s["parts"] for d in ("cpu", "dram"))
-assert abs(total - sum(s["accounts"][d]["attributed_j"] for d in ("cpu", "dram"))) < 1e-3
-# the bar of all parts, end to end
-bars = [(float(a), float(b)) for a, b in re.findall(r"rect from first (\S+), first -1.5 to first (\S+), first -0.3", open("breakdown.gp").read())]
-assert len(bars) == len(s["parts"]) and bars[0][0] == 0 and abs(bars[-1][1] - total) < 1e-3 * max(1, total), (bars, total)
-assert all(abs(a[1] - b[0]) < 1e-6 * total for a, b in zip(bars, bars[1:])), bars
-# power over time: all devices that were measured, stacked; their mean is the run's, as far as bins of 200 ms tell
-stacks = re.findall(r"\$data(\d+) << EOD\n(.*?)\nEOD", open("timeline.gp").read(), re.S)
-assert len(stacks) == 2
-rows = [[float(x) for x in line.split()] for line in stacks[-1][1].split("\n")]
-known = [row[2] for row in rows if row[2] == row[2]]
-assert known and all(row[2] >= row[1] or row[2] != row[2] for row in rows), rows
-# the idle line is the baseline's; the lanes' labels begin with the numbers of the queries, whose ids are long
-timeline = open("timeline.gp").read()
-idle = sum(s["baseline"]["domains"][d]["before_w"] for d in ("cpu", "dram"))
-line = re.search(r"set arrow from graph 0, first (\S+) to graph 1, first (\S+) nohead lw 0.8 dt 2", timeline)
-assert line and abs(float(line[1]) - idle) < 1e-6 * idle and line[1] == line[2], (line, idle)
-assert f"set label 'idle {idle:.3g} W'" in timeline
-queries = [json.loads(l) for l in open("one/traces.jsonl")]
-labels = [int(n) for n in re.findall(r"set label '(\d+)(?: [✓✗!][^']*)?' at first", timeline)]
-assert labels and len(set(labels)) == len(labels) and set(labels) <= set(range(1, len(queries) + 1)), labels
-# every point of the scatter has the bounds of its joules
-rows = re.findall(r"\$data(\d+) using 1:3:\(0\):\(\$4-\$3\) with vectors heads", open("scatter.gp").read())
-blocks = dict(re.findall(r"\$data(\d+) << EOD\n(.*?)\nEOD", open("scatter.gp").read(), re.S))
-whiskers = sorted(tuple(float(x) for x in l.split()[1:]) for n in rows for l in blocks[n].split("\n"))
-def bounds(q): return tuple(sum(q["energy"][d][k] for d in ("cpu", "dram")) for k in ("joules", "lo", "hi"))
-wanted = sorted(bounds(q) for q in queries if all(q["energy"][d]["joules"] is not None for d in ("cpu", "dram")))
-assert len(whiskers) == 2 * len(wanted), (len(whiskers), len(wanted))
-assert all(abs(a - b) <= 1e-6 * max(1, b) for w, q in zip(whiskers[::2], wanted) for a, b in zip(w, q)), whiskers
+step "the parts of the figure are those of the page, and sum to what the sensors counted"
+for kind in breakdown waterfall timeline scatter distribution; do
+    expect_exit 0 agent plot small --kind $kind -o $kind.svg
+    expect_exit 0 agent plot small --kind $kind --wide -o $kind-wide.svg
+done
+expect_exit 0 agent report small -o small.html
+python3 - <<'PY' || fail "page and figure differ"
+import csv, html, io, json, re
+summary = json.load(open("small/summary.json"))
+texts = [html.unescape(t) for t in re.findall(r"<text[^>]*>([^<]*)</text>", open("breakdown-wide.svg").read())]
+page = open("small.html").read()
+table = re.search(r'<table class="parts">(.*?)</table>', page, re.S)[1]
+rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table.split("<tbody>")[1], re.S)
+cells = [[html.unescape(re.sub("<[^>]*>", "", re.sub(r'<span class="nojs">.*?</span>', "", c))) for c in
+          re.findall(r"<td[^>]*>(.*?)</td>", row, re.S)] for row in rows]
+for row in cells:
+    assert row[1] + " J" in texts, (row, texts)
+parts = list(csv.DictReader(io.StringIO(json.loads(re.search(r'id="csv-energy">(.*?)</script>', page)[1]))))
+total = sum(summary["ledger"][d]["total_j"] for d in ("gpu", "cpu", "dram"))
+assert abs(sum(float(r["value"]) for r in parts) - total) < 1e-4 and {"idle, no query in flight"} <= {r["part"] for r in parts}
+# the power of the figure and of the page are means of the same bins; medians of the distributions are the page's
+columns = json.loads(re.search(r'id="columns">(.*?)</script>', page)[1])
+own = sorted(j / 1000 for j, m in zip(columns["own"], columns["mark"]) if m == 0)
+median = own[len(own) // 2] if len(own) % 2 else (own[len(own) // 2 - 1] + own[len(own) // 2]) / 2
+assert f"right: median {median:.0f} J" in open("distribution.caption.txt").read(), median
+# the dearest query above idle is the one that is drawn
+best = columns["ids"][columns["own"].index(max(columns["own"]))]
+assert open("waterfall.caption.txt").read().startswith(f"Query {best}:"), best
+for kind in ("breakdown", "waterfall", "timeline", "scatter", "distribution"):
+    said = open(kind + ".caption.txt").read()
+    for words in ("sim-small", "28 November 2026", "NVIDIA H200", "AMD EPYC", "GPU, CPU and DRAM", "\u201cphase\u201d", "bounds" if
+                  kind in ("waterfall", "scatter") else "The sensors leave"):
+        assert words in said, (kind, words, said)
+    assert "e+" not in said
+# waiting for a retry has its own colour, and an attempt that failed is hatched
+timeline = open("timeline.svg").read()
+assert 'fill="#6b6a2a"' in timeline and "url(#hatch)" in timeline
 PY
+assert_contains breakdown.svg 'width="85mm"'
+assert_contains breakdown-wide.svg 'width="180mm"'
+expect_exit 0 agent plot small --kind breakdown -o again.svg
+cmp breakdown.svg again.svg || fail "the same run gives another picture"
 
 step "the user's own"
 expect_exit 0 agent new plot mine
 expect_exit 0 agent check plots/mine.lua
 expect_exit 0 agent test plots/mine_test.lua
-expect_exit 0 agent plot one --kind mine -o mine.gp
-assert_contains mine.caption.txt 'a dot for each of '
-printf 'return { name = "odd", about = "x", runs = { 1, 1 }, height = 2, drew = 1 }\n' >odd.lua
-expect_exit 3 agent plot one --kind ./odd.lua -o odd.gp
+expect_exit 0 agent plot small --kind mine -o mine.svg
+assert_contains mine.caption.txt 'a mark for each of 28 queries'
+printf 'return { name = "odd", about = "x", runs = { 1, 1 }, drew = 1 }\n' >odd.lua
+expect_exit 3 agent plot small --kind ./odd.lua -o odd.svg
 check_err "unknown field 'drew' (name, about"
 check_err "(did you mean 'draw'?)"
 
 step "a query is named as replay names it, and as a screen shows it"
-id=$(json one/traces.jsonl "d[1]['query_id']") index=$(json one/traces.jsonl "d[1]['query_index']")
-expect_exit 0 agent plot one --kind waterfall --query "$id" -o by-id.gp
-for name in "$index" "${id%?}…"; do
-    expect_exit 0 agent plot one --kind waterfall --query "$name" -o by-name.gp
-    expect_exit 0 agent replay one --query "$name"
-    cmp by-id.gp by-name.gp || fail "another query is meant by $name"
-done
+expect_exit 0 agent plot spans --kind waterfall --query frames-002 -o by-id.svg
+expect_exit 0 agent plot spans --kind waterfall --query 2 -o by-name.svg
+cmp by-id.svg by-name.svg || fail "another query is meant"
+expect_exit 0 agent plot one --kind waterfall --query "frames-0…" -o by-name.svg
+
+step "dollars; a part of the time"
+expect_exit 0 agent plot large --kind pareto --by dollars -o cost.svg
+assert_contains cost.caption.txt '0.00400 USD'
+expect_exit 0 agent plot small --kind timeline --from 5 --to 9 -o part.svg
 
 step "wrong usage"
-expect_exit 2 agent plot one -o x.svg
+expect_exit 2 agent plot small -o x.svg
 check_err "--kind is missing"
-expect_exit 2 agent plot one --kind breakdown -o x.gif
-check_err "ends in .svg, .pdf, .png, .tex or .gp"
-expect_exit 2 agent plot one --kind brakdown -o x.svg
+expect_exit 2 agent plot small --kind breakdown -o x.gif
+check_err "ends in .svg, .pdf or .png"
+expect_exit 2 agent plot small --kind brakdown -o x.svg
 check_err "did you mean 'breakdown'?"
-expect_exit 2 agent plot one --kind paired -o x.svg
+expect_exit 2 agent plot small --kind paired -o x.svg
 check_err "takes 2 runs, not 1"
-expect_exit 3 agent plot one --kind waterfall --query nobody -o x.svg
+expect_exit 2 agent plot small --kind pareto --by grams -o x.svg
+check_err "joules or dollars"
+expect_exit 3 agent plot small --kind waterfall --query nobody -o x.svg
 check_err 'there is no query "nobody"'
-expect_exit 3 agent plot nowhere --kind ecdf -o x.svg
-expect_exit 3 agent plot . --kind ecdf -o x.svg
+expect_exit 3 agent plot nowhere --kind distribution -o x.svg
+expect_exit 3 agent plot . --kind distribution -o x.svg
 check_err ".: is no run, but a folder of "
-check_err ": name one, such as ./"
 expect_exit 0 agent plot --list
 check_out "pareto "
 
-if ! command -v gnuplot >/dev/null; then
-    echo "skipped: gnuplot is not installed (apt-get install gnuplot-nox); its pictures are not tested"
+step "texts of others are only shown"
+cp -r small evil
+damaged evil
+python3 - <<'PY'
+import json
+lines = [json.loads(l) for l in open("evil/traces.jsonl")]
+text = "</text><script>x</script>&\"' `touch pwned` \u202e\x1b[2J"
+for q in lines:
+    q["query_id"] = text + q["query_id"]
+    for part in q["parts"] + [s for t in q["turns"] for s in t["spans"]]:
+        if "name" in part and part.get("part", part.get("kind")) == "tool": part["name"] = text
+open("evil/traces.jsonl", "w").write("".join(json.dumps(q) + "\n" for q in lines))
+summary = json.load(open("evil/summary.json"))
+for part in summary["parts"]: part["name"] = part["name"] and text + part["name"]
+json.dump(summary, open("evil/summary.json", "w"))
+PY
+for kind in breakdown waterfall timeline; do
+    expect_exit 0 agent plot evil --kind $kind -o evil.svg
+    python3 -c 'import sys, xml.etree.ElementTree as E
+t = E.parse("evil.svg"); assert not [e for e in t.iter() if e.tag.endswith("script")]' || fail "$kind: a text is markup"
+done
+expect_exit 0 agent plot evil evil --kind paired -o evil.svg
+
+step "without rsvg-convert the figure is there as SVG, and the message names the package"
+mkdir empty
+expect_exit 1 env PATH="$WORK/empty" "$IPW_AGENT" plot small --kind breakdown -o none.pdf
+check_err "apt-get install librsvg2-bin"
+cmp none.svg breakdown.svg || fail "no SVG in its place"
+[ ! -e none.pdf ] || fail "a PDF that was not made"
+
+if ! command -v rsvg-convert >/dev/null || ! command -v pdftotext >/dev/null; then
+    echo "skipped: no rsvg-convert or no pdftotext (apt-get install librsvg2-bin poppler-utils): PDF and PNG are not tested"
     end_test
     exit 0
 fi
 
-step "every kind as a picture"
-for kind in breakdown timeline waterfall density ecdf scatter tools; do
-    expect_exit 0 agent plot one --kind $kind -o $kind.svg
+step "PDF and PNG: the size of the page, and no word of it leaves the page or lies over another"
+for kind in breakdown waterfall timeline scatter distribution; do
+    expect_exit 0 agent plot spans --kind $kind -o $kind.pdf
+    expect_exit 0 agent plot small --kind $kind --wide -o $kind-wide.pdf
 done
-expect_exit 0 agent plot one two --kind paired -o paired.svg
-expect_exit 0 agent plot one two --kind pareto --wide -o pareto.svg
-python3 - <<'PY' || fail "a picture is no XML, or an empty one"
-import glob, xml.etree.ElementTree as ET
-pictures = glob.glob("*.svg")
-assert len(pictures) == 9, pictures
-for name in pictures:
-    marks = [e for e in ET.parse(name).iter() if e.tag.rsplit("}")[-1] in ("path", "polygon", "use", "circle")]
-    assert len(marks) > 5, name
+expect_exit 0 agent plot small large --kind pareto -o pareto.pdf
+expect_exit 0 agent plot small large --kind compare -o compare.pdf
+expect_exit 0 agent plot small large --kind paired --wide -o paired-wide.pdf
+for pdf in *.pdf; do pdftotext -bbox "$pdf" "${pdf%.pdf}.bbox" || fail "$pdf is no PDF"; done
+python3 - <<'PY' || fail "words of a PDF"
+import glob, re
+for name in sorted(glob.glob("*.bbox")):
+    text = open(name, encoding="utf-8").read()
+    width, height = (float(x) for x in re.search(r'<page width="([\d.]+)" height="([\d.]+)"', text).groups())
+    assert abs(width - (180 if "wide" in name else 85) / 25.4 * 72) < 1, (name, width)
+    words = [(*map(float, w[:4]), w[4]) for w in
+             re.findall(r'<word xMin="([-\d.]+)" yMin="([-\d.]+)" xMax="([-\d.]+)" yMax="([-\d.]+)">(.*?)</word>', text)]
+    assert len(words) > 5, name
+    for i, (x0, y0, x1, y1, word) in enumerate(words):
+        assert x0 > -0.5 and x1 < width + 0.5 and y0 > -2 and y1 < height + 2, (name, word, x0, x1, width)
+        for a0, b0, a1, b1, other in words[:i]:
+            # the boxes of words have the height of the type's lines, which is more than its letters
+            if min(x1, a1) - max(x0, a0) > 0.7 and min(y1, b1) - max(y0, b0) > 0.45 * min(y1 - y0, b1 - b0):
+                raise AssertionError((name, word, other))
 PY
-expect_exit 0 agent plot one --kind breakdown -o again.svg
-cmp breakdown.svg again.svg || fail "the same run gives another picture"
-for format in pdf png tex; do
-    expect_exit 0 agent plot one --kind ecdf -o figure.$format
-    [ -s figure.$format ] || fail "$format is empty"
-done
-head -c 4 figure.pdf | grep -q %PDF || fail "no PDF"
-
-step "texts of users are only shown"
-cp -r one evil
-damaged evil
-python3 - <<'PY'
-import json, trace_lines
-lines = [trace_lines.loads(l) for l in open("evil/traces.jsonl")]
-text = "`touch pwned`' \"; system('touch pwned')\n_^{a}~@"
-for q in lines:
-    q["query_id"] = text + q["query_id"]
-    for p in q["parts"]:
-        if p["part"] == "tool": p["name"] = text
-    for t in q["turns"]:
-        for s in t["spans"]:
-            if s["kind"] == "tool": s["name"] = text
-open("evil/traces.jsonl", "w").write("".join(json.dumps(q, sort_keys=True) + "\n" for q in lines))
-PY
-for kind in breakdown tools waterfall timeline; do
-    expect_exit 0 agent plot evil --kind $kind -o evil.svg
-    [ ! -e pwned ] || fail "$kind executed a text"
-done
-expect_exit 0 agent plot evil evil --kind paired -o evil.svg
-[ ! -e pwned ] || fail "paired executed a text"
+expect_exit 0 agent plot small --kind breakdown -o breakdown.png
+python3 -c 'import struct; b = open("breakdown.png", "rb").read(24); assert struct.unpack(">I", b[16:20])[0] in range(1002, 1006)' ||
+    fail "85 mm are not 1004 dots at 300 an inch"
 end_test

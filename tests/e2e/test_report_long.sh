@@ -1,5 +1,5 @@
 # The page of 10,000 queries in headless Chromium: sums, sorting, filtering, zooming and opening a query, hexagons and
-# densities. How long it takes to appear is measured by bench/report_bench.
+# quantiles. How long it takes to appear is measured by bench/report_bench.
 # Long: 10,000 queries take a minute; e2e.report_page has the same page.
 . "$(dirname "$0")/lib.sh"
 [ -z "${IPW_SANITIZE-}" ] || skip "a sanitizer makes 10,000 queries slow; test_report.sh has the same code"

@@ -1,6 +1,6 @@
 # The tutorials, as a reader runs them: every line of their sh blocks in order, in a fresh folder, with
 # the demo model as the server of port 8000 and simulated sensors.  Lines of other programs (vllm, sbatch)
-# are not run, nor, where gnuplot is missing, figures that it draws; waiting is shortened.
+# are not run, nor, where rsvg-convert is missing, figures that it makes; waiting is shortened.
 . "$(dirname "$0")/lib.sh"
 PAGES=$IPW_SOURCE_DIR/docs/tutorials
 export IPW_NVML_LIBRARY="$(dirname "$IPW_FAKE")/libnvidia-ml-stub.so" IPW_STUB_NVML="$WORK/gpu.txt"
@@ -13,7 +13,7 @@ ln -s "$IPW_AGENT" bin/ipw-agent
 PATH="$WORK/bin:$PATH"
 start_serve --ttft 60ms
 
-command -v gnuplot >/dev/null && NO_FIGURE=never || NO_FIGURE='plot .*(svg|pdf)$'
+command -v rsvg-convert >/dev/null && NO_FIGURE=never || NO_FIGURE='plot .*pdf$'
 
 # The sh blocks of a page; a line may go on over a here document.
 commands() {
@@ -73,7 +73,7 @@ assert_json two-models/runs/small/summary.json 'd["totals"]["queries"] == 12'
 assert_json vllm-box/runs/first/traces.jsonl 'all(q["energy"]["gpu"]["joules"] > 0 for q in d)'
 assert_json slurm-array/runs/big/summary.json 'd["totals"]["queries"] == 22'
 assert_contains slurm-array/big.slurm "#SBATCH --gres=gpu:1"
-for file in small.html both.html breakdown.svg pareto.pdf pareto.caption.txt ecdf.gp; do
+for file in small.html both.html breakdown.svg pareto.pdf pareto.caption.txt; do
     [ -s "figure/$file" ] || [ "$NO_FIGURE" != never ] || fail "$file is missing"
 done
 assert_json own-tool/runs/mine/traces.jsonl 'len(d) == 1'

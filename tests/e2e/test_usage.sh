@@ -89,7 +89,7 @@ cat >cases <<'EOF'
 3|meter nowhere --log meter.csv|nowhere: no such run
 2|ledger|ledger: an argument is missing
 3|ledger nowhere|nowhere/events.jsonl: No such file
-2|compare run|compare: an argument is missing
+2|compare|compare: an argument is missing
 3|compare run nowhere|nowhere: no such run
 3|validate rows.jsonl|rows.jsonl: not a run folder
 3|repair rows.jsonl|rows.jsonl/manifest.json

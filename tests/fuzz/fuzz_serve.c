@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "check.h"
-#include "serve/visitor.h"
+#include "io/visitor.h"
 
 static void check_host(const char *host)
 {

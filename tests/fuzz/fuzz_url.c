@@ -92,21 +92,6 @@ static void check_shown(const char *text)
     }
 }
 
-static void check_escape(const char *text, size_t n)
-{
-    struct ipw_buf out = IPW_BUF(IPW_MIB);
-    int back = 0;
-    char *plain;
-
-    if (n > 64 * IPW_KIB) return;
-    ipw_http_escape(&out, text, n);
-    plain = curl_easy_unescape(NULL, ipw_buf_str(&out), (int)out.len, &back);
-    check(plain && (size_t)back == n && !memcmp(plain, text, n), "escaped text does not come back");
-    check(strcspn(ipw_buf_str(&out), "&=+#?/ \n") == out.len, "escaped text with a delimiter");
-    curl_free(plain);
-    ipw_buf_release(&out);
-}
-
 /* An IPv4 address inside an IPv6 one is the same address. */
 static void check_guard(const uint8_t *data, size_t size)
 {
@@ -133,7 +118,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = exact_text(data, size);
 
     check_guard(data, size);
-    check_escape(text, size);
     compare_with_curl(text);
     check_shown(text);
     (void)ipw_url_is_local(text);

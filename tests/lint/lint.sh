@@ -47,14 +47,15 @@ list_includes() {
 check_includes() {
     list_includes | awk -F"$tab" '
     BEGIN {
-        n = split("base json io energy data trace ledger llm script export report audit run serve replay telemetry app",
+        n = split("base json io energy data trace ledger llm script export report audit run serve replay proxy telemetry app",
                   floors, " ")
         for (i = 1; i <= n; i++) level[floors[i]] = i
         level["report"] = level["export"]       # side by side
         level["replay"] = level["serve"]
+        level["telemetry"] = level["proxy"]
         apart["io json"] = apart["io energy"] = apart["energy io"] = 1
         apart["report export"] = apart["export report"] = 1
-        apart["replay serve"] = apart["serve replay"] = apart["telemetry replay"] = 1
+        apart["replay serve"] = apart["serve replay"] = apart["telemetry replay"] = apart["proxy replay"] = 1
     }
     {
         split($1, path, "/"); from = path[2]
@@ -88,7 +89,7 @@ check_libraries() {
         only("^sqlite3\\.h$", "^src/data/db[^/]*\\.c$", "data/db*.c")
         only("^(zlib|snappy-c|zstd|lz4|lz4frame)\\.h$", "^src/data/(columnar/codec|inflate)\\.c$", "data/columnar/codec.c and data/inflate.c")
         only("^editline/", "^src/app/prompt\\.c$", "app/prompt.c")
-        only("^microhttpd\\.h$", "^src/(serve|telemetry)/", "serve/ and telemetry/")
+        only("^microhttpd\\.h$", "^src/io/", "io/")
         only("^uni[a-z0-9]+\\.h$", "^src/data/", "data/")
         only("(^nvml|/nvml_priv)\\.h$", "^src/energy/sources/nvml", "energy/sources/nvml*")
     }' | grep -v 'includes unistd\.h$'
@@ -125,7 +126,7 @@ check_markers() {
 
 # Comments and strings are blanked before the search.
 check_prints() {
-    c_files | grep -vE '^src/(app|report|audit|run|serve|replay|telemetry)/|^src/(base/(log|err|mem)|io/proc_helper)\.c$' | xargs -r awk '
+    c_files | grep -vE '^src/(app|report|audit|run|serve|replay|proxy|telemetry)/|^src/(base/(log|err|mem)|io/proc_helper)\.c$' | xargs -r awk '
         FNR == 1 { inside = 0 }
         {
             line = $0; out = ""

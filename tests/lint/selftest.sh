@@ -46,7 +46,7 @@ const char *thing(void) { return "printf(\"in a string\")"; }'
 #include "base/thing.h"'
     source_file src/energy/sources/nvml.c '#include "energy/thing.h"
 #include "json/thing.h"'
-    source_file src/serve/serve.c '#include <microhttpd.h>'
+    source_file src/io/serve.c '#include <microhttpd.h>'
     source_file src/app/run.c '#include <stdio.h>
 
 #include "export/thing.h"
@@ -162,7 +162,7 @@ breaks libraries 'only script/ includes lua.h'
 source_file src/app/x.c '#include <lauxlib.h>'
 breaks libraries 'only script/ includes lauxlib.h'
 source_file src/report/x.c '#include <microhttpd.h>'
-breaks libraries 'only serve/ and telemetry/ includes microhttpd.h'
+breaks libraries 'only io/ includes microhttpd.h'
 source_file src/llm/x.c '#include <unicase.h>'
 breaks libraries 'only data/ includes unicase.h'
 

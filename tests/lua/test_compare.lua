@@ -325,6 +325,29 @@ return {
     equal(gate.status { { state = "unknown" }, { state = "broken" } }, 5)
   end },
 
+  { "a gate is not told by less than the standard uncertainty of the joules", function()
+    local a, b, right = {}, {}, {}
+    for i = 1, 40 do a[i], b[i], right[i] = 100, 102, 1 end
+    local two = two_of(a, b, right, right)
+    local function with_u(u)
+      for _, side in ipairs { two.a, two.b } do
+        side.summary = { totals = { queries = 40, bounds = { gpu_energy_joules = { lo = 3900, hi = 4200, u = u } } } }
+      end
+      return compare.two(two.a, two.b)
+    end
+    -- 2 J more; u of the difference is sqrt(2) of a query's
+    for _, of in ipairs { { 20, 0.71 }, { 40, 1.41 } } do
+      local some = with_u(of[1])
+      near(row_of(some, "joules").u, of[2], 0.01)
+      equal(judged("j_query<=+1J", some), of[1] == 20 and "broken" or "unknown")
+      equal(judged("j_query<=+3%", some), of[1] == 20 and "held" or "unknown")
+      equal(judged("j_correct<=+1J", some), of[1] == 20 and "broken" or "unknown")
+      equal(judged("j_query<=+9%", some), "held")
+      equal(judged("seconds<=+0", some), "held")
+    end
+    test.ok(gate.judge(assert(gate.parse "j_query<=+3%"), with_u(40)).why:find("standard uncertainty", 1, true))
+  end },
+
   { "gates on a run's own values", function()
     local one = run "one"
     for i = 1, 40 do

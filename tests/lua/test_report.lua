@@ -8,10 +8,11 @@ local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local markdown = require "ipw.report.markdown"
 local numbers = require "ipw.report.numbers"
+local own = require "ipw.report.own"
+local palette = require "ipw.palette"
 local page = require "ipw.report.page"
 local partition = require "ipw.report.partition"
 local queries = require "ipw.report.queries"
-local runs_chart = require "ipw.report.runs_chart"
 local spread = require "ipw.report.spread"
 local terminal = require "ipw.report.terminal"
 local tokens = require "ipw.report.tokens"
@@ -177,8 +178,8 @@ return {
       return { parts = { { key = "tool python", tool = true, uj = python, class = "x" },
                          { key = "tool search", tool = true, uj = search, class = "x" }, { key = "idle", uj = 9 } } }
     end
-    local a, b, none = parts(10, 3), parts(1, 20), {}
-    booking.same_colours { a, b, none }
+    local a, b = parts(10, 3), parts(1, 20)
+    booking.same_colours { a, b, { parts = {} } }
     for _, one in ipairs { a, b } do test.equal({ one.parts[1].class, one.parts[2].class }, { "tool2", "tool1" }) end
   end },
   { "without right or without wrong queries nothing is compared", function()
@@ -203,19 +204,66 @@ return {
     local few = run("m", 5, no, joules)
     for i, q in ipairs(few.queries) do q.seconds, q.tokens_in, q.tokens_out = i, 100 * i, i end
     local drawn = spread.html(few)
-    test.ok(drawn:find('<circle class="mark wrong"', 1, true) and not drawn:find('class="ecdf', 1, true))
-    test.ok(tokens.html(few):find("No line: that needs 8 queries", 1, true))
+    test.ok(drawn:find("<circle", 1, true) and not drawn:find("stroke-dasharray", 1, true), "dots, no curve")
+    test.equal(tokens.html(few), "", "too few for a line")
+    test.ok(tokens.sentence(few, tokens.counts[1]):find("No line: that needs 8 queries", 1, true))
   end },
-  { "where nothing was scored the runs are compared by joules on one axis", function()
-    local function row(name, j) return { name = name, joules = { j, j - 1, j + 1 }, accuracy = {} } end
-    local picture = runs_chart.html { row("a<b", 10), row("c", 12), { name = "d", joules = {}, accuracy = {} } }
-    test.equal(select(2, picture:gsub('class="point"', "")), 2)
-    test.ok(picture:find("a&lt;b", 1, true) and not picture:find("accuracy", 1, true))
-    test.equal(runs_chart.html { { name = "d", joules = {}, accuracy = {} } }, "")
+  { "joules above idle: of the accounts, else above the least power; none where the devices do not follow", function()
+    local function of(list, power)
+      local r = { queries = list, domains = { "gpu" }, known = #list,
+                  power = power and { n = #power, by_domain = { gpu = { mean = power } } } }
+      for i, q in ipairs(list) do q.index, q.accounts = i, q.accounts or {} end
+      own.fill(r)
+      return r
+    end
+    local r = of { { energy = { joules = 10 }, accounts = { gpu = { marginal_j = 4 } } },
+                   { energy = { joules = 50 }, accounts = { gpu = { marginal_j = 1 } } } }
+    test.equal({ r.own, own.rank(r, r.queries[1]), own.rank(r, r.queries[2]), own.noun(r) },
+      { "baseline", 4, 1, "joules above idle" })
+    -- two together for 2 s, then one alone for 8 s: 100 W idle, shared by who is in flight
+    r = of({ { energy = { joules = 300 }, at = 0, seconds = 2 }, { energy = { joules = 1000 }, at = 0, seconds = 10 } },
+      { 250, 250, 100, 100, 100, 100, 100, 100, 100, 100 })
+    test.equal(r.own, "least")
+    near(r.queries[1].own, 200); near(r.queries[2].own, 100)
+    r = of({ { energy = { joules = 200 }, at = 0, seconds = 2 } }, { 100, 100 })
+    test.equal({ r.own, own.rank(r, r.queries[1]), own.noun(r) }, { nil, 200, "joules" })
+  end },
+  { "colours of parts that stand beside each other can be told apart, also in grey and by the colour-blind",
+    function()
+    -- matrices of Machado, Oliveira and Fernandes (2009), severity 1, on linear light
+    local kinds = { { 1, 0, 0, 0, 1, 0, 0, 0, 1 },
+      { 0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998 },
+      { 0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881 },
+      { 1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900 } }
+    local function lab(name, m)
+      local c = {}
+      for pair in palette.paper(name):gmatch "%x%x" do
+        local v = tonumber(pair, 16) / 255
+        c[#c + 1] = v <= 0.04045 and v / 12.92 or ((v + 0.055) / 1.055) ^ 2.4
+      end
+      local r, g, b = m[1] * c[1] + m[2] * c[2] + m[3] * c[3], m[4] * c[1] + m[5] * c[2] + m[6] * c[3],
+        m[7] * c[1] + m[8] * c[2] + m[9] * c[3]
+      local function root(v) return v > 0.008856 and v ^ (1 / 3) or 7.787 * v + 16 / 116 end
+      local x, y, z = root((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505), root(0.2126 * r + 0.7152 * g + 0.0722 * b),
+        root((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089)
+      return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+    end
+    local names = { "prefill", "decode", "tool1", "tool2" }
+    for i, a in ipairs(names) do
+      for k = i + 1, #names do
+        for _, kind in ipairs(kinds) do
+          local l1, a1, b1 = lab(a, kind)
+          local l2, a2, b2 = lab(names[k], kind)
+          test.ok(((l1 - l2) ^ 2 + (a1 - a2) ^ 2 + (b1 - b2) ^ 2) ^ 0.5 > 15, a .. " is like " .. names[k])
+        end
+        local grey, other = lab(a, kinds[1]), lab(names[k], kinds[1])
+        test.ok(math.abs(grey - other) > 9, a .. " is as light as " .. names[k])
+      end
+    end
   end },
   { "the heading names the part that took the most, where tools did not matter", function()
     local function of(agent, decode)
-      return { domains = { "cpu" }, sum_uj = 100, model_uj = decode, queries = {}, parts = {
+      return { domains = { "cpu" }, sum_uj = 100, model_uj = decode, tools_uj = 0, queries = {}, parts = {
         { key = "decode", uj = decode }, { key = "agent", uj = agent }, { key = "idle", uj = 100 - agent - decode } } }
     end
     test.equal(energy.heading(of(10, 80)), "Decoding took 80 % of the joules")

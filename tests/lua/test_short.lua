@@ -45,6 +45,16 @@ local function query(id, index, fields)
   return q
 end
 
+--- `dearest` of the summary: id, joules (nil: unknown), right or wrong.
+local function dearest(...)
+  local out = {}
+  for i, q in ipairs { ... } do
+    out[i] = { query_id = q[1], joules = q[2], seconds = 2, completed = true, resolved = q[3] ~= false,
+      stopped = false }
+  end
+  return out
+end
+
 local function told(one, width, colour, note)
   local text = short.text(screen.view(width, colour), one, note)
   for line in text:gmatch "[^\n]+" do
@@ -80,11 +90,12 @@ return {
     one.queries[4] = short.query(one, query("frames-027", 4, { completed = false, outcome = "error",
       error = "HTTP 500: out of\nmemory\27[2J", is_resolved = nil, energy = {} }))
     one.queries[4].mark = "failed"
+    one.summary.dearest = dearest({ "frames-003", 303 }, { "frames-002", 202 }, { "frames-001", 101 })
     local text = told(one, 80)
     test.equal(text:sub(1, #screen_80), screen_80)
     contains(text, "sum              22_352   100 = the sensors’ count", "not measured: DRAM (permission)",
       "per query   798 J (560–1_040) · 5.70_s · 9_640 tokens", "TTFT 0.371_s, p95", "120 turns · 49 tool calls",
-      "4 retries · 0.125 USD", "dearest     ✓_003_303_J ✓_002_202_J ✓_001_101_J\n",
+      "4 retries · overhead", "dearest     ✓_003_303_J ✓_002_202_J ✓_001_101_J\n",
       "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules divided",
       "saved in    runs/x", "ipw-agent report runs/x -o report.html\n ipw-agent replay runs/x --query frames-003")
     told(one, 140, true)
@@ -152,9 +163,15 @@ return {
       "models      a 2 turns · b 1 turn",
       "pass@k      k=1 50.0 %, k=2 75.0 %")
   end },
+  { "a run whose queries were not read has its dearest ones too", function()
+    local one = run()
+    one.summary.dearest = dearest({ "frames-2003", 303 }, { "frames-0002", 202, false })
+    contains(told(one, 80), "dearest     ✓_2003_303_J ✗_0002_202_J\n", "--query frames-2003")
+  end },
   { "ids are short, names with blanks are quoted", function()
     local one = run(function(s) s.efficiency = {} end)
     one.path = "runs/it's mine"
+    one.summary.dearest = dearest({ "a54dca18-2530-4b1d", nil, false }, { "b54dca18-2530-4b1e", nil, false })
     for i, id in ipairs { "a54dca18-2530-4b1d", "b54dca18-2530-4b1e" } do
       one.queries[i] = short.query(one, query(id, i, { is_resolved = false }))
     end

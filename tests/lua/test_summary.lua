@@ -3,6 +3,7 @@
 local core, json = require "ipw.core.stats", require "ipw.core.json"
 local statistics, stats = require "ipw.summary.statistics", require "ipw.stats"
 local summary, test = require "ipw.summary", require "ipw.test"
+local summary_values = require "ipw.summary.values"
 local equal, ok = test.equal, test.ok
 
 local NAN = 0 / 0
@@ -30,6 +31,7 @@ local function rows_of(queries, calls)
   function rows.read(of, name, first, n, into)
     for i = 1, n do into[i] = value(of, name, first + i) end
   end
+  function rows.id(row) return queries[order[row + 1]].id or "" end
   function rows.same_task(first, n, into)
     for i = 1, n do
       local before = order[first + i - 1]
@@ -143,6 +145,26 @@ local function group(kind, name, calls, more)
 end
 
 return {
+  { "the dearest queries, the first one most; without joules those that took longest", function()
+    local queries = {}
+    for i = 1, 12 do
+      queries[i] = query("q" .. i, 1, 1, i % 4 * 10, 5)
+      queries[i].wall_s, queries[i].resolved = i, i % 2
+    end
+    queries[12].completed = 0
+    local list = made(queries).dearest
+    equal(#list, 8)
+    equal({ list[1].query_id, list[2].query_id, list[3].query_id, list[4].query_id }, { "q3", "q7", "q11", "q2" })
+    equal({ list[1].resolved, list[4].resolved, list[1].joules }, { true, false, 35.0 })
+    for i = 1, 12 do queries[i] = { id = "q" .. i, wall_s = i } end
+    queries[12].completed, queries[11].stopped = 0, 1
+    list = made(queries).dearest
+    equal({ list[1].query_id, list[1].completed, list[1].joules, list[1].resolved, list[1].seconds },
+      { "q12", false, json.null, json.null, 12.0 })
+    equal({ list[2].query_id, list[2].stopped }, { "q11", true })
+    equal(made({ queries[1] }).dearest, nil)
+  end },
+
   { "two queries, nothing measured: no zero anywhere (28)", function()
     values_are(made({ { id = "a", turns = 2, tools = 2, input_tokens = 150, output_tokens = 60, wall_s = 2.5 },
                       { id = "b", turns = 1, input_tokens = 50, output_tokens = 25, wall_s = 1.0 } }), {
@@ -288,6 +310,24 @@ return {
     all.j = 41 -- it is not the same energy
     doc = made(queries, { balance = balances { cpu = balance(50, 10, { queries = all }) } })
     values_are(doc, { ["totals/bounds/cpu_energy_joules/lo"] = 38 })
+  end },
+
+  { "the bounds of the queries that count are those of all less the part that does not", function()
+    local b = { warmup_j = 6, wasted_j = 4, warmup = { lo = 5, hi = 8, u = 0.5 }, wasted = { lo = 3, hi = 6, u = 0.5 },
+                queries = { j = 100, lo = 95, hi = 106, u = 3 } }
+    local wide, tight = { lo = 10, hi = 400, u = 20 }, { lo = 88, hi = 92, u = 2.61 }
+    local cases = {
+      { wide, 90, 95 - 8 - 6, 106 - 5 - 3 },
+      { tight, 90, 88, 92 }, -- their own, where these are narrower
+      { wide, 80, 10, 400 }, -- 10 J of it are another query's
+    }
+    for _, case in ipairs(cases) do
+      local out = summary_values.narrow(b, case[1], case[2])
+      equal(out.lo, case[3])
+      equal(out.hi, case[4])
+    end
+    b.warmup = {}
+    equal(summary_values.narrow(b, wide, 90).lo, 10)
   end },
 
   { "a domain with several devices: a line for each; unless a session does not name it", function()

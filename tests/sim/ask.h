@@ -13,17 +13,19 @@ static inline struct ipw_ledger_question ask(enum ipw_ledger_what what, int64_t 
     return (struct ipw_ledger_question){query, domain, IPW_LEDGER_ALL, t0_ns, t1_ns, what};
 }
 
-/* A query's energy; IPW_LEDGER_ANY: the equal slice of any in flight. */
+/* The query is in the phase from t0 to t1; INT64_MAX: until its next phase, or its end. */
+static inline void tell_phase(struct ipw_ledger *l, int64_t query, enum ipw_phase phase,
+                              int64_t t0_ns, int64_t t1_ns)
+{
+    ipw_ledger_phase(l, query, phase, t0_ns);
+    if (t1_ns != INT64_MAX) ipw_ledger_phase(l, query, IPW_PHASE_AGENT, t1_ns);
+}
+
+/* A query's energy. */
 static inline struct ipw_ledger_question ask_query(int64_t query, enum ipw_domain domain,
                                                    int64_t t0_ns, int64_t t1_ns)
 {
     return ask(IPW_LEDGER_QUERY, query, domain, t0_ns, t1_ns);
-}
-
-static inline struct ipw_ledger_question ask_any(enum ipw_domain domain, int64_t t0_ns,
-                                                 int64_t t1_ns)
-{
-    return ask_query(IPW_LEDGER_ANY, domain, t0_ns, t1_ns);
 }
 
 /* For ipw_ledger_figures(), which takes its windows apart. */

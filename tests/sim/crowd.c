@@ -180,8 +180,8 @@ void crowd_feed(const struct crowd *c, struct ipw_ledger *l, struct sim_sensor *
                 queries[i] = ipw_ledger_query_begin(l, sim_ns(c->start_s));
         }
         for (; told < n && marks[told].t <= t && marks[told].t < c->end_s; told++)
-            ipw_ledger_phase(l, queries[marks[told].lane], marks[told].phase, sim_ns(marks[told].t),
-                             INT64_MAX);
+            ipw_ledger_phase(l, queries[marks[told].lane], marks[told].phase,
+                             sim_ns(marks[told].t));
         if (!ended && t >= c->end_s) {
             ended = true;
             for (size_t i = 0; i < c->lanes; i++)

@@ -216,7 +216,7 @@ static size_t tell(struct ipw_ledger *l, int64_t query, double t, const struct s
                          told % 3 == 0   ? IPW_PHASE_PREFILL
                          : told % 3 == 1 ? IPW_PHASE_DECODE
                                          : IPW_PHASE_TOOL,
-                         sim_ns(at), INT64_MAX);
+                         sim_ns(at));
     }
     return told;
 }

@@ -43,7 +43,7 @@ local function run(io, options, gates)
 end
 
 return {
-  usage = "compare RUN... [--gate EXPR] [--table FORM | --markdown | --json]",
+  usage = "compare RUN... [--gate EXPR] [--table FORM|--markdown|--json]",
   about = [[
 Compare runs with the first one by query and turn: accuracy, energy, joules per
 token, time, tokens. Show which differences are significant (95 % interval),

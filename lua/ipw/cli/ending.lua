@@ -1,4 +1,5 @@
---- ipw.cli.ending: what `run`, `resume` and `replay --mode workload` print of a run at its end.
+--- ipw.cli.ending: what `run`, `resume`, `merge` and `replay` print of a run at its end. `rows`: its queries passed
+--- while it went on; else up to 60 of them stand before the screen.
 local command = require "ipw.command"
 local core = require "ipw.core.export"
 local screen = require "ipw.screen"
@@ -7,7 +8,7 @@ local terminal = require "ipw.report.terminal"
 
 local READ_QUERIES = 2000 -- of a longer run the screen is made of the summary alone: it is not read back
 
-local function run(io, path, note, verbose)
+local function run(io, path, note, rows, verbose)
   if verbose then
     local runs = require("ipw.report.saved").read({}, io.warn)
     if #runs[1].queries > 0 then io.say(terminal.text(runs, { colour = io.colour })) end
@@ -24,11 +25,11 @@ local function run(io, path, note, verbose)
   core.close(reader)
   local view = screen.view(io.width, io.colour)
   view.bar = terminal.painter { colour = io.colour }
-  if #one.queries > 0 then io.say(short.rows(view, one)) end
+  if #one.queries > 0 and not rows then io.say(short.rows(view, one)) end
   io.say(short.text(view, one, note))
 end
 
-return function(io, path, note, verbose)
-  local ran = { run = function(given) return run(given, path, note, verbose ~= "") end, failed = 1 }
+return function(io, path, note, rows, verbose)
+  local ran = { run = function(given) return run(given, path, note, rows ~= "", verbose ~= "") end, failed = 1 }
   return command.ran(io, ran, "run", "run")
 end

@@ -5,7 +5,7 @@ local core = require "ipw.core.export"
 local prices = require "ipw.prices"
 local script = require "ipw.core.script"
 
---- Formats that are written in C, because they are not about queries.
+--- Formats that are not about queries.
 local native = {
   { name = "mooncake", about = "one request per line: times and lengths, no texts" },
   { name = "run", about = "the run folder itself, with --redact" },
@@ -95,8 +95,8 @@ local function run_format(io, o, name)
   core.finish(out.handle)
 end
 
-local function mooncake(io, run, output)
-  local guessed = io.call("mooncake", run, output)
+local function mooncake(io, run)
+  local guessed = require("ipw.mooncake").write(run)
   if guessed > 0 then
     io.warn(("ipw-agent: %s: the lengths of %d requests were not told by a server: they are guessed"):format(run,
       guessed))
@@ -123,7 +123,7 @@ local function run(io, o, args)
   if not priced then io.fail(why, 2) end
   local ok, failed = pcall(io.saved, args)
   if ok and name == "run" then return io.call("redacted", args[1], o.output, o.redact) end
-  if ok and name == "mooncake" then return mooncake(io, args[1], o.output) end
+  if ok and name == "mooncake" then return mooncake(io, args[1]) end
   if ok then ok, failed = pcall(run_format, io, o, name) end
   if ok then return 0 end
   local code = type(failed) == "table" and failed.code

@@ -7,6 +7,7 @@
 
 local core    = require "ipw.core.fetch"
 local dataset = require "ipw.dataset"
+local http    = require "ipw.core.http"
 local hub     = require "ipw.hub"
 local ipw     = require "ipw"
 local json    = require "ipw.json"
@@ -14,7 +15,9 @@ local looks   = require "ipw.core.data"
 local named   = require "ipw.named"
 local script  = require "ipw.core.script"
 
-local TRIES, REDIRECTS, WAIT_MAX = 4, 5, 300
+local TRIES, REDIRECTS, WAIT_MAX, STALL_S = 4, 5, 300, 60
+local LARGE, DRAW_S = 1000000, 0.2 -- bytes of a file whose progress is told; how often
+local broken = { network = true, timeout = true } -- failures after which a request is tried again
 local FILES_MAX, PAGES_MAX = 100000, 1000
 
 local function fail(message, ...) error({ fetch = message:format(...) }, 0) end
@@ -29,8 +32,9 @@ local function megabytes(n) return ("%.1f MB"):format(n / 1e6) end
 
 --- What the hub's refusal means, and what helps.
 local function refused(job, answer, what)
-  local page, code = hub.page(job.repo), answer.error_code or ""
+  local page, code = hub.page(job.repo), answer.headers["x-error-code"] or ""
   local status = answer.status
+  local said = answer.headers["x-error-message"] and ": " .. answer.headers["x-error-message"] or ""
   if status == 403 and code:find "Gated" or status == 401 and code:find "Gated" then
     local token = core.has_token() and "with the account of your token"
       or "and give a token (HF_TOKEN, or the file that the hub's own client keeps)"
@@ -41,15 +45,15 @@ local function refused(job, answer, what)
       core.has_token() and " and not yours" or "; a private one needs a token (HF_TOKEN)", status, page)
   end
   if status == 403 then fail("%s: the hub refuses it (HTTP status 403%s). Look at %s", job.repo,
-    answer.error_message and ": " .. answer.error_message or "", page) end
+    said, page) end
   if code == "RevisionNotFound" then fail("%s has no revision '%s'. Look at %s", job.repo, job.revision, page) end
   if status == 404 then fail("%s: not there (HTTP status 404)", what) end
-  fail("%s: HTTP status %d%s", what, status, answer.error_message and ": " .. answer.error_message or "")
+  fail("%s: HTTP status %d%s", what, status, said)
 end
 
 --- Seconds to wait before the next try; 429 and 503 may say so themselves.
 local function pause(answer, try)
-  local asked = answer and tonumber((answer.retry_after or ""):match "^%d+$")
+  local asked = answer and tonumber((answer.headers["retry-after"] or ""):match "^%d+$")
   return math.min(asked or 2 ^ (try - 1), WAIT_MAX)
 end
 
@@ -57,31 +61,47 @@ local function worth_again(status)
   return status == 408 or status == 429 or status >= 500
 end
 
---- One answer that is no redirect.  The token goes to the endpoint's origin; core.get sees to that.  A
---- hub on the net sends nobody to an address of this network; a private one may.
+--- One answer that is no redirect.  The token goes to the endpoint's origin; the request sees to that.
+--- A hub on the net sends nobody to an address of this network; a private one may.
 local function follow(job, url, opts)
   for _ = 1, REDIRECTS + 1 do
-    opts.public_only = not job.private
-    local answer, why, code = core.get(url, opts)
-    if answer and answer.private_endpoint then job.private = true end
-    if not answer then return nil, why, code end
+    local answer, why, word, away = http.request { url = url, endpoint = job.endpoint, public_only = not job.private,
+      file = opts.file, file_max = opts.max, stall = STALL_S, seconds = 0, max_bytes = "64M" }
+    if not answer then return nil, why, away and "away" or word end
+    if answer.private and http.same_origin(url, job.endpoint) then job.private = true end
     if not (answer.status >= 300 and answer.status < 400 and answer.location) then return answer end
     url = answer.location
   end
   fail("%s: more than %d redirects", job.repo, REDIRECTS)
 end
 
+--- The same, while the part that is there of a large file is told.
+local function follow_and_draw(job, url, opts)
+  if not opts.progress then return follow(job, url, opts) end
+  local answer, why, word
+  ipw.map({ true, false }, function(download)
+    if download then
+      answer, why, word = follow(job, url, opts)
+      word = answer and "done" or word
+    end
+    while not word do
+      opts.progress(core.size(opts.file) or 0)
+      ipw.sleep(DRAW_S)
+    end
+  end)
+  return answer, why, word
+end
+
 --- An answer with status 200 or 206, after as many tries as are worth it.
 local function get(job, url, opts, what)
-  opts.endpoint = job.endpoint
   local try, had = 0, opts.file and core.size(opts.file) or 0
   while true do
-    local answer, why, code = follow(job, url, opts)
+    local answer, why, code = follow_and_draw(job, url, opts)
     if answer and (answer.status == 200 or answer.status == 206) then return answer end
     local has = opts.file and core.size(opts.file) or 0
     try, had = has > had and 1 or try + 1, has -- a server that cuts and goes on gets on
     if answer and not worth_again(answer.status) then refused(job, answer, what) end
-    if not answer and code ~= "net" then return nil, why, code end
+    if not answer and not broken[code] then return nil, why, code end
     if try == TRIES then
       if answer then refused(job, answer, what) end
       return nil, why, code
@@ -118,7 +138,7 @@ local function read_tree(job)
         files[#files + 1] = { path = entry.path, size = entry.size, blob = name, kind = lfs and "sha256" or "git" }
       end
     end
-    url = answer.link and answer.link:match '<([^>]+)>;%s*rel="next"'
+    url = answer.headers.link and answer.headers.link:match '<([^>]+)>;%s*rel="next"'
     pages = pages + 1
     if #files > FILES_MAX or url and pages == PAGES_MAX then
       fail("%s: its list of files has more than %s", job.repo,
@@ -174,13 +194,13 @@ local function fetch_blob(job, file)
     (file.path:gsub("[^%w/._~-]", function(c) return ("%%%02X"):format(c:byte()) end)))
   if core.size(partial) ~= file.size or file.size == 0 then
     local answer, why, code = get(job, url, { file = partial, max = file.size,
-      progress = function(length) draw(job, file, length) end }, url)
+      progress = file.size > LARGE and function(length) draw(job, file, length) end or nil }, url)
     if not answer then
-      if code == "disk" then disk_failed(file, partial, why) end
-      if code == "net" or code == "away" then
+      if code == "io" then disk_failed(file, partial, why) end
+      if broken[code] or code == "away" then
         fail("%s. What came (%s) is kept: the same line goes on from there", why, megabytes(core.size(partial) or 0))
       end
-      if code ~= "busy" then core.remove(partial) end
+      if code ~= "exists" then core.remove(partial) end
       fail("%s", why)
     end
   end

@@ -3,7 +3,7 @@ local json   = require "ipw.json"
 local screen = require "ipw.screen"
 local script = require "ipw.core.script"
 
-local FOLDERS <const> = { agents = "agents", tools = "agents/tools", datasets = "datasets" }
+local FOLDERS <const> = { agents = "agents", tools = "agents/tools", datasets = "datasets", programs = "programs" }
 local COLUMNS <const> = 20 -- of a name, at least
 
 --- The name's column; two blanks behind it, also after a long one: completion takes the words before them.
@@ -181,15 +181,40 @@ end
 
 -- the command -------------------------------------------------------------------------------------
 
-local KINDS <const> = { "agents", "tools", "datasets", "models", "sensors" }
-local BY_KIND <const> = { agents = scripts, tools = scripts, datasets = datasets, models = models, sensors = sensors }
+-- programs ----------------------------------------------------------------------------------------
+
+--- Agents of others, and whether their command is here.
+local function programs(io)
+  local rows = files "programs"
+  for _, row in ipairs(rows) do
+    local ok, value = pcall(script.load, row.path)
+    if ok and type(value) == "table" then
+      row.about, row.command = value.about, value.defaults and value.defaults.command and value.defaults.command[1]
+      row.where = row.command and io.call("which", row.command) or nil
+    else
+      row.about = "does not load: ipw-agent check " .. row.path
+    end
+  end
+  return rows, function()
+    for _, row in ipairs(rows) do
+      local state = row.where or row.command and "not installed" or "any command"
+      io.say(screen.cell(named(row.name) .. screen.left(state, 26) .. " " .. screen.sentence(row.about or ""),
+        io.width > 0 and io.width or nil))
+    end
+  end
+end
+
+local KINDS <const> = { "agents", "tools", "datasets", "models", "programs", "sensors" }
+local BY_KIND <const> = {
+  agents = scripts, tools = scripts, datasets = datasets, models = models, programs = programs, sensors = sensors,
+}
 
 local function run(io, o, args)
   local kind = args[1]
   local list = BY_KIND[kind]
   if not list then
     local near = script.nearest(kind, KINDS)
-    io.usage("unknown kind '%s'%s; use agents, tools, datasets, models or sensors", kind,
+    io.usage("unknown kind '%s'%s; use agents, tools, datasets, models, programs or sensors", kind,
       near and (" (did you mean '%s'?)"):format(near) or "")
   end
   local rows, show, status
@@ -203,9 +228,10 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "list agents|tools|datasets|models|sensors",
+  usage = "list agents|tools|datasets|models|programs|sensors",
   about = [[
-List agents, tools, datasets, models or sensors, and where each comes from.
+List agents, tools, datasets, models, programs (agents of others, for measure) or
+sensors, and where each comes from.
 For a dataset also: whether it is here, its rows, its scorer, how to fetch it.]],
   options = {
     { "path", "block", "search here first" },

@@ -1,13 +1,15 @@
 --- ipw.cli.mcp: `ipw-agent mcp`, a Model Context Protocol server over saved runs.
 --
--- One JSON-RPC message a line, on standard input and output (the stdio transport of revisions 2024-11-05
--- to 2025-11-25, and of 2026-07-28 with server/discover).  Each tool runs a command of this program that
--- only reads, and hands back what it prints.
+-- One JSON-RPC message a line, on standard input and output, or (--listen) in a request of HTTP: the transports
+-- of revisions 2024-11-05 to 2025-11-25, and of 2026-07-28 with server/discover.  Each tool runs a command of
+-- this program that only reads, and hands back what it prints.
+local core = require "ipw.core.run"
 local json = require "ipw.core.json"
 local proc = require "ipw.proc"
 
 local REVISIONS <const> = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" }
 local NEWEST <const> = "2026-07-28" -- the first without a handshake
+local PATH <const> = "/mcp"
 local EMPTY <const> = json.raw "{}"
 
 local RUN <const> = { type = "string", description = "Folder of a saved run, as list_runs gives it." }
@@ -111,6 +113,42 @@ local function call(tool, arguments, path, self)
   return answer_of(text ~= "" and text or "nothing")
 end
 
+--- Whether a revision named by a client is one of ours.
+local function is_ours(revision)
+  for _, one in ipairs(REVISIONS) do if one == revision then return true end end
+  return revision == NEWEST
+end
+
+--- Answers one request of the streamable HTTP transport: a message is a POST, its answer is JSON. There are no
+--- sessions, and nothing that this server would say on its own.
+local function over_http(request, answer)
+  local function plain(status, text, headers)
+    headers = headers or {}
+    headers["Content-Type"] = "text/plain; charset=utf-8"
+    return status, headers, text .. "\n"
+  end
+  local revision = request.headers["mcp-protocol-version"]
+  if request.path ~= PATH then return plain(404, "the server is at " .. PATH) end
+  if not request.near then return plain(403, "a page of another site sent this") end
+  if request.method ~= "POST" then return plain(405, "this server speaks when it is asked", { Allow = "POST" }) end
+  if revision and not is_ours(revision) then return plain(400, "no revision is named " .. revision) end
+  local said = answer(request.body)
+  if not said then return 202, {}, "" end
+  return 200, { ["Content-Type"] = "application/json" }, said
+end
+
+local function serve(io, address, answer)
+  local server = io.serve { address = address,
+    not_exposed = "other machines could read your runs there; listen on 127.0.0.1" }
+  io.say("listening " .. server:url() .. PATH)
+  core.map({ 1, 2, 3, 4 }, function() -- so many at a time: each may be a command that computes
+    while true do
+      local request = server:next()
+      server:answer(request, over_http(request, answer))
+    end
+  end)
+end
+
 local function run(io, o)
   local self, folder = io.program, io.call("real_path", o.root or ".")
   local info = { name = "ipw-agent", version = io.version }
@@ -167,26 +205,29 @@ local function run(io, o)
   }
 
   local function reply(id, result, code, message)
-    io.say(json.encode { jsonrpc = "2.0", id = id, result = result,
-      error = code and { code = code, message = message } or nil })
+    return json.encode { jsonrpc = "2.0", id = id, result = result,
+      error = code and { code = code, message = message } or nil }
   end
 
+  --- The answer to a message; nil: a notification or an answer has none.
+  local function answer(text)
+    local message = json.decode(text)
+    if type(message) ~= "table" then return reply(json.null, nil, -32700, "not a JSON-RPC message") end
+    if message.method == nil and message.result == nil and message.error == nil then
+      return reply(json.null, nil, -32600, "not a request")
+    end
+    if message.id == nil or type(message.method) ~= "string" then return nil end
+    local method = methods[message.method]
+    if not method then return reply(message.id, nil, -32601, "no method is named " .. message.method) end
+    return reply(message.id, method(type(message.params) == "table" and message.params or {}))
+  end
+
+  if o.listen then return serve(io, o.listen, answer) end
   while true do
     local line = io.ask ""
     if line == nil then return 0 end
-    local message = line:find "%S" and json.decode(line)
-    if type(message) ~= "table" then
-      if line:find "%S" then reply(json.null, nil, -32700, "not a JSON-RPC message") end
-    elseif message.method == nil and message.result == nil and message.error == nil then
-      reply(json.null, nil, -32600, "not a request")
-    elseif message.id ~= nil and type(message.method) == "string" then
-      local method = methods[message.method]
-      if method then
-        reply(message.id, method(type(message.params) == "table" and message.params or {}))
-      else
-        reply(message.id, nil, -32601, "no method is named " .. message.method)
-      end
-    end -- else a notification or an answer: nothing to say
+    local said = line:find "%S" and answer(line)
+    if said then io.say(said) end
   end
 end
 
@@ -194,14 +235,21 @@ return {
   usage = "mcp [options]",
   about = [[
 Serve saved runs to a coding assistant as a Model Context Protocol server on
-standard input and output. It only reads, in the current folder and below it.]],
+standard input and output, or over HTTP. It only reads, in the current folder
+and below it.]],
   more = [[
 In an assistant's settings, with the folder of your runs as its folder:
   {"mcpServers": {"ipw": {"command": "ipw-agent", "args": ["mcp"]}}}
 
+With --listen the first line is "listening URL", and the settings are
+  {"mcpServers": {"ipw": {"url": "URL"}}}
+
 Tools: list_runs, show_run, summary, show_query, ledger, compare, analyze,
 validate.]],
-  options  = { { "root", "string", "DIR", "folder to read, with all below it (default: .)" } },
+  options  = {
+    { "root", "string", "DIR", "folder to read, with all below it (default: .)" },
+    { "listen", "string", "[ADDR:]PORT", "serve over HTTP (at 127.0.0.1)" },
+  },
   cpu_s    = 60,
   failed   = 1,
   lines    = true, -- a client waits for each line

@@ -12,6 +12,7 @@ local KINDS = {
   { "plot",     "plots",    "plot RUN -o FIG.svg --kind ", "" },
   { "section",  "sections", "report RUN -o report.html --section ", "" },
   { "command",  "commands", "", " RUN", by_name = true },
+  { "program",  "programs", "measure ", " -- WORDS", by_file = true },
 }
 
 local function kind_named(io, name)
@@ -21,7 +22,7 @@ local function kind_named(io, name)
     names[i] = kind[1]
   end
   local near = script.nearest(name, names)
-  io.usage("tool, agent, dataset, export, analysis, plot, section or command, not '%s'%s", name:sub(1, 60),
+  io.usage("tool, agent, dataset, export, analysis, plot, section, command or program, not '%s'%s", name:sub(1, 60),
     near and (" (did you mean '%s'?)"):format(near) or "")
 end
 
@@ -52,7 +53,7 @@ end
 return {
   usage = "new KIND NAME",
   about = "Create a commented file that works, and its test.",
-  more  = "KIND is tool, agent, dataset, export, analysis, plot, section or command.\n" ..
+  more  = "KIND is tool, agent, dataset, export, analysis, plot, section, command or program.\n" ..
     "Existing files are never overwritten.",
   options = { { "output", "string", "DIR", "folder (default: the kind's, such as tools)", letter = "o" } },
   args   = { 2, 2 },

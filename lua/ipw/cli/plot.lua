@@ -1,12 +1,13 @@
---- ipw.cli.plot: `ipw-agent plot RUN... --kind KIND -o FIG`: a figure of saved runs; each kind is a Lua file, gnuplot
---- draws it.
-local check  = require "ipw.check"
-local core   = require "ipw.core.export"
-local figure = require "ipw.figure"
-local runs   = require "ipw.runs"
-local script = require "ipw.core.script"
+--- ipw.cli.plot: `ipw-agent plot RUN... --kind KIND -o FIG`: a figure of saved runs; each kind is a Lua file that draws
+--- SVG (ipw.figure), of which rsvg-convert makes PDF and PNG.
+local caption = require "ipw.report.caption"
+local check   = require "ipw.check"
+local core    = require "ipw.core.export"
+local figure  = require "ipw.figure"
+local saved   = require "ipw.report.saved"
+local script  = require "ipw.core.script"
 
-local FORMATS = { svg = true, pdf = true, png = true, tex = true, gp = true }
+local FORMATS = { svg = true, pdf = true, png = true }
 
 local function kinds()
   local names = {}
@@ -34,59 +35,47 @@ local function load(name)
   return kind
 end
 
-local function read(io, kind, i, settings)
-  local best = {}
-  local keep = kind.keep
-  local run
-  if settings.query then settings.query, settings.query_index = core.find(i, settings.query) end
-  run = runs.read(i, function(text) io.warn("ipw-agent: " .. text) end, function(row, query, of)
-    if keep then row.kept = keep(row, query, best, settings) end
-    of.rows[#of.rows + 1] = row
-  end)
-  run.basis = runs.basis { run }
-  return run
-end
-
 local function after_start(seconds) return seconds and seconds > 0 and seconds or nil end
 
---- Writes the script and the caption to a folder that goes with the command; returns it.
+--- Writes the figure and its caption to a folder that goes with the command; returns it.
 local function write(io, kind, args, settings)
   local folder = io.call("temporary", "figure")
   args.output = folder
   io.saved(args)
-  local all = {}
-  for i = 1, #args do
-    all[i] = read(io, kind, i, settings)
-    if #all[i].rows == 0 then error(all[i].path .. ": has no finished query", 0) end
+  local runs = saved.read({}, function(text) io.warn("ipw-agent: " .. text) end)
+  for i, run in ipairs(runs) do
+    if #run.queries == 0 then error(run.path .. ": has no finished query", 0) end
+    if settings.query and i == 1 then settings.query, settings.query_index = core.find(1, settings.query) end
   end
-  local f = figure.new(settings.format, settings.wide and 7 or 3.3, kind.height or 2.1, settings.font)
-  kind.draw(f, all, settings)
+  local f = figure.new(settings.wide and figure.wide or figure.column, false, settings.font)
+  kind.draw(f, runs, settings)
+  f.caption = caption.whole(f.caption, runs)
   local out = core.output "folder"
-  core.begin(out, "figure.gp")
-  core.write(out, table.concat(f.lines, "\n"), "\n")
+  core.begin(out, "figure.svg")
+  core.write(out, f:file())
   core.begin(out, "caption.txt")
-  core.write(out, f.caption, figure.sensor_bounds(all), "\n")
+  core.write(out, f.caption, "\n")
   core.finish(out)
   return folder
 end
 
---- gnuplot runs without the user's settings (-d). It is an optional program: without it a message names the package.
-local function draw(io, folder)
-  local ok, ended = pcall(io.call, "start", folder, "none", "gnuplot", "-d", "figure.gp")
-  if not ok and ended.code == "not_found" then
-    io.fail("gnuplot is not installed (Debian: apt-get install gnuplot-nox); "
-      .. "-o FIG.gp writes script and data without it")
-  elseif not ok then
-    io.fail(ended.message)
-  elseif ended.status ~= 0 then
-    io.fail("gnuplot failed: " .. (ended.complaint or "no reason given"))
-  end
+--- Makes the PDF or the PNG (of 300 dots an inch); the name of the file.
+local function convert(io, folder, format)
+  if format == "svg" then return folder .. "/figure.svg" end
+  local made = folder .. "/figure." .. format
+  local ok, ended = pcall(io.call, "start", folder, "none", "rsvg-convert", "--format", format, "--dpi-x", "300",
+    "--dpi-y", "300", "--output", made, "figure.svg")
+  if not ok and ended.code == "not_found" then return nil end
+  if not ok then io.fail(ended.message) end
+  if ended.status ~= 0 then io.fail("rsvg-convert failed: " .. (ended.complaint or "no reason given")) end
+  return made
 end
 
 local function check_usage(io, o, args, format)
   if #args == 0 then io.usage "an argument is missing: name a run" end
   if not o.kind then io.usage "--kind is missing (--list lists the kinds)" end
-  if not FORMATS[format] then io.usage "--output must name a file that ends in .svg, .pdf, .png, .tex or .gp" end
+  if o.by and o.by ~= "joules" and o.by ~= "dollars" then io.usage "--by takes joules or dollars" end
+  if not FORMATS[format] then io.usage "--output must name a file that ends in .svg, .pdf or .png" end
 end
 
 local function check_runs(io, name, kind, n)
@@ -105,34 +94,39 @@ local function run(io, o, args)
   if not kind then io.fail(("plot: %s (--list lists them)"):format(why), 2) end
   check_runs(io, o.kind, kind, #args)
   local folder = write(io, kind, args, {
-    format = format, wide = o.wide, query = o.query, from = after_start(o.from), to = after_start(o.to),
-    font = (o.font or "Liberation Sans"):gsub("[^%w ._-]", ""),
+    wide = o.wide, query = o.query, from = after_start(o.from), to = after_start(o.to), by = o.by,
+    font = o.font and o.font:gsub("[^%w ._-]", "") or nil,
   })
-  if format ~= "gp" then draw(io, folder) end
-  io.call("copy", folder .. (format == "gp" and "/figure.gp" or "/figure.out"), o.output)
+  local made = convert(io, folder, format)
+  io.call("copy", made or folder .. "/figure.svg", made and o.output or stem .. ".svg")
   io.call("copy", folder .. "/caption.txt", stem .. ".caption.txt")
+  if not made then
+    io.fail(("rsvg-convert is not installed (Debian: apt-get install librsvg2-bin); the figure is in %s.svg"):format(
+      stem))
+  end
 end
 
 return {
-  usage = "plot RUN... --kind KIND -o FIG.svg|pdf|png|tex|gp",
+  usage = "plot RUN... --kind KIND -o FIG.svg|pdf|png",
   about = "Draw a figure of saved runs for a paper, and write its caption beside it.",
   more  = [[
-gnuplot (Debian: gnuplot-nox) draws; -o FIG.gp writes its script, with the data
-inside, for your own changes. A .tex figure needs gnuplot-lua-tikz.sty.
-FIG.caption.txt says what the marks are, of how many queries.]],
+The figure is drawn as SVG; for .pdf and .png rsvg-convert (Debian:
+librsvg2-bin) is needed. It is what `report` shows of the same runs.
+FIG.caption.txt says what the marks are, of which runs, on which machine.]],
   options = {
     { "kind", "string", "KIND", "kind of figure, or its .lua file" },
     { "list", "flag", "list the kinds" },
-    { "output", "string", "FIG", "file that ends in .svg, .pdf, .png, .tex or .gp", letter = "o" },
-    { "wide", "flag", "7 inches wide, not 3.3 (a column)" },
+    { "output", "string", "FIG", "file that ends in .svg, .pdf or .png", letter = "o" },
+    { "wide", "flag", "180 mm wide, not 85 (a column)" },
     { "font", "string", "NAME", "font (default: Liberation Sans)" },
-    { "query", "string", "ID", "waterfall: this query (default: the costliest)" },
+    { "query", "string", "ID", "waterfall: this query (default: the dearest)" },
+    { "by", "string", "MEASURE", "pareto: joules (default) or dollars" },
     { "from", "number", "SECONDS", "timeline: begin here" },
     { "to", "number", "SECONDS", "timeline: end here" },
     "scripts",
   },
   args   = { 0, -1 },
-  cpu_s  = 60,
+  cpu_s  = 3600, -- a long run takes long: no endless loop
   memory = "4G", -- a query's line may have 512 MiB
   failed = 3,
   beside = true,

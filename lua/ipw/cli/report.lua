@@ -29,7 +29,11 @@ local function run(io, o, args)
   local ok, why_not = prices.use(o.prices)
   if not ok then io.fail(why_not, 2) end
   io.saved(args)
-  local options = { content = o.with_content, ascii = o.ascii, colour = io.colour, sections = sections }
+  for name, factor in pairs { ["kwh-price"] = o.kwh_price, ["gco2-per-kwh"] = o.gco2_per_kwh } do
+    if factor <= 0 then io.usage("--%s: expected a number above 0", name) end
+  end
+  local options = { kwh_price = o.kwh_price, gco2_per_kwh = o.gco2_per_kwh, content = o.with_content,
+                    ascii = o.ascii, colour = io.colour, sections = sections }
   local runs = require("ipw.report.saved").read(options, function(text) io.warn("ipw-agent: " .. text) end)
   for _, one in ipairs(runs) do
     if #one.queries == 0 then io.fail(one.path .. ": it has no finished query", 3) end
@@ -61,6 +65,8 @@ A section is a Lua file: ipw-agent new section NAME writes one to start from.]],
     { "markdown", "flag", "print markdown, for a pull request" },
     { "ascii", "flag", "draw with ASCII characters only" },
     { "prices", "string", "FILE|free", "price the runs by this table (docs/costs.md)" },
+    { "kwh-price", "number", "USD", "price of electricity: print what the joules cost" },
+    { "gco2-per-kwh", "number", "GRAMS", "carbon of electricity: print the grams of CO2e" },
     { "section", "list", "NAME", "add a section of yours, or its .lua file; repeatable" },
     { "path", "block", "search here first for sections" },
   },

@@ -16,11 +16,15 @@ local function name_thread(out, pid, tid, name)
   put(out, { ph = "M", pid = pid, tid = tid, name = "thread_name", args = { name = name } })
 end
 
---- Numbers that explain a slice: joules by domain, and the fields that are known.
+--- What explains a slice: the joules of each domain with what is known of them, and the fields that are known.
 local function args_of(part, fields)
   local args = {}
   for _, field in ipairs(fields) do args[field] = part[field] end
-  for _, domain in ipairs(export.domains) do args[domain .. "_joules"] = export.joules(part, domain) end
+  for _, domain in ipairs(export.domains) do
+    local figure = export.figure(part.energy and part.energy[domain])
+    args[domain .. "_joules"] = export.joules(part, domain)
+    for _, of in ipairs { "estimate", "lo", "hi", "u", "provenance" } do args[domain .. "_" .. of] = figure[of] end
+  end
   return args
 end
 
@@ -90,7 +94,7 @@ end
 return {
   name  = "perfetto",
   about = "timeline for ui.perfetto.dev: turns and tools, power counters",
-  loses = "Bounds and provenance of the joules, texts.",
+  loses = "Texts, and why joules are not known.",
 
   begin = function(out)
     out.first = true

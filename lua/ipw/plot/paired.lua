@@ -1,13 +1,30 @@
---- Two runs task by task: a line for each task from the first run to the second, sorted by the difference.
+--- Two runs task by task: a line for each task from the first run to the second, in the order of their difference,
+--- and the mean with its interval.
 local compare = require "ipw.compare"
 local figure  = require "ipw.figure"
+local numbers = require "ipw.report.numbers"
+
+local NAMED = 60 -- tasks; more have no room for their ids
+
+--- What of the ids tells them apart: the beginning that all share is left out.
+local function short_names(tasks)
+  local first = tasks[1].id
+  local common = #tasks > 1 and #first or 0
+  for _, task in ipairs(tasks) do
+    while common > 0 and task.id:sub(1, common) ~= first:sub(1, common) do common = common - 1 end
+  end
+  while common > 0 and first:sub(common, common):find "[%w\128-\255]" do common = common - 1 end
+  local out = {}
+  for i, task in ipairs(tasks) do out[i] = task.id:sub(common + 1) end
+  return out
+end
 
 return {
   name = "paired", about = "two runs task by task, joules of the first and of the second, and their mean",
-  runs = { 2, 2 }, height = 2.9,
+  runs = { 2, 2 },
 
-  draw = function(f, list)
-    local two = compare.two(list[1], list[2])
+  draw = function(f, runs)
+    local two = compare.two(runs[1].rows, runs[2].rows)
     local wanted = #two.basis > 0 and "joules" or "seconds"
     local metric, row
     for i, one in ipairs(compare.metrics) do if one[1] == wanted then metric, row = one, two.rows[i] end end
@@ -17,41 +34,41 @@ return {
       local x, y = a.b - a.a, b.b - b.a
       return x ~= y and x < y or x == y and a.id < b.id
     end)
-    local named, most, data = #tasks <= 24, 0, {}
+    local most, named, line = 0, #tasks <= NAMED, f:line_height()
+    for _, task in ipairs(tasks) do most = math.max(most, task.a, task.b) end
+    local names, room = short_names(tasks), f:width_of("mean", true)
+    for _, name in ipairs(named and names or {}) do room = math.max(room, f:width_of(name)) end
+    room = math.min(room, f.width * 0.3)
+    local pitch = named and line * 0.95 or math.max(0.8, math.min(3, 420 / #tasks))
+    local left, right = room + 8, f.width - 8
+    local x, ticks = figure.scale(most * 1.02, left, right, f:labels_in(right - left, most))
+    local y = f:legend({ { runs[1].name, function(at, at_y) f:mark("hollow", at + 4, at_y, 2.8) end },
+      { runs[2].name, function(at, at_y) f:mark("right", at + 4, at_y, 2.8) end } }, left, f.size, f.width) - line * 0.5
+    local mean_y = y + #tasks * pitch + line * 1.3
+    f:x_axis(x, ticks, mean_y + line, left, right, wanted .. " per query", y)
     for i, task in ipairs(tasks) do
-      data[i] = { task.a, task.b, i }
-      most = math.max(most, task.a, task.b)
-    end
-    local foot = #tasks + (named and 1.5 or #tasks * 0.06 + 1)
-    f:put("set xrange [0:%.9g]", most > 0 and most * 1.05 or 1)
-    f:put("set yrange [%.9g:0.3]", foot + 1)
-    f:put("set xtics %.9g", figure.step(most > 0 and most * 1.05 or 1, 5))
-    f:add("set border 1", "unset ytics", "set grid noytics", "set grid xtics", "set lmargin 15", "set rmargin 2",
-      ("set xlabel '%s per query' offset 0,0.4"):format(wanted))
-    if named then
-      local ids = {}
-      for i, task in ipairs(tasks) do ids[i] = task.id end
-      for i, name in ipairs(figure.short_names(ids, 16)) do
-        f:label(name, "graph -0.03", ("first %d"):format(i), "right", nil, "font ',6'")
+      y = y + pitch
+      f:line(x(task.a), y, x(task.b), y, "decode", named and 1.2 or math.min(1, pitch * 0.8))
+      if pitch > 4 then
+        f:mark("hollow", x(task.a), y, 2.4)
+        f:mark("right", x(task.b), y, 2.4)
       end
+      if named then f:text(f:fit(names[i], room), room, y + f.size * 0.33, "end", "muted") end
     end
-    f:label("mean", "graph -0.03", ("first %.9g"):format(foot), "right")
-    local block = f:data(data, 3)
-    local mean = f:data({ { row.a, row.b, foot } }, 3)
-    local plots = {}
-    for _, of in ipairs { { block, 0.8, 0.4 }, { mean, 1.6, 0.8 } } do
-      plots[#plots + 1] = ('%s using 1:3:($2-$1):(0) with vectors nohead lw %g lc rgb "%s"'):format(of[1], of[2],
-        figure.colours.decode)
-      plots[#plots + 1] = ('%s using 1:3 with points pt 6 ps %g lc rgb "%s"'):format(of[1], of[3],
-        figure.colours.prefill)
-      plots[#plots + 1] = ('%s using 2:3 with points pt 7 ps %g lc rgb "%s"'):format(of[1], of[3],
-        figure.colours.prefill)
-    end
-    f:add("plot " .. table.concat(plots, ", "))
+    y = mean_y
+    f:text("mean", room, y + f.size * 0.33, "end", "ink", true)
+    f:line(x(row.a), y, x(row.b), y, "decode", 2.4)
     local d = row.difference
-    f.caption =
-      ("Hollow: %s, solid: %s; a row a task, sorted by the difference. Mean difference %.3g %s%s, %d tasks."):format(
-      list[1].name, list[2].name, d.mean, metric[3], d.lo and (" (95 %%: %.3g to %.3g)"):format(d.lo, d.hi) or "",
-        #tasks)
+    local function beside(change) return x(math.max(0, row.a + change)) end
+    if d.lo then f:whisker(y + 5, beside(d.lo), beside(d.hi), false, "ink", left, right) end
+    f:mark("hollow", x(row.a), y, 3.4)
+    f:mark("right", x(row.b), y, 3.4)
+    f.height = y + line + f.size * 2.2 + 10
+    local unit = " " .. metric[3]
+    f.caption = ("%s per query of %s tasks in two runs: rings %s, dots %s, in the order of the difference. The mean "
+      .. "difference is %s%s%s."):format(wanted:gsub("^%l", string.upper), numbers.at(#tasks, 0), runs[1].name,
+      runs[2].name, numbers.plain(d.mean), unit,
+      d.lo and (" (95 %%: %s to %s%s, the whisker at the mean)"):format(numbers.plain(d.lo), numbers.plain(d.hi), unit)
+        or "")
   end,
 }

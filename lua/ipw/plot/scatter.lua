@@ -1,85 +1,132 @@
---- Joules of a query against its generated and its prompt tokens, with the line and its 95 % band.
-local figure = require "ipw.figure"
-local runs   = require "ipw.runs"
-local stats  = require "ipw.stats"
+--- Joules of the queries (without a sensor: seconds) against their tokens, with the line through them and its band.
+local figure  = require "ipw.figure"
+local numbers = require "ipw.report.numbers"
+local own     = require "ipw.report.own"
+local stats   = require "ipw.stats"
+local tokens  = require "ipw.report.tokens"
 
--- Arrows with flat heads: gnuplot's own error bars clear a circle around each point, which hides short whiskers.
-local WHISKER = '%s using 1:3:(0):($4-$3) with vectors heads size graph 0.012,90 nofilled lw 0.6 lc rgb "%s"'
+local MARKS = 400 -- queries; more are hexagons
+local SIZE = 5 -- of a hexagon
 
---- Whether a point of the group has bounds: a figure without them has no whisker.
-local function bounded(group)
-  for _, point in ipairs(group) do
-    if point[3] and point[4] then return true end
+--- Of a point above idle the bounds are as far from it as those of the query are from its joules.
+local function bounds(run, q, y)
+  local e = q.energy
+  if run.known == 0 or not (e.lo and e.hi) then return nil end
+  return y - (e.joules - e.lo), y + (e.hi - e.joules)
+end
+
+local function hexagons(f, points, x, y)
+  local cells, most, keys = {}, 0, {}
+  local dx, dy = SIZE * math.sqrt(3), SIZE * 1.5
+  for _, p in ipairs(points) do
+    local row = math.floor(y(p.y) / dy + 0.5)
+    local column = math.floor((x(p.x) - row % 2 * dx / 2) / dx + 0.5)
+    local key = row << 16 | column & 0xffff
+    if not cells[key] then keys[#keys + 1] = key end
+    cells[key] = (cells[key] or 0) + 1
+    most = math.max(most, cells[key])
   end
-  return false
+  table.sort(keys)
+  for _, key in ipairs(keys) do
+    local row, column = key >> 16, key & 0xffff
+    local level = most > 1 and math.log(cells[key]) / math.log(most) or 1
+    f:add(('<path class="hex" fill="%s" opacity="%.2f" d="M%.1f %.1fm0 -5l4.3 2.5v5l-4.3 2.5l-4.3 -2.5v-5z"/>'):format(
+      f:colour "ink", 0.18 + 0.82 * level, column * dx + row % 2 * dx / 2, row * dy))
+  end
+  return most
+end
+
+local function band(f, line, x, y, x_top, y_top)
+  local up, down = {}, {}
+  local function inside(v) return math.max(0, math.min(y_top, v)) end
+  for i = 0, 24 do
+    local v = x_top * i / 24
+    local _, lo, hi = stats.line_at(line, v)
+    up[#up + 1] = ("%.1f %.1f"):format(x(v), y(inside(hi)))
+    table.insert(down, 1, ("%.1f %.1f"):format(x(v), y(inside(lo))))
+  end
+  f:path("M" .. table.concat(up, "L") .. "L" .. table.concat(down, "L") .. "Z", "band")
+  local from, to = 0, x_top
+  local function at(v) return line.intercept + line.slope * v end
+  if at(0) < 0 then from = -line.intercept / line.slope end
+  if at(0) > y_top then from = (y_top - line.intercept) / line.slope end
+  if at(x_top) > y_top then to = (y_top - line.intercept) / line.slope end
+  if at(x_top) < 0 then to = -line.intercept / line.slope end
+  if to > from then f:line(x(from), y(inside(at(from))), x(to), y(inside(at(to))), "ink", 1.2) end
+end
+
+local function panel(f, run, count, left, right, top, bottom, scale, first)
+  local unit = run.known > 0 and "J" or "s"
+  local points, line = tokens.fit(run, count)
+  local most = 0
+  for _, p in ipairs(points) do most = math.max(most, p.x) end
+  local x_top = most > 0 and most * 1.04 or 1
+  local x, ticks = figure.scale(x_top, left, right, f:labels_in(right - left, x_top))
+  local y = scale.of(bottom, top)
+  local labels = {}
+  for i, tick in ipairs(scale.ticks) do labels[i] = { tick[1], first and tick[2] or "" } end
+  f:y_axis(y, labels, left, right)
+  if #points == 0 then f:text("not known", left + 6, (top + bottom) / 2, "start", "muted") end
+  if line then band(f, line, x, y, x_top, scale.top) end
+  local darkest
+  if #points > MARKS then
+    darkest = hexagons(f, points, x, y)
+  else
+    for _, p in ipairs(points) do
+      local lo, hi = bounds(run, p.q, p.y)
+      if lo and y(lo) - y(hi) > 3 then f:whisker(x(p.x), y(hi), y(lo), true, "muted", top, bottom) end
+    end
+    for _, p in ipairs(points) do f:mark(p.q.mark, x(p.x), y(p.y), 2.4) end
+  end
+  f:x_axis(x, ticks, bottom, left, right, count.title or count.name)
+  if line then
+    local slope = numbers.interval(line.slope, line.slope_lo, line.slope_hi)
+    local equation = ("%s %s + %s %s/token"):format(numbers.plain(line.intercept), unit, slope, unit)
+    local fitness = ("r\u{B2} %s, n %s%s"):format(numbers.plain(line.r2 or 0, 2), numbers.at(line.count, 0),
+      darkest and ", darkest " .. numbers.at(darkest, 0) or "")
+    f:text(f:fit(equation, right - left), left, top - f:line_height() * 1.3, "start", "muted")
+    f:text(f:fit(fitness, right - left), left, top - f:line_height() * 0.35, "start", "muted")
+  else
+    f:text(f:fit(("n %s, no line"):format(numbers.at(#points, 0)), right - left), left, top - f:line_height() * 0.35,
+      "start", "muted")
+  end
 end
 
 return {
   name = "scatter", about = "joules against generated and prompt tokens, with a line and its band",
-  runs = { 1, 1 }, height = 2.1,
+  runs = { 1, 1 },
 
-  draw = function(f, list)
-    local run, words = list[1], {}
-    local joules = #run.basis > 0
-    local function y_of(row)
-      if not joules then return row.seconds end
-      return runs.joules(row.energy, run.basis)
-    end
-    f:add("set multiplot layout 1,2 margins 0.17,0.95,0.23,0.95 spacing 0.08,0")
-    f:put("set ylabel '%s per query' offset 1.6,0", joules and "joules" or "seconds")
-    local highest = 0.0
-    for _, row in ipairs(run.rows) do
-      local value, _, hi = y_of(row)
-      highest = math.max(highest, hi or value or 0)
-    end
-    f:put("set yrange [0:%.9g]", highest > 0 and highest * 1.1 or 1)
-    f:put("set ytics %.9g", figure.step(highest > 0 and highest or 1, 4))
-    for i, panel in ipairs { { "generated tokens", "output" }, { "prompt tokens", "input" } } do
-      local x, y, groups, most = {}, {}, { {}, {}, {} }, 0
-      for _, row in ipairs(run.rows) do
-        local n, value, lo, hi = row[panel[2]], y_of(row)
-        if n and value then
-          x[#x + 1], y[#y + 1] = n, value
-          most = math.max(most, n)
-          local failed = row.resolved == nil or row.outcome ~= "answered"
-          table.insert(groups[row.resolved == 1 and 1 or failed and 3 or 2], { n, value, lo, hi })
-        end
+  draw = function(f, runs)
+    local run, words, highest = runs[1], {}, 1e-9
+    for _, q in ipairs(run.queries) do
+      local v = own.rank(run, q)
+      if v then
+        local _, hi = bounds(run, q, v)
+        highest = math.max(highest, #run.queries <= MARKS and hi or v)
       end
-      local plots, line = {}, stats.line(x, y)
-      if line and line.slope_lo and #x >= 8 and (line.slope_lo > 0 or line.slope_hi < 0) then
-        local rows = {}
-        for k = 0, 40 do
-          local at = most * 1.05 * k / 40
-          local value, lo, hi = stats.line_at(line, at)
-          rows[k + 1] = { at, math.max(0, value), math.max(0, lo), math.max(0, hi) }
-        end
-        local data = f:data(rows, 4)
-        plots[1] = ('%s using 1:3:4 with filledcurves fc rgb "#dfe8f2" fs solid 1 noborder'):format(data)
-        plots[2] = ('%s using 1:2 with lines lw 1.2 lc rgb "%s"'):format(data, figure.colours.prefill)
-        f:label(("r\u{00B2} %.2f, n %d"):format(line.r2 or 0, #x), "graph 0.04", "graph 0.95")
-        words[#words + 1] = ("each further %s goes with %.3g %s (95 %%: %.3g to %.3g), r2 %.2f, n %d"):format(
-          panel[1]:gsub("s$", ""), line.slope, joules and "J" or "s", line.slope_lo, line.slope_hi, line.r2 or 0, #x)
-      else
-        words[#words + 1] = ("%s: no line can be told from %d queries"):format(panel[1], #x)
-      end
-      for k, group in ipairs(groups) do
-        if #group > 0 then
-          local data, colour = f:data(group, 4), k == 1 and figure.colours.ink or figure.colours.bad
-          if bounded(group) then
-            plots[#plots + 1] = WHISKER:format(data, colour)
-          end
-          plots[#plots + 1] = ('%s using 1:2 with points pt %d ps 0.5 lc rgb "%s"'):format(data,
-            k == 1 and 7 or k == 2 and 6 or 2, colour)
-        end
-      end
-      f:put("set xlabel '%s' offset 0,0.4", panel[1])
-      f:put("set xrange [0:%.9g]", most > 0 and most * 1.1 or 1)
-      f:put("set xtics %.9g", figure.step(most, 2.5))
-      if i == 2 then f:add("unset ylabel", "set format y ''") end
-      f:add(#plots > 0 and "plot " .. table.concat(plots, ", ") or "plot NaN", "unset label")
     end
-    f:add("unset multiplot")
-    f.caption = ("Dots right, circles wrong, crosses failed or not scored.%s %s."):format(
-      joules and " Whiskers are the bounds of the joules." or "", table.concat(words, "; "))
+    local line = f:line_height()
+    local rows = f.page and f.width < 500 and 2 or 1
+    local tall, top = f.page and 210 or 104, line * 3.2
+    local top_value = highest * 1.04
+    local _, ticks = figure.scale(top_value, 0, 1, 4)
+    local scale = { top = top_value, ticks = ticks, of = function(bottom, upper)
+      return (figure.scale(top_value, bottom, upper, 4))
+    end }
+    local left, gap = f:label_room(ticks), f.page and 30 or 16
+    local width = rows > 1 and f.width - left - 8 or (f.width - left - gap - 8) / 2
+    f:text(own.noun(run) .. " per query", 0, f.size, "start", "ink", true)
+    for i, count in ipairs(tokens.counts) do
+      local x = rows > 1 and left or left + (i - 1) * (width + gap)
+      local y = top + (rows > 1 and (i - 1) * (tall + line * 5.4) or 0)
+      panel(f, run, count, x, x + width, y, y + tall, scale, rows > 1 or i == 1)
+      words[i] = tokens.sentence(run, count)
+    end
+    f.height = top + rows * tall + (rows - 1) * line * 5.4 + f.size * 2.2 + 10
+    local noun = own.noun(run):gsub("^%l", string.upper)
+    local marks = #run.queries > MARKS and "The darker a hexagon, the more queries it holds, by their logarithm. "
+      or "Dots are right, rings wrong, crosses failed" .. (run.known > 0 and "; whiskers are the bounds of the joules. "
+      or ". ")
+    f.caption = noun .. " of the queries against tokens. " .. marks .. table.concat(words, " ")
   end,
 }

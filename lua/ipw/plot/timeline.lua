@@ -1,291 +1,304 @@
---- Power over time, and below it what each query in flight did.
-local export = require "ipw.export"
-local figure = require "ipw.figure"
+--- Power over time, and below it a lane for each query in flight with what it did; of many queries how many are in
+--- each state. Bins, lanes and colours are those of the report's page (power.js).
+local figure  = require "ipw.figure"
 local numbers = require "ipw.report.numbers"
-local runs   = require "ipw.runs"
-local watts  = require "ipw.report.watts"
+local palette = require "ipw.palette"
+local power   = require "ipw.report.power"
+local watts   = require "ipw.report.watts"
 
-local object, number = runs.object, runs.number
+local LABELLED = 4 -- lanes; more have no room for labels
+local MOST_LANES = 16
+local NARROW = 6 -- pixels of the median query; narrower ones are states
+local BIN = 3 -- pixels at least
 
---- What a query did when, in nanoseconds of the run's clock: { part, name, from, to }.
-local function spans_of(query)
-  local start, out = number(query.start_ns), {}
-  if not start then return nil end
-  local kinds = { prefill = "prefill", decode = "decode", tool = "tool", lm = "lm" }
-  for _, turn in ipairs(object(query.turns)) do
-    for _, span in ipairs(object(object(turn).spans)) do
-      span = object(span)
-      local from, to = number(span.start_s), number(span.end_s)
-      if kinds[span.kind] and from and to and to > from then
-        out[#out + 1] = { part = kinds[span.kind], name = runs.text(span.name), from = start + from * 1e9, to =
-          start + to * 1e9 }
+--- Watts of each domain in bins of at least BIN pixels: from, to, and the stacked sums; nil where not known.
+local function bins_of(run, domains, from, to, pixels)
+  local p, out = run.power, {}
+  local every = math.max(1, math.ceil((to - from) / p.bin / (pixels / BIN)))
+  for first = math.floor(from / p.bin), math.min(p.n, math.ceil(to / p.bin)) - 1, every do
+    local sums, n = {}, 0
+    for i = first, math.min(first + every, p.n) - 1 do
+      local known = true
+      for _, domain in ipairs(domains) do known = known and p.by_domain[domain].mean[i + 1] end
+      if known then
+        n = n + 1
+        for k, domain in ipairs(domains) do sums[k] = (sums[k] or 0) + p.by_domain[domain].mean[i + 1] end
+      end
+    end
+    local bin, sum = { from = math.max(from, first * p.bin), to = math.min(to, (first + every) * p.bin) }, 0
+    for k = 1, n > 0 and #domains or 0 do
+      sum = sum + sums[k] / n
+      bin[k] = sum
+    end
+    if bin.to > bin.from then out[#out + 1] = bin end
+  end
+  return out, every * p.bin
+end
+
+--- The stacked areas, where nothing was read, the idle line, and the names at the right.
+local function draw_power(f, run, from, to, x, left, right, top, bottom)
+  local domains = power.drawn(run)
+  local bins, width = bins_of(run, domains, from, to, right - left)
+  local idle, highest = watts.idle(run), 0
+  for _, bin in ipairs(bins) do highest = math.max(highest, bin[#domains] or 0) end
+  highest = math.max(highest, idle or 0, 1e-9) * 1.06
+  local y, ticks = figure.scale(highest, bottom, top, 4)
+  f:y_axis(y, ticks, left, right, " W")
+  for k = #domains, 1, -1 do
+    local area, edge, open = {}, {}, false
+    for i, bin in ipairs(bins) do
+      if bin[k] then
+        area[#area + 1] = ("M%.1f %.1fV%.1fH%.1fV%.1fZ"):format(x(bin.from), y(0), y(bin[k]), x(bin.to), y(0))
+        edge[#edge + 1] = open and ("V%.1fH%.1f"):format(y(bin[k]), x(bin.to)) or
+          ("M%.1f %.1fH%.1f"):format(x(bin.from), y(bin[k]), x(bin.to))
+      elseif k == 1 and (i == 1 or bins[i - 1][1]) then
+        local last = i
+        while bins[last + 1] and not bins[last + 1][1] do last = last + 1 end
+        f:unknown(x(bin.from), top + 1, x(bins[last].to) - x(bin.from), bottom - top - 2)
+      end
+      open = bin[k] ~= nil
+    end
+    if #area > 0 then
+      f:path(table.concat(area), domains[k] .. "-fill")
+      f:path(table.concat(edge), nil, domains[k], 0.9)
+    end
+  end
+  local labels, under = {}, 0
+  for k, domain in ipairs(domains) do
+    local sum, n = 0, 0
+    for _, bin in ipairs(bins) do if bin[k] then sum, n = sum + bin[k], n + 1 end end
+    if n > 0 then
+      labels[#labels + 1] = { (k > 1 and "+ " or "") .. (domain == "machine" and "machine" or palette.domain[domain]),
+        y((under + sum / n) / 2), domain .. "-text" }
+      under = sum / n
+    end
+  end
+  if idle then
+    f:line(left, y(idle), right, y(idle), "ink", 0.9, "4 2.5")
+    labels[#labels + 1] = { "idle " .. numbers.cell(idle), y(idle), "ink" }
+  end
+  table.sort(labels, function(a, b) return a[2] < b[2] end)
+  local apart, at = f.size * 1.15, top + f.size * 0.4
+  for _, label in ipairs(labels) do
+    label[2] = math.max(at, label[2])
+    at = label[2] + apart
+  end
+  at = bottom
+  for i = #labels, 1, -1 do
+    labels[i][2] = math.min(at, labels[i][2])
+    at = labels[i][2] - apart
+    f:text(labels[i][1], right + 5, labels[i][2] + f.size * 0.35, "start", labels[i][3])
+  end
+  return width, idle, domains
+end
+
+--- Each query that is in the window in the lowest lane that is free.
+local function lanes_of(run, from, to)
+  local order, free, out = {}, {}, {}
+  for _, q in ipairs(run.queries) do
+    if q.at and q.seconds then order[#order + 1] = q end
+  end
+  table.sort(order, function(a, b)
+    if a.at ~= b.at then return a.at < b.at end
+    return a.index < b.index
+  end)
+  for _, q in ipairs(order) do
+    local lane = 1
+    while free[lane] and free[lane] > q.at + 0.002 do lane = lane + 1 end
+    free[lane] = q.at + q.seconds
+    if q.at + q.seconds > from and q.at < to then out[#out + 1] = { q = q, lane = lane } end
+  end
+  return out, #free
+end
+
+--- The colour of each window of a query: the class of its part.
+local function classes_of(run)
+  local class = {}
+  for _, part in ipairs(run.parts) do class[part.key] = part.class end
+  return function(window)
+    return class[window.kind == "tool" and "tool " .. window.names[1] or window.kind] or
+      (window.kind == "tool" and "tool4" or window.kind)
+  end
+end
+
+--- The ids without the beginning that all share; where they are still long, the numbers of the queries in the run.
+local function names_of(list)
+  local common, names, longest = nil, {}, 0
+  for _, one in ipairs(list) do
+    local id = one.q.id
+    common = common or id
+    while common ~= "" and id:sub(1, #common) ~= common do common = common:sub(1, -2) end
+  end
+  common = #list > 1 and common:match "^(.*[^%w\128-\255])" or ""
+  for _, one in ipairs(list) do
+    names[one.q] = one.q.id:sub(#common + 1)
+    longest = math.max(longest, #names[one.q])
+  end
+  if longest > 8 then for _, one in ipairs(list) do names[one.q] = ("%d"):format(one.q.index + 1) end end
+  return names, longest > 8
+end
+
+local function draw_lanes(f, run, list, n, from, to, x, left, right, top)
+  local class_of = classes_of(run)
+  local labelled = n <= LABELLED
+  local pitch = labelled and f.size * 2.1 or math.max(5, 96 / n)
+  local bar = labelled and 9 or pitch * 0.72
+  local names, numbered = names_of(list)
+  for i, one in ipairs(list) do
+    local q, y = one.q, top + (one.lane - 1) * pitch
+    local y_bar = labelled and y + f.size + 3 or y
+    for _, window in ipairs(q.windows) do
+      local a = math.max(from, q.at + (window.from - q.start_ns) / 1e9)
+      local b = math.min(to, q.at + (window.to - q.start_ns) / 1e9)
+      if b > a then
+        f:rect(x(a), y_bar, math.max(0.3, x(b) - x(a)), bar, class_of(window))
+        if window.wasted then f:hatch(x(a), y_bar, x(b) - x(a), bar) end
+      end
+    end
+    local ink = (q.mark == "wrong" or q.mark == "failed") and "wrong" or "ink"
+    local start = x(math.max(from, q.at))
+    f:line(start, y_bar - (labelled and f.size or 0.5), start, y_bar + bar, ink, labelled and 1 or 0.8)
+    if labelled then
+      local till = to
+      for k = i + 1, #list do
+        if list[k].lane == one.lane then till = math.min(to, list[k].q.at) break end
+      end
+      local sign = " " .. palette.sign[q.mark]
+      local joules = q.energy.joules and " " .. numbers.plain(q.energy.joules) .. " J" or ""
+      for _, text in ipairs { names[q] .. sign .. joules, names[q] .. sign, names[q] } do
+        if f:width_of(text) < x(till) - start - 5 then
+          f:text(text, start + 3, y_bar - 3, "start", ink)
+          break
+        end
       end
     end
   end
-  return { from = start, to = number(query.end_ns) or start, spans = out }
+  return top + n * pitch, labelled, numbered
 end
 
-local function window(list, settings)
-  local from, to = math.huge, -math.huge
-  for _, row in ipairs(list) do
-    if row.kept then from, to = math.min(from, row.kept.from), math.max(to, row.kept.to) end
-  end
-  if from >= to then error("the run has no query with its times", 0) end
-  local origin = from
-  if settings.from then from = origin + settings.from * 1e9 end
-  if settings.to then to = origin + settings.to * 1e9 end
-  if from >= to then error("--from must be before --to, and inside the run", 0) end
-  return from, to, origin
-end
-
---- Spreads a step of a channel over the bins of its domain.
-local function spread(of, name, since, t_ns, power, from, to, width, n)
-  local first = math.max(0, (math.max(since, from) - from) // width)
-  for i = first, math.min(n - 1, (math.min(t_ns, to) - from) // width) do
-    local a, b = math.max(since, from + i * width), math.min(t_ns, from + (i + 1) * width)
-    if b > a then
-      local bin = of[i + 1] or { j = 0.0, covered = {} }
-      of[i + 1] = bin
-      bin.j = bin.j + power * (b - a) / 1e9
-      bin.covered[name], of.channels[name] = (bin.covered[name] or 0) + (b - a), true
-    end
-  end
-end
-
---- Joules of each domain in bins, from the steps of the channels in its sum.
-local function bins_of(run, from, to, n)
-  local width, by, states = (to - from) / n, {}, {}
-  for t_ns, channel, value, w, segment, since_ns in export.readings(run) do
-    if channel.in_sum then
-      local name = channel.name or "?"
-      states[name] = states[name] or {}
-      local since, power = watts.step(states[name], channel, t_ns, value, w, segment, since_ns)
-      if since and power and t_ns > math.max(from, since) and since < to then
-        local domain = channel.domain
-        by[domain] = by[domain] or { channels = {} }
-        spread(by[domain], name, since, t_ns, power, from, to, width, n)
+--- How many queries are in each state, stacked.
+local function draw_states(f, run, list, from, to, x, left, right, top, height)
+  local states = { "prefill", "decode", "lm", "tool", "agent", "wait" }
+  local n = math.max(2, math.floor((right - left) / 2))
+  local width, sums, most = (to - from) / n, {}, 1e-9
+  for _, state in ipairs(states) do sums[state] = {} end
+  for _, one in ipairs(list) do
+    local q = one.q
+    for _, window in ipairs(q.windows) do
+      local a = (q.at + (window.from - q.start_ns) / 1e9 - from) / width
+      local b = (q.at + (window.to - q.start_ns) / 1e9 - from) / width
+      local sum = sums[window.kind]
+      for p = math.max(0, math.floor(a)), math.min(n - 1, math.ceil(b) - 1) do
+        sum[p] = (sum[p] or 0) + math.min(b, p + 1) - math.max(a, p)
       end
     end
   end
-  return by, width
-end
-
---- Mean watts of a bin; nil if some channel does not cover most of it.
-local function watts_of(of, i, width)
-  local bin = of[i]
-  if not bin then return nil end
-  for name in pairs(of.channels) do
-    if (bin.covered[name] or 0) < 0.5 * width then return nil end
+  for p = 0, n - 1 do
+    local sum = 0
+    for _, state in ipairs(states) do sum = sum + (sums[state][p] or 0) end
+    most = math.max(most, sum)
   end
-  return bin.j / (width / 1e9)
-end
-
---- What each domain reaches up to in each bin, stacked; false: not every domain is known there.
-local function stack(by, drawn, n, width)
-  local tops = {}
-  for k in ipairs(drawn) do tops[k] = {} end
-  for i = 1, n do
-    local sum = 0.0
-    for k, domain in ipairs(drawn) do
-      local w = watts_of(by[domain], i, width)
-      sum = w and sum and sum + w or false
-      tops[k][i] = sum
+  most = math.ceil(most - 1e-9)
+  local y = figure.scale(most, top + height, top, 2)
+  f:y_axis(y, { { 0, "0" }, { most, numbers.at(most, 0) } }, left, right)
+  local base = {}
+  for _, state in ipairs(states) do
+    local path = {}
+    for p = 0, n - 1 do
+      local sum = sums[state][p]
+      if sum then
+        local low = base[p] or 0
+        path[#path + 1] = ("M%.1f %.1fV%.1fH%.1fV%.1fZ"):format(x(from + p * width), y(low), y(low + sum),
+          x(from + (p + 1) * width) + 0.2, y(low))
+        base[p] = low + sum
+      end
     end
-    if not sum then
-      for k in ipairs(drawn) do tops[k][i] = false end
-    end
+    if #path > 0 then f:path(table.concat(path), state == "tool" and "tool1" or state) end
   end
-  return tops
+  return top + height
 end
 
---- The edges of the bins, each twice: where it begins and where it ends.
-local function steps(low, high, n, place)
-  local rows = {}
-  for i = 1, n do
-    for side = 0, 1 do
-      rows[#rows + 1] = { place(i - 1 + side), high[i] and (low and low[i] or 0), high[i] or nil }
+--- Where the run was cut and resumed.
+local function seams(f, run, x, from, to, top, bottom)
+  local n = 0
+  for i, session in pairs(run.sessions) do
+    if i > 0 and session.at > from and session.at < to then
+      n = n + 1
+      f:line(x(session.at), top, x(session.at), bottom, "wrong", 1, "5 2")
     end
   end
-  return rows
+  return n
 end
 
---- Names of the areas at the right edge, each at its middle, at least a line apart.
-local function name_areas(f, drawn, tops, n, top)
-  local at, below = -1, 0.0
-  for k, domain in ipairs(drawn) do
-    local sum, count = 0.0, 0
-    for i = 1, n do
-      if tops[k][i] then sum, count = sum + tops[k][i], count + 1 end
-    end
-    local mean = count > 0 and sum / count or 0
-    at = math.max(at + 0.14, (below + mean) / 2 / top)
-    below = mean
-    f:label((k > 1 and "+ " or "") .. (domain == "machine" and domain or domain:upper()), "graph 1.01",
-      ("graph %.3g"):format(at), "left", figure.colours[domain])
-  end
-end
-
-local function holes(f, top, known, n, place)
-  local i = 1
-  while i <= n do
-    local last = i
-    while last < n and not known[i] and not known[last + 1] do last = last + 1 end
-    if not known[i] then f:outline(place(i - 1), place(last), 0, top) end
-    i = last + 1
-  end
-end
-
---- Watts that the devices draw while no query is in flight, of the run's baseline; nil: not measured for each.
-local function idle_of(run, drawn)
-  local domains, sum = object(object(object(run.summary).baseline).domains), 0.0
-  for _, domain in ipairs(drawn) do
-    local w = number(object(domains[domain]).before_w)
-    sum = w and sum and sum + w
-  end
-  return #drawn > 0 and sum or nil
-end
-
---- The idle line: dashed, its watts at the right edge; under the areas' names if these leave no room.
-local function draw_idle(f, idle, top)
-  f:put('set arrow from graph 0, first %.9g to graph 1, first %.9g nohead lw 0.8 dt 2 lc rgb "%s" front', idle, idle,
-    figure.colours.ink)
-  f:label(("idle %.3g W"):format(idle), "graph 0.01", ("first %.9g"):format(idle + top * 0.06), "left")
-end
-
-local function draw_power(f, run, from, to, origin)
-  local n = math.max(2, math.min(160, math.floor((to - from) / 2e8)))
-  local by, width = bins_of(run, from, to, n)
-  local plots, drawn, highest = {}, {}, 0.0
-  for _, domain in ipairs(by.machine and { "machine" } or { "gpu", "cpu", "dram" }) do
-    if by[domain] then drawn[#drawn + 1] = domain end
-  end
-  local tops = stack(by, drawn, n, width)
-  local function place(i) return (from + i * width - origin) / 1e9 end
-  for k, domain in ipairs(drawn) do
-    local data = f:data(steps(tops[k - 1], tops[k], n, place), 3)
-    plots[#plots + 1] = ('%s using 1:2:3 with filledcurves fc rgb "%s" fs solid 1 noborder'):format(data,
-      figure.colours[domain .. "_fill"])
-    plots[#plots + 1] = ('%s using 1:3 with lines lw 1 lc rgb "%s"'):format(data, figure.colours[domain])
-    for i = 1, n do highest = math.max(highest, tops[k][i] or 0) end
-  end
-  local idle = idle_of(run, drawn)
-  highest = math.max(highest, idle or 0)
-  local top = highest > 0 and highest * 1.08 or 1
-  f:add("set ylabel 'power / W' offset 0.8,0", "set format x ''")
-  f:put("set yrange [0:%.9g]", top)
-  f:put("set ytics %.9g", figure.step(top, 4))
-  f:put("set xrange [%.9g:%.9g]", (from - origin) / 1e9, (to - origin) / 1e9)
-  if #drawn > 0 then
-    name_areas(f, drawn, tops, n, top)
-    holes(f, top, tops[#tops], n, place)
-  end
-  if idle then draw_idle(f, idle, top) end
-  f:add(#plots > 0 and "plot " .. table.concat(plots, ", ") or "plot NaN")
-  f:add("unset label", "unset object", "unset arrow")
-  return drawn, width, idle
-end
-
-local MOST_LABELLED = 4 -- lanes; more leave a label no room
-local MOST_CHARACTERS = 6 -- of an id in a label; longer ids give way to the numbers of the queries
-
---- The names of the queries in their labels: what tells their ids apart; if that is long, their numbers in the run.
-local function ids_of(queries)
-  local ids, longest = {}, 0
-  for i, one in ipairs(queries) do ids[i] = one.row.id end
-  ids = figure.short_names(ids, 64)
-  for _, id in ipairs(ids) do longest = math.max(longest, utf8.len(id) or #id) end
-  if longest <= MOST_CHARACTERS then return ids, false end
-  for i, one in ipairs(queries) do ids[i] = ("%d"):format(one.row.index + 1) end
-  return ids, true
-end
-
---- Until when the lane of query i is free for its label: the next query there begins.
-local function until_next(queries, i, to)
-  for k = i + 1, #queries do
-    if queries[k].lane == queries[i].lane then return math.min(to, queries[k].row.kept.from) end
-  end
-  return to
-end
-
---- The label of a query: its id, its mark, its joules; as much of it as fits in so many seconds.
-local function label_of(run, row, id, seconds, inches)
-  local mark = row.resolved == 1 and "\u{2713}" or row.resolved == 0 and "\u{2717}" or "!"
-  local j = runs.joules(row.energy, run.basis)
-  local texts = { id .. " " .. mark, id }
-  if j then table.insert(texts, 1, ("%s %s %s J"):format(id, mark, numbers.plain(j))) end
-  for _, text in ipairs(texts) do
-    if figure.text_units(text, 1, 1) * 1.1 <= inches * seconds then return text end
-  end
-end
-
---- Each query in the lowest lane that is free.
-local function lanes_of(list, from, to)
-  local ends, out = {}, {}
-  for _, row in ipairs(list) do
-    local kept = row.kept
-    if kept and kept.to > from and kept.from < to then
-      local lane = 1
-      while ends[lane] and ends[lane] > kept.from do lane = lane + 1 end
-      ends[lane] = kept.to
-      out[#out + 1] = { row = row, lane = lane }
-    end
-  end
-  return out, #ends
+local function clock(span)
+  if span < 180 then return 1, "seconds" elseif span < 7200 then return 60, "minutes" end
+  return 3600, "hours"
 end
 
 return {
-  name = "timeline", about = "power over time, and below it what each query in flight did",
-  runs = { 1, 1 }, height = 2.35,
+  name = "timeline", about = "power over time, and below it what each query in flight did (--from, --to)",
+  runs = { 1, 1 },
 
-  keep = function(_, query) return spans_of(query) end,
-
-  draw = function(f, list, settings)
-    local run = list[1]
-    table.sort(run.rows, function(a, b)
-      return (a.kept and a.kept.from or 0) < (b.kept and b.kept.from or 0)
-    end)
-    local from, to, origin = window(run.rows, settings)
-    f:add("set multiplot", "set lmargin at screen 0.16", "set rmargin at screen 0.82", "set tmargin at screen 0.96",
-      "set bmargin at screen 0.52")
-    local named, width, idle = draw_power(f, run, from, to, origin)
-    local queries, n = lanes_of(run.rows, from, to)
-    f:add("set tmargin at screen 0.49", "set bmargin at screen 0.2", "set border 1", "unset ylabel", "unset ytics",
-      "set grid noytics", "set format x '%g'", "set xlabel 'seconds since the first query' offset 0,0.4")
-    f:put("set yrange [%.9g:0.4]", math.max(n, 1) + 0.6)
-    local colour = figure.part_colours(run)
-    local function seconds(t) return (math.max(from, math.min(to, t)) - origin) / 1e9 end
-    local shown = 0
-    local labelled = n <= MOST_LABELLED
-    local above, below = labelled and 0.02 or -0.38, labelled and 0.42 or 0.38 -- of a lane's middle: where its bar is
-    local ids, numbered = ids_of(queries)
-    local inches = f.width * 0.66 / ((to - from) / 1e9) -- of a second
-    for i, one in ipairs(queries) do
-      local kept, y = one.row.kept, one.lane
-      f:rect(seconds(kept.from), seconds(kept.to), y + above, y + below, figure.colours.agent)
-      for _, pass in ipairs { "tool", "lm", "decode", "prefill" } do
-        for _, span in ipairs(kept.spans) do
-          if span.part == pass and span.to > from and span.from < to and shown < 20000 then
-            f:rect(seconds(span.from), seconds(span.to), y + above, y + below, colour(span))
-            shown = shown + 1
-          end
-        end
-      end
-      local ink = one.row.resolved == 1 and figure.colours.ink or figure.colours.bad
-      f:put('set arrow from first %.9g, first %.9g to first %.9g, first %.9g nohead lw 1.2 lc rgb "%s" front',
-        seconds(kept.from), y - 0.48, seconds(kept.from), y + 0.48, ink)
-      local room = seconds(until_next(queries, i, to)) - seconds(kept.from)
-      local text = labelled and label_of(run, one.row, ids[i], room, inches)
-      if text then
-        f:label(text, ("first %.9g"):format(seconds(kept.from)), ("first %.9g"):format(y - 0.25), "left", ink,
-          "offset 0.2,0")
+  draw = function(f, runs, settings)
+    local run = runs[1]
+    local from, to = settings.from or 0, math.min(settings.to or run.seconds, run.seconds)
+    if run.seconds <= 0 then error("the run has no query with its times", 0) end
+    if from >= to then error("--from must be before --to, and inside the run", 0) end
+    local list, n = lanes_of(run, from, to)
+    local top_watts = 1
+    for _, domain in ipairs(run.power and power.drawn(run) or {}) do
+      local most = 0
+      for _, w in ipairs(run.power.by_domain[domain].mean) do most = math.max(most, w or 0) end
+      top_watts = top_watts + most
+    end
+    local _, widest = figure.scale(top_watts * 1.06, 0, 1, 4)
+    local left = run.power and f:label_room(widest, " W") or f:label_room({ { 0, numbers.at(n, 0) } }) + 4
+    local right, line = f.width - (run.power and f:width_of "idle 1 000" + 8 or 8), f:line_height()
+    local x = function(t) return left + (t - from) / (to - from) * (right - left) end
+    local y, width, idle, domains = 8, nil, nil, {}
+    if run.power then
+      local bottom = y + (f.width > 500 and 110 or 74)
+      width, idle, domains = draw_power(f, run, from, to, x, left, right, y, bottom)
+      y = bottom + f.size * 1.4
+    end
+    local lengths = {}
+    for i, one in ipairs(list) do lengths[i] = one.q.seconds end
+    table.sort(lengths)
+    local median = lengths[#lengths // 2 + 1]
+    local states = n > MOST_LANES or median and median / (to - from) * (right - left) < NARROW
+    local labelled, numbered, top = false, false, y
+    if states then
+      y = draw_states(f, run, list, from, to, x, left, right, y, 70)
+    else
+      y, labelled, numbered = draw_lanes(f, run, list, n, from, to, x, left, right, y)
+    end
+    local cut = seams(f, run, x, from, to, run.power and 8 or top, y)
+    local unit, name = clock(to)
+    local step, ticks = numbers.axis((to - from) / unit, f:labels_in(right - left, to / unit)), {}
+    for i = math.ceil(from / unit / step - 1e-9), math.floor(to / unit / step + 1e-9) do
+      ticks[#ticks + 1] = { i * step * unit, numbers.tick(i * step, step) }
+    end
+    f:x_axis(x, ticks, y + 4, left, right, name .. " of the run")
+    local legend = {}
+    for _, part in ipairs(states and {} or run.parts) do
+      if not part.outside then legend[#legend + 1] = { part.name, part.class } end
+    end
+    for _, state in ipairs(states and palette.parts or {}) do
+      if state == "tool" and next(run.calls) or run.by_part[state] then
+        legend[#legend + 1] = { palette.part[state], state == "tool" and "tool1" or state }
       end
     end
-    f:add("plot NaN notitle", "unset multiplot")
-    f.caption = ("Mean power of %s in bins of %.3g s over %d queries: dark blue prefill, light blue decode, orange " ..
-      "tools, pink the agent; a red tick begins a query that is not right.%s Dotted: no readings.%s"):format(
-      #named > 0 and table.concat(named, ", ") or "no device (not measured)", width / 1e9, #queries,
-      labelled and (" Labels: %s, right (\u{2713}) or not, joules, as far as they fit."):format(
-        numbered and "number of the query in the run" or "the query\u{2019}s id without what all ids share") or "",
-      idle and (" Dashed: idle, %.3g W before the run."):format(idle) or "")
+    f.height = f:legend(legend, 0, y + f.size * 2.2 + 8 + line, f.width) - line + 5
+    local cut_text = cut > 0 and " Dashed upright: the run was cut there and resumed; the time between is left out."
+      or ""
+    f.caption = ("%s%s. %s.%s%s Dotted is where no sensor was read."):format(
+      run.power and ("Mean power of %s in bins of %s"):format(palette.devices(domains),
+        power.seconds_text(width)) or "No device was measured",
+      idle and (", with the idle power before the run dashed (%s W)"):format(numbers.plain(idle)) or "",
+      states and ("Below, how many of %s are in each state"):format(numbers.count(#list, "query", "queries")) or
+        ("Below, a lane for each of %s in flight, in the colours of what it did; hatched was wasted; a red mark begins "
+          .. "a query that is not right"):format(numbers.count(#list, "query", "queries")),
+      labelled and (" Labels are the %s, whether it was right, and its joules, as far as they fit."):format(
+        numbered and "number of the query in the run" or "id of the query without what all ids share") or "", cut_text)
   end,
 }

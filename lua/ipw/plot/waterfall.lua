@@ -1,137 +1,181 @@
---- One query, span by span: when it ran, and the joules of its window.
-local figure   = require "ipw.figure"
-local quantity = require "ipw.quantity"
-local runs     = require "ipw.runs"
+--- One query, span by span: when it ran, and the joules of its window with their bounds. Its data are those from which
+--- the report's page draws the same (ipw.report.detail).
+local figure  = require "ipw.figure"
+local json    = require "ipw.json"
+local numbers = require "ipw.report.numbers"
+local own     = require "ipw.report.own"
 
-local object, number = runs.object, runs.number
-local MOST = 40
+local TURNS = 20 -- more are folded: the first and the last of them stand, those between are one row
+local KEPT = 6 -- of the turns at either end
+local FAILED, TOOL = 0, 3
+local PROVENANCE = { "measured", "interpolated", "distributed", "estimated" }
 
-local function lines_of(query)
-  local out = {}
-  for i, turn in ipairs(object(query.turns)) do
-    for _, span in ipairs(object(object(turn).spans)) do
-      span = object(span)
-      local from, to = number(span.start_s), number(span.end_s)
-      local failed = span.kind == "lm" and span.outcome ~= "ok"
-      if from and to and (span.kind == "prefill" or span.kind == "decode" or span.kind == "tool" or failed) then
-        out[#out + 1] = { turn = i, part = span.kind, name = runs.text(span.name), from = from, to = to, failed =
-          failed,
-                          energy = object(span.energy), outcome = runs.text(span.outcome) }
+local function figure_of(row, first)
+  local mj, below, above = row[first], row[first + 1], row[first + 2]
+  if type(mj) ~= "number" then return nil end
+  local known = type(below) == "number" and type(above) == "number"
+  return { joules = mj / 1000, lo = known and (mj - below) / 1000 or nil, hi = known and (mj + above) / 1000 or nil,
+           provenance = PROVENANCE[row[first + 3]] }
+end
+
+local function class_of(run, kind, label)
+  if kind ~= TOOL then return kind == 1 and "prefill" or "decode" end
+  for _, part in ipairs(run.parts) do
+    if part.key == "tool " .. label then return part.class end
+  end
+  return "tool4"
+end
+
+--- The waits of a query: a part of its windows; their joules are shared by their seconds.
+local function waits_of(q)
+  local list, seconds = {}, 0
+  for _, window in ipairs(q.windows) do
+    if window.kind == "wait" then
+      list[#list + 1] = { from = (window.from - q.start_ns) / 1e9, seconds = (window.to - window.from) / 1e9 }
+      seconds = seconds + list[#list].seconds
+    end
+  end
+  local part = q.parts and q.parts.wait
+  for _, one in ipairs(list) do
+    one.figure = part and { joules = part.uj / 1e6 * one.seconds / seconds, provenance = "distributed" }
+  end
+  return list
+end
+
+--- The rows: of each turn one in bold, then its spans and waits in order.
+local function rows_of(run, q)
+  local turns, spans = table.unpack(json.decode(q.detail))
+  local rows, waits = {}, waits_of(q)
+  for t, turn in ipairs(turns) do
+    local function tokens(n, what) return type(n) == "number" and numbers.at(n, 0) .. what or nil end
+    local told = { tokens(turn[3], " in"), tokens(turn[4], " out") }
+    local row = { turn = t, label = "turn " .. t, from = turn[1] / 1000, seconds = turn[2] / 1000,
+                  figure = figure_of(turn, 5), note = table.concat(told, ", "), bold = true, spans = 0 }
+    rows[#rows + 1] = row
+    local mine = {}
+    for _, span in ipairs(spans) do
+      if span[2] == t - 1 then
+        local label = run.names[span[9] + 1]
+        mine[#mine + 1] = { turn = t, label = label, from = span[3] / 1000, seconds = span[4] / 1000,
+          figure = figure_of(span, 5), class = class_of(run, span[1], label), failed = span[1] == FAILED }
       end
     end
-  end
-  return out
-end
-
-local function joules_of(line, basis)
-  local sum, lo, hi = #basis > 0 and 0.0 or nil, 0.0, 0.0
-  for _, domain in ipairs(basis) do
-    local f = object(line.energy[domain])
-    local j = number(f.joules)
-    if not j then return nil end
-    sum, lo, hi = sum + j, lo + (number(f.lo) or j), hi + (number(f.hi) or j)
-  end
-  return sum, lo, hi
-end
-
---- The rows of the figure: for each turn a row of its own, then its spans; the most that a span took, with its bound.
-local function rows_of(lines, basis)
-  local rows, most, turn = {}, 1e-12, nil
-  for _, line in ipairs(lines) do
-    local j, lo, hi = joules_of(line, basis)
-    if not turn or turn.turn ~= line.turn then
-      turn = { turn = line.turn, from = line.from, to = line.to, j = 0.0 }
-      rows[#rows + 1] = turn
+    for _, wait in ipairs(waits) do
+      if wait.from >= row.from - 1e-6 and wait.from < row.from + row.seconds then
+        mine[#mine + 1] = { turn = t, label = "waiting to retry", from = wait.from, seconds = wait.seconds,
+          figure = wait.figure, class = "wait" }
+      end
     end
-    turn.from, turn.to = math.min(turn.from, line.from), math.max(turn.to, line.to)
-    rows[#rows + 1] = { line = line, from = line.from, to = line.to, j = j, lo = lo, hi = hi }
-    if j and hi - lo <= 2 * j then most = math.max(most, hi) end
+    table.sort(mine, function(a, b) return a.from < b.from end)
+    table.move(mine, 1, #mine, #rows + 1, rows)
   end
-  return rows, most
-end
-
-local function draw_joules(f, row, i, place, fill)
-  local unknown = not row.j
-  local text = unknown and quantity.unknown or row.hi - row.lo > 2 * row.j and "< " .. quantity.si(row.hi, "J")
-    or quantity.si(row.j, "J")
-  f:label(text, ("first %.9g"):format(place.digits), ("first %d"):format(i), "right", figure.colours.muted)
-  if unknown then return end
-  local function x(j) return place.bars + math.max(0, math.min(1, j / place.most)) * place.wide end
-  if not text:find "^<" then f:rect(place.bars, x(row.j), i - 0.3, i + 0.3, fill) end
-  if row.lo and row.hi > row.lo then
-    f:line(x(row.lo), i, x(row.hi), i, 0.7, figure.colours.ink)
-    for _, end_of in ipairs { row.lo, row.hi } do
-      if end_of <= place.most then f:line(x(end_of), i - 0.16, x(end_of), i + 0.16, 0.7, figure.colours.ink) end
+  if #turns <= TURNS then return rows, #turns end
+  local out, fold = {}, { turn = KEPT + 1, from = math.huge, seconds = 0, bold = true, fold = true }
+  local joules, last = 0, #turns - KEPT
+  for _, row in ipairs(rows) do
+    if row.turn > KEPT and row.turn <= last then
+      if row.bold then
+        fold.from = math.min(fold.from, row.from)
+        fold.seconds = row.from + row.seconds - fold.from
+        joules = joules and row.figure and joules + row.figure.joules
+      end
+      if row.turn == last and row.bold then out[#out + 1] = fold end
+    else
+      out[#out + 1] = row
     end
   end
+  fold.label = ("turns %d\u{2013}%d"):format(KEPT + 1, last)
+  fold.figure = joules and { joules = joules, provenance = "distributed" } or nil
+  return out, #turns
 end
 
-local function draw_row(f, row, i, place, colour)
-  local y, line = ("first %d"):format(i), row.line
-  if not line then
-    f:put("set label '{/:Bold turn %d}' at graph -0.3, %s left tc rgb \"%s\" front", row.turn, y, figure.colours.ink)
-    f:line(row.from, i, row.to, i, 1.2, figure.colours.muted)
-    return
+--- What stands for a figure: its text with its bounds, what its upper bound is where no more is known, or a dash.
+local function text_of(one, brief)
+  if not one then return numbers.dash end
+  if numbers.below_resolution(one) then return "< " .. numbers.plain(one.hi) end
+  local text, bounds = numbers.metered(one)
+  return text .. (bounds and not brief and " " .. bounds or "")
+end
+
+local function choose(run, settings)
+  if settings.query then
+    for _, q in ipairs(run.queries) do
+      if q.id == settings.query and q.index == (settings.query_index or q.index) then return q end
+    end
+    error(("the query '%s' is not finished"):format(settings.query), 0)
   end
-  local name = line.failed and "attempt, " .. (line.outcome or "failed") or figure.part_name(line)
-  f:label(figure.short(name, 18), "graph -0.27", y, "left", line.failed and figure.colours.bad)
-  local fill = line.failed and figure.colours.decode or colour(line)
-  local to = math.max(row.to, row.from + place.seconds / 250)
-  f:rect(row.from, to, i - 0.36, i + 0.36, fill)
-  if line.failed then f:hatch(row.from, to, i - 0.36, i + 0.36, place.seconds / 40, place.aspect) end
-  draw_joules(f, row, i, place, fill)
+  local best
+  for _, q in ipairs(run.queries) do
+    local mine, most = own.rank(run, q), best and own.rank(run, best)
+    if not best or mine and (not most or mine > most) then best = q end
+  end
+  return best
 end
 
 return {
-  name = "waterfall", about = "one query span by span, with joules (--query ID; default: the one that took most)",
-  runs = { 1, 1 }, height = 2.9,
+  name = "waterfall", about = "one query span by span, with joules (--query ID; default: the dearest)",
+  runs = { 1, 1 },
 
-  --- Only the query that was asked for, or the costliest so far.
-  keep = function(row, query, best, settings)
-    if settings.query then
-      local meant = row.id == settings.query and row.index == (settings.query_index or row.index)
-      return meant and lines_of(query) or nil
+  draw = function(f, runs, settings)
+    local run = runs[1]
+    local q = choose(run, settings)
+    local rows, turns = rows_of(run, q)
+    if #rows == 0 then error("the query has no model call and no tool call", 0) end
+    local wide, line = f.width > 500, f:line_height()
+    local seconds, names, digits, most = math.max(q.seconds or 0, 1e-3), 0, f:width_of "joules", 1e-12
+    for _, row in ipairs(rows) do
+      seconds = math.max(seconds, row.from + row.seconds)
+      local indent = row.bold and 0 or 8
+      names = math.max(names, f:width_of(row.label, row.bold) + indent)
+      digits = math.max(digits, f:width_of(text_of(row.figure, not wide), row.bold))
+      if row.figure and not row.bold and not numbers.below_resolution(row.figure) then
+        most = math.max(most, row.figure.hi or row.figure.joules)
+      end
     end
-    local sum = 0.0
-    for _, domain in ipairs(runs.domains) do sum = sum + (row.energy[domain] and row.energy[domain].j or 0) end
-    row.rank = sum > 0 and sum or row.seconds or 0
-    if best.rank and best.rank >= row.rank then return nil end
-    if best.row then best.row.kept = nil end
-    best.rank, best.row = row.rank, row
-    return lines_of(query)
-  end,
-
-  draw = function(f, list, settings)
-    local run, chosen = list[1], nil
-    for _, row in ipairs(run.rows) do if row.kept then chosen = row end end
-    if not chosen then
-      error(settings.query and ("the query '%s' is not finished"):format(settings.query) or
-        "the run has no query", 0)
+    names = math.min(names, f.width * (wide and 0.3 or 0.26))
+    local left = names + 8
+    local bars = f.width - f.width * (wide and 0.2 or 0.17)
+    local right = bars - digits - 14
+    local x, ticks = figure.scale(seconds, left, right, f:labels_in(right - left, seconds))
+    local top = line * 1.3
+    f:text("seconds", left, f.size, "start", "muted")
+    f:text("joules", bars - 6, f.size, "end", "muted")
+    local y = top
+    local foot = top + #rows * line + 3
+    for _, tick in ipairs(ticks) do f:line(x(tick[1]), top, x(tick[1]), foot, "grid", 0.8) end
+    local function bar(j) return bars + math.max(0, math.min(1, j / most)) * (f.width - bars - 4) end
+    for i, row in ipairs(rows) do
+      local middle = y + line * 0.5
+      local base = middle + f.size * 0.36
+      if row.bold and i > 1 then f:line(0, y, f.width, y, "hair", 0.6) end
+      f:text(f:fit(row.label, names - (row.bold and 0 or 8), row.bold), row.bold and 0 or 8, base, "start",
+        row.failed and "wrong" or "ink", row.bold)
+      local from, width = x(row.from), math.max(0.8, x(row.from + row.seconds) - x(row.from))
+      if row.bold then
+        f:rect(from, middle - 1.2, width, 2.4, "muted")
+      else
+        f:rect(from, middle - 4, width, 8, row.class)
+        if row.failed then f:hatch(from, middle - 4, width, 8) end
+      end
+      f:text(text_of(row.figure, not wide), bars - 6, base, "end", row.bold and "ink" or "muted", row.bold)
+      if row.figure and not row.bold then
+        if not numbers.below_resolution(row.figure) then
+          f:rect(bars, middle - 4, bar(row.figure.joules) - bars, 8, row.class)
+          if row.failed then f:hatch(bars, middle - 4, bar(row.figure.joules) - bars, 8) end
+        end
+        if row.figure.lo and row.figure.hi then
+          local hi = row.figure.hi > most and f.width + 9 or bar(row.figure.hi)
+          f:whisker(middle, bar(row.figure.lo), hi, false, "ink", bars, f.width - 1)
+        end
+      end
+      y = y + line
     end
-    local lines, left = {}, 0
-    for _, line in ipairs(chosen.kept) do
-      if #lines < MOST then lines[#lines + 1] = line else left = left + 1 end
-    end
-    if #lines == 0 then error("the query has no model call and no tool call", 0) end
-    local seconds = chosen.seconds or lines[#lines].to
-    local rows, most = rows_of(lines, run.basis)
-    local place = { seconds = seconds, digits = seconds * 1.42, bars = seconds * 1.46, most = most,
-                    wide = seconds * 0.34, aspect = (#rows + 1.2) / (seconds * 1.86) * f.width * 0.76 / f.height }
-    f:put("set xrange [0:%.9g]", seconds * 1.86)
-    f:put("set yrange [%d.9:0.3]", #rows)
-    f:add("set border 0", "unset ytics", "set grid noytics", "set lmargin 14", "set rmargin 0.5", "set tmargin 0.3",
-      ("set xtics 0,%.9g,%.9g"):format(figure.step(seconds, 4), seconds))
-    f:add("set xlabel ' ' offset 0,0.4")
-    f:label("seconds", ("first %.9g"):format(seconds / 2), "graph -0.135", "center")
-    if #run.basis > 0 then
-      f:label("joules, bounds", ("first %.9g"):format(seconds * 1.86), "graph -0.135", "right")
-    end
-    f:line(0, #rows + 0.9, seconds, #rows + 0.9, 0.6, figure.colours.muted)
-    local colour = figure.part_colours(run)
-    for i, one in ipairs(rows) do draw_row(f, one, i, place, colour) end
-    f:add("plot NaN notitle")
-    f.caption = ("Query %s of %s, by turn; joules of %s in each span's window%s."):format(chosen.id, run.name,
-      #run.basis > 0 and table.concat(run.basis, "+") or "no device",
-      left > 0 and ("; %d later spans are left out"):format(left) or "")
+    f:x_axis(x, ticks, foot, left, right)
+    f.height = foot + f.size + 10
+    f.caption = ("Query %s: %s over %s s, %s. Each span stands with the joules of its window; whiskers are their "
+      .. "bounds%s.%s"):format(q.id, numbers.count(turns, "turn"), numbers.plain(seconds),
+        q.energy.joules and numbers.metered(q.energy) .. " J" or "its joules are not known",
+        wide and "" or ", and < is an upper bound where the sensor tells no more", turns > TURNS
+        and (" %d turns between the first and the last %d are one row."):format(turns - 2 * KEPT, KEPT) or "")
   end,
 }

@@ -4,7 +4,7 @@ local numbers = require "ipw.report.numbers"
 
 local books = { id = "books", nav = "Books", topic = "Books" }
 
-local domain_names = { gpu = "GPU", cpu = "CPU", dram = "DRAM", machine = "Machine" }
+local palette = require "ipw.palette"
 
 local function exact(joules) return ("%.6f"):format(joules) end
 
@@ -18,12 +18,12 @@ function books.ledger(run)
       if (row.warmup_j or 0) ~= 0 then parts[#parts + 1] = exact(row.warmup_j) .. " J warm-up" end
       if (row.wasted_j or 0) ~= 0 then parts[#parts + 1] = exact(row.wasted_j) .. " J earlier attempts" end
       parts[#parts + 1] = exact(row.idle_j or 0) .. " J idle"
-      lines[#lines + 1] = ("%s %s J = %s: %s"):format(domain_names[domain], exact(row.total_j), table.concat(parts,
+      lines[#lines + 1] = ("%s %s J = %s: %s"):format(palette.domain[domain], exact(row.total_j), table.concat(parts,
         " + "),
         row.balanced == false and "does not balance by " .. exact(row.difference_j or 0) .. " J" or "balances")
     elseif row then
       local partial = row.partial_j and (", measured in part: %s J"):format(exact(row.partial_j)) or ""
-      lines[#lines + 1] = ("%s: not measured (%s)%s"):format(domain_names[domain], (row.reason
+      lines[#lines + 1] = ("%s: not measured (%s)%s"):format(palette.domain[domain], (row.reason
         or "not known"):gsub("_", " "), partial)
     end
   end

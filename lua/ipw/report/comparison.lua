@@ -1,10 +1,11 @@
 --- ipw.report.comparison: several runs beside each other. The first is the one that the others are compared
 --- with, task by task, as `compare` does; a difference is told only where its interval over tasks leaves out zero.
 local compare = require "ipw.compare"
+local figure = require "ipw.figure"
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
-local runs_chart = require "ipw.report.runs_chart"
+local palette = require "ipw.palette"
 
 local comparison = {}
 
@@ -66,6 +67,7 @@ function comparison.rows(runs)
     row.accuracy = { interval(run, "accuracy") }
     row.joules = { run.known == #run.queries and run.known > 0 and run.known_joules / run.known or nil, select(2,
       interval(run, "joules")) }
+    row.seconds = { interval(run, "wall_clock_s") }
     row.solved = { headline.per_solved(run) }
     if i > 1 then
       local both = compare.two(runs[1].rows, run.rows)
@@ -226,8 +228,11 @@ local function csv(rows)
         "interval over queries",
                         not known and (type(v[2]) == "string" and v[2] or "not known") or nil }
     end
-    for _, one in ipairs(runs_chart.per_query(row.run) or {}) do
-      out[#out + 1] = { row.name, "joules_per_query: " .. one[1].name, one[2], nil, nil, "booked by the ledger" }
+    for _, part in ipairs(row.run.no_parts and {} or row.run.parts) do
+      if not part.outside then
+        out[#out + 1] = { row.name, "joules_per_query: " .. part.name, part.uj / 1e6 / #row.run.queries, nil, nil,
+                          "booked by the ledger" }
+      end
     end
     for _, measure in ipairs { { "accuracy_difference", row.points }, { "joules_ratio_less_1", row.percent } } do
       local d = measure[2]
@@ -238,6 +243,45 @@ local function csv(rows)
     end
   end
   return html.csv("comparison", { "run", "measure", "value", "lo", "hi", "provenance", "reason" }, out)
+end
+
+local FLIPS = 30 -- tasks shown
+
+--- The tasks that ended differently in the runs: a row each, with the mark and the joules in each run.
+local function flips(runs)
+  local by, order = {}, {}
+  for r, run in ipairs(runs) do
+    for _, q in ipairs(run.queries) do
+      local task = by[q.id]
+      if not task then
+        task = { id = q.id, n = 0 }
+        by[q.id], order[#order + 1] = task, task
+      end
+      if not task[r] then task.n = task.n + 1 end
+      task[r] = task[r] or q
+    end
+  end
+  local rows, n = {}, 0
+  for _, task in ipairs(order) do
+    local first, other = task[1] and task[1].mark, false
+    for r = 2, #runs do other = other or task[r] ~= nil and task[r].mark ~= first end
+    if task.n == #runs and other then
+      n = n + 1
+      local row = { html.name(task.id) }
+      for r = 1, #runs do
+        local q = task[r]
+        local bad = q.mark == "wrong" or q.mark == "failed"
+        row[r + 1] = ('<span class="%s">%s</span> %s'):format(bad and "wrong" or "", palette.sign[q.mark],
+          q.energy.joules and "<small>" .. numbers.plain(q.energy.joules) .. " J</small>" or "")
+      end
+      if n <= FLIPS then rows[n] = row end
+    end
+  end
+  if n == 0 then return "" end
+  local columns = { { "task" } }
+  for r, name in ipairs(comparison.names(runs)) do columns[r + 1] = { html.name(name), "num" } end
+  return ('<p class="lead gap">%s ended differently%s.</p>'):format(numbers.count(n, "task"),
+    n > FLIPS and (", of which %d stand here"):format(FLIPS) or "") .. html.table(columns, rows, "plain")
 end
 
 --- The section: chart and table, or why there is none.
@@ -260,8 +304,9 @@ function comparison.html(runs)
     "leaves out zero."
   return html.section("comparison", topic .. " on the same " .. numbers.count(#runs[1].queries, "query", "queries"),
     html.text(comparison.heading(runs)),
-      '<p class="lead">' .. lead .. '</p><div class="beside"><div>' .. runs_chart.html(rows) .. "</div><div>" ..
-      runs_table(rows) .. "</div></div>" .. runs_chart.parts(rows) .. csv(rows), { { "csv", "csv-comparison", "CSV" } })
+      '<p class="lead">' .. lead .. '</p><div class="beside"><div>' .. (scored
+      and figure.on_page("pareto", runs, { width = 540 }) or "") .. "</div><div>" .. runs_table(rows) .. "</div></div>"
+      .. figure.on_page("compare", runs, {}) .. flips(runs) .. csv(rows), { { "csv", "csv-comparison", "CSV" } })
 end
 
 --- The comparison for the terminal.

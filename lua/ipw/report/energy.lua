@@ -1,20 +1,13 @@
 --- ipw.report.energy: where the energy went.
+local figure = require "ipw.figure"
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
+local palette = require "ipw.palette"
 
 local energy = { id = "energy", nav = "Energy", topic = "Where the energy went" }
 
-local domain_names = { gpu = "GPU", cpu = "CPU", dram = "DRAM", machine = "machine" }
-local DESK, PHONE = 1072, 350 -- pixels of the bar
-
-local function tools_uj(run)
-  local uj = 0
-  for _, part in ipairs(run.parts) do
-    if part.tool then uj = uj + part.uj end
-  end
-  return uj
-end
+local domain_names = palette.domain
 
 local function find(run, key)
   for _, part in ipairs(run.parts) do
@@ -31,9 +24,9 @@ local ONE_PART = { { "decode", "Decoding took" }, { "prefill", "Prefill took" },
 --- The heading: a sentence.
 function energy.heading(run)
   if #run.domains == 0 then return "Joules were not measured" end
-  if not run.parts then return "Where the energy went cannot be told" end
+  if run.no_parts then return "Where the energy went cannot be told" end
   if run.sum_uj == 0 then return "The sensors counted no energy" end
-  local tools = tools_uj(run)
+  local tools = run.tools_uj
   local model = numbers.share(run.model_uj, run.sum_uj, true)
   if tools >= run.sum_uj * 0.05 then
     return ("The model worked for %s of the joules; %s were held by queries whose tools were running"):format(model,
@@ -158,117 +151,10 @@ local function remote_bars(run)
   return #list > 0 and domain_rows(list, true) or ""
 end
 
---- The parts that the bar shows, each with where it begins and how long it is, in per cent.
-local function pieces(run)
-  local list, at = {}, 0
-  for _, part in ipairs(run.parts) do
-    local share = part.uj / run.sum_uj * 100
-    if share > 0 then list[#list + 1] = { part = part, at = at, share = share } end
-    at = at + share
-  end
-  return list
-end
-
---- Which label fits into a piece on a screen: "name" and per cent, "percent" alone, or none.
-local function fits(piece, width)
-  local px = piece.share / 100 * width - 14
-  if utf8.len(piece.part.name) * 7 <= px then return "name" end
-  return px >= 22 and "percent" or nil
-end
-
-local NAMED = '<text class="%size% on-%class% b" x="8" y="19">%name%</text>' ..
-  '<text class="%size% on-%class%" x="8" y="36">%percent%</text>'
-local UNNAMED = '<text class="%size% on-%class%" x="6" y="28">%percent%</text>'
-
-local function label(piece)
-  local out, values = {}, { class = piece.part.class, name = html.text(piece.part.name),
-                            percent = numbers.share(piece.share, 100, true) }
-  for size, width in pairs { desk = DESK, phone = PHONE } do
-    local how = fits(piece, width)
-    values.size = size
-    if how then out[#out + 1] = html.fill(how == "name" and NAMED or UNNAMED, values) end
-  end
-  table.sort(out) -- "desk" before "phone"
-  return table.concat(out)
-end
-
-local BRACKET = '<svg x="%.4f%%" width="%.4f%%" height="22" overflow="visible">' ..
-  '<path class="bracket" d="M.5 21V15"/><line class="bracket" x1="0" x2="100%%" y1="15.5" y2="15.5"/>' ..
-  '<line class="bracket" x1="100%%" x2="100%%" y1="15" y2="21"/>' ..
-  '<text x="%s" y="10" text-anchor="%s" class="muted%s">%s</text></svg>'
-
-local function bracket(from, to, text)
-  if to - from < 4 then return "" end
-  local length = utf8.len(text) * 6.5
-  local beside = (from + to) / 100 -- twice as much as there is to the left of its middle
-  local x, anchor = "50%", "middle"
-  if length > beside * DESK then x, anchor = "0", "start" end
-  local where = length > (to - from) / 100 * PHONE and " desk" or ""
-  return BRACKET:format(from, to - from, x, anchor, where, text)
-end
-
-local function brackets(run, list)
-  local out = {}
-  local model_to, tools_from, tools_to = 0, nil, nil
-  for _, piece in ipairs(list) do
-    if piece.part.model then model_to = piece.at + piece.share end
-    if piece.part.tool then
-      tools_from = tools_from or piece.at
-      tools_to = piece.at + piece.share
-    end
-  end
-  out[1] = bracket(0, model_to, "the model worked " .. numbers.share(run.model_uj, run.sum_uj, true))
-  if tools_from and tools_to - tools_from > 12 then
-    out[2] = bracket(tools_from, tools_to, "held while tools ran " .. numbers.share(tools_uj(run), run.sum_uj, true))
-  end
-  return table.concat(out)
-end
-
-local TICK = '<line class="tick" x1="%x%" x2="%x%" y1="69" y2="73"/>' ..
-  '<text class="muted%size%" x="%x%" y="85" text-anchor="%anchor%">%text%</text>'
-
-local function axis(run)
-  local total = run.sum_uj / 1e6
-  local step = numbers.axis(total, 5)
-  local out = {}
-  for i = 0, 5 do
-    local j = i * step
-    if j < total * 0.93 then
-      out[#out + 1] = html.fill(TICK, {
-        x = ("%.4f%%"):format(j / total * 100), size = j > total * 0.75 and " desk" or "",
-        anchor = i == 0 and "start" or "middle", text = numbers.tick(j, step) .. (i == 0 and " J" or ""),
-      })
-    end
-  end
-  out[#out + 1] = '<text class="b" x="100%" y="85" text-anchor="end">' .. numbers.joules(total) .. "</text>"
-  return table.concat(out)
-end
-
 local function bounds(part)
   if not (part.lo and part.lo > 0 or part.hi and part.hi > 0) then return nil end
   local text, range = numbers.metered { joules = part.uj / 1e6, lo = part.lo, hi = part.hi }
   return text .. (range and " " .. range or "") .. " J, by the bounds of its windows"
-end
-
-local PIECE = '<svg class="piece" x="%x%" y="23" width="%width%" height="46" data-part="%key%">' ..
-  '<title>%title%</title><rect class="f-%class%" width="100%" height="46"/>%waste%%label%' ..
-  '<line class="gap" x1="100%" x2="100%" y1="0" y2="46"/></svg>'
-local WASTE = '<rect class="hatch" x="%.4f%%" width="%.4f%%" height="46" fill="url(#hatch)"/>'
-
-local function bar(run)
-  local list, out, told = pieces(run), {}, {}
-  for i, piece in ipairs(list) do
-    local part = piece.part
-    local wasted = part.wasted_uj / part.uj * 100
-    told[i] = part.name .. " " .. numbers.share(part.uj, run.sum_uj)
-    out[i] = html.fill(PIECE, {
-      x = ("%.4f%%"):format(piece.at), width = ("%.4f%%"):format(piece.share), key = html.text(part.key),
-      title = html.text(part.name .. ": " .. (bounds(part) or numbers.joules(part.uj / 1e6))),
-      class = part.class, label = label(piece), waste = wasted > 0 and WASTE:format(100 - wasted, wasted) or "",
-    })
-  end
-  return ('<svg class="ebar" width="100%%" height="92" role="img" aria-label="%s">%s%s%s</svg>'):format(
-    html.text("Joules by part: " .. table.concat(told, ", ")), brackets(run, list), table.concat(out), axis(run))
 end
 
 local function split_bar(run, part, largest)
@@ -291,7 +177,7 @@ local function parts_table(run)
     for _, domain in ipairs(run.domains) do columns[#columns + 1] = { domain_names[domain] .. " J", "num wide" } end
   end
   if run.wasted_uj > 0 then columns[#columns + 1] = { "of it wasted", "num" } end
-  local largest, rows = 1, {}
+  local largest, rows, cell = 1, {}, numbers.column(run.sum_uj / 1e6)
   for _, part in ipairs(run.parts) do largest = math.max(largest, part.uj) end
   for _, part in ipairs(run.parts) do
     local filter = part.class ~= "idle" and part.class ~= "other"
@@ -301,23 +187,23 @@ local function parts_table(run)
         html.name(part.name), html.name(part.name)) or html.text(part.name),
       part.calls and ' <span class="muted">\u{00D7}' .. numbers.at(part.calls, 0) .. "</span>" or "")
     local row = { name, ('<span title="%s">%s</span>'):format(html.text(bounds(part) or ""),
-      numbers.cell(part.uj / 1e6)),
+      cell(part.uj / 1e6)),
                   numbers.share(part.uj, run.sum_uj), split_bar(run, part, largest) }
     if several then
-      for _, domain in ipairs(run.domains) do row[#row + 1] = numbers.cell((part.by_domain[domain] or 0) / 1e6) end
+      for _, domain in ipairs(run.domains) do row[#row + 1] = cell((part.by_domain[domain] or 0) / 1e6) end
     end
-    row[#row + 1] = part.wasted_uj > 0 and numbers.cell(part.wasted_uj / 1e6) or ""
+    row[#row + 1] = part.wasted_uj > 0 and cell(part.wasted_uj / 1e6) or ""
     rows[#rows + 1] = row
   end
-  local sum = { "sum", numbers.cell(run.sum_uj / 1e6), "100 %", "", class = "sum" }
+  local sum = { "sum", cell(run.sum_uj / 1e6), "100 %", "", class = "sum" }
   if several then
     for _, domain in ipairs(run.domains) do
       local uj = 0
       for _, part in ipairs(run.parts) do uj = uj + (part.by_domain[domain] or 0) end
-      sum[#sum + 1] = numbers.cell(uj / 1e6)
+      sum[#sum + 1] = cell(uj / 1e6)
     end
   end
-  sum[#sum + 1] = run.wasted_uj > 0 and numbers.cell(run.wasted_uj / 1e6) or ""
+  sum[#sum + 1] = run.wasted_uj > 0 and cell(run.wasted_uj / 1e6) or ""
   rows[#rows + 1] = sum
   return html.table(columns, rows, "parts")
 end
@@ -332,6 +218,13 @@ local function csv(run)
     for k, domain in ipairs(run.domains) do rows[i][8 + k] = (part.by_domain[domain] or 0) / 1e6 end
   end
   return html.csv("energy", columns, rows)
+end
+
+--- The numbers of the bar, for who cannot see it.
+local function told(run)
+  local out = {}
+  for i, part in ipairs(run.parts) do out[i] = part.name .. " " .. numbers.share(part.uj, run.sum_uj) end
+  return "Joules by part: " .. table.concat(out, ", ")
 end
 
 local function legend(run)
@@ -359,12 +252,19 @@ local function missing(run)
 end
 
 function energy.html(run)
-  if not run.parts or run.sum_uj == 0 then return html.section("energy", energy.topic, energy.heading(run),
-    missing(run)) end
+  if run.no_parts or run.sum_uj == 0 then
+    local seconds = 0
+    for _, part in ipairs(run.parts) do seconds = seconds + (part.seconds or 0) end
+    local heading = #run.domains == 0 and seconds > 0 and "Joules were not measured; where the time went"
+      or energy.heading(run)
+    return html.section("energy", #run.domains == 0 and seconds > 0 and "Where the time went" or energy.topic, heading,
+      (run.no_parts and seconds > 0 and figure.on_page("breakdown", { run }, {}) or "") .. missing(run))
+  end
   local notes = { energy.books(run) }
   notes[#notes + 1] = energy.rest(run)
   for _, text in ipairs(energy.disagreements(run)) do notes[#notes + 1] = text end
-  local body = bar(run) .. legend(run) .. parts_table(run) .. '<p class="books">'
+  local body = figure.on_page("breakdown", { run }, { brief = true, told = told(run) }) .. legend(run)
+    .. parts_table(run) .. '<p class="books">'
     .. html.text(table.concat(notes, " ")) .. "</p>" .. rest_bars(run) .. csv(run)
   return html.section("energy", energy.topic, html.text(energy.heading(run)), body, { { "csv", "csv-energy", "CSV" } })
 end

@@ -1,17 +1,43 @@
 --- ipw.report.headline: the title, what was run, how the joules were obtained, and what spoils the run.
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
+local palette = require "ipw.palette"
 
 local headline = {}
 
-local domain_names = { gpu = "GPU", cpu = "CPU", dram = "DRAM", machine = "whole machine" }
+local domain_names = palette.domain
 
---- "GPU and CPU"
-function headline.devices(domains, last)
-  local names = {}
-  for i, domain in ipairs(domains) do names[i] = domain_names[domain] or domain end
-  if #names <= 1 then return names[1] or "nothing" end
-  return table.concat(names, ", ", 1, #names - 1) .. " " .. (last or "and") .. " " .. names[#names]
+headline.devices = palette.devices
+
+--- The machine that was measured: "2 x NVIDIA H200 (driver 550), AMD EPYC 9654 (2 sockets, 192 cores), a virtual
+--- machine"; "" where nothing of it is known.
+function headline.machine(run)
+  local hardware, out = run.summary.hardware or run.manifest.hardware or {}, {}
+  if hardware.gpu then
+    local n = hardware.gpus_read or hardware.gpu_count or 1
+    out[1] = (n > 1 and ("%d \u{D7} "):format(n) or "") .. hardware.gpu ..
+      (hardware.driver and (" (driver %s)"):format(hardware.driver) or "")
+  end
+  if hardware.cpu then
+    local inside = {}
+    if (hardware.cpu_sockets or 1) > 1 then inside[1] = ("%d sockets"):format(hardware.cpu_sockets) end
+    if hardware.cpu_cores then inside[#inside + 1] = numbers.count(hardware.cpu_cores, "core") end
+    if hardware.governor then inside[#inside + 1] = "governor " .. hardware.governor end
+    out[#out + 1] = hardware.cpu .. (#inside > 0 and (" (%s)"):format(table.concat(inside, ", ")) or "")
+  end
+  if hardware.virtualised then out[#out + 1] = "a virtual machine" end
+  return table.concat(out, ", ")
+end
+
+--- The page's line on machine and server, as a sentence; "" where nothing is known.
+local function machine_line(run)
+  local machine, config = headline.machine(run), run.manifest.config or {}
+  local kernel = (run.summary.hardware or {}).kernel
+  local sampled = config.telemetry_interval and #run.domains > 0
+    and (" Sensors were read every %s ms."):format(numbers.plain(config.telemetry_interval * 1000)) or ""
+  local server = config.client_base_url and (" The model answered at %s."):format(config.client_base_url) or ""
+  if machine == "" then return server .. sampled end
+  return (" On %s%s.%s%s"):format(machine, kernel and ", Linux " .. kernel or "", server, sampled)
 end
 
 local function scored(run)
@@ -91,7 +117,8 @@ function headline.what(run, mark)
     numbers.count(#run.queries, "query", "queries"), mark(headline.dataset(run)),
     numbers.word(config.concurrency or 1), epochs == 1 and "one pass" or numbers.word(epochs) .. " passes",
     headline.date(run) and ", " .. headline.date(run) or "", mark(headline.model(run)),
-    config.temperature and (", temperature %s"):format(numbers.plain(config.temperature, 2)) or "",
+    (config.temperature and (", temperature %s"):format(numbers.plain(config.temperature, 2)) or "") ..
+      (config.seed and (", seed %d"):format(config.seed) or ""),
     config.energy == "remote" and ", on another machine" or ", on this machine")
   return text
 end
@@ -232,7 +259,8 @@ function headline.html(run)
   local size = run.beside and "h2" or "h1"
   return ('<%s>%s</%s><div class="intro"><p><b>What was run.</b> %s</p><p><b>How the joules were obtained.</b> ' ..
     '%s</p></div>%s')
-    :format(size, html.keep(html.name(headline.title(run))), size, headline.what(run, mark),
+    :format(size, html.keep(html.name(headline.title(run))), size,
+      headline.what(run, mark) .. html.text(machine_line(run)),
       html.text(headline.how(run)), #flags > 0 and '<div class="flags">' .. table.concat(flags) .. "</div>" or "")
 end
 

@@ -22,6 +22,11 @@ function html.text(value) return (tostring(value):gsub("[&<>\"']", escapes)) end
 --- A text of others: it cannot turn the direction of what stands around it.
 function html.name(value) return "<bdi>" .. html.text(value) .. "</bdi>" end
 
+--- A text of others in the address of a link.
+function html.address(text)
+  return (tostring(text):gsub("[^%w%-_.]", function(c) return ("%%%02X"):format(c:byte()) end))
+end
+
 --- Markup in which no line breaks between a number and its unit.
 ---@param markup string
 ---@return string

@@ -1,7 +1,9 @@
 --- ipw.report.key_numbers: the six numbers that are pasted into a chat, in a fixed order.
+local costs = require "ipw.costs"
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
+local prices = require "ipw.prices"
 local stats = require "ipw.stats"
 
 local key_numbers = {}
@@ -33,6 +35,11 @@ function key_numbers.accuracy(run)
   end
   out.note = ("%s of %s right%s"):format(numbers.at(right, 0), numbers.at(n, 0), m.lo and "; " .. (rules[m.method]
     or "") or "")
+  for _, passed in ipairs((run.summary.repeats or {}).pass_at or {}) do
+    if passed.k and passed.k > 1 and passed.share then
+      out.note = ("%s; pass@%d %s"):format(out.note, passed.k, numbers.share(passed.share, 1, true))
+    end
+  end
   return out
 end
 
@@ -120,15 +127,50 @@ local function tokens(run)
   return out
 end
 
+--- What the run's answers cost; with --prices by that table.
+function key_numbers.costs(run)
+  local given = { kwh_price = run.kwh_price, gco2_per_kwh = run.gco2_per_kwh }
+  if prices.given() then
+    given.known = 0
+    for _, q in ipairs(run.queries) do
+      if q.cost then given.usd, given.known = (given.usd or 0.0) + q.cost, given.known + 1 end
+    end
+  end
+  return costs.of(run.summary, run.manifest.config or {}, given)
+end
+
 local function cost(run)
-  local out = { name = "Cost", short = "cost", unit = "USD" }
-  local total = (run.summary.totals or {}).cost_usd
-  if not total then
-    out.why, out.note = "not known", "no price table, and the server told none"
+  local out, of = { name = "Cost", short = "cost", unit = "USD" }, key_numbers.costs(run)
+  if not of.usd then
+    -- what no one knows the price of has a latency in its place
+    local ttft, why = (run.summary.latency or {}).ttft_s or {}, of.why or "no price is known"
+    if (ttft.n or 0) > 0 and ttft.p50 then
+      return { name = "First token", short = "first token", unit = "s", text = numbers.plain(ttft.p50),
+               under = ttft.p95 and "p95 " .. numbers.plain(ttft.p95) .. " s" or nil,
+               note = "median of " .. numbers.count(ttft.n, "call") .. "; " .. why }
+    end
+    out.why, out.note = "not known", why
     return out
   end
-  out.text = total == 0 and "0" or numbers.plain(total)
-  out.note = total == 0 and "declared free" or numbers.plain(total / #run.queries) .. " USD a query"
+  out.text = of.usd == 0 and "0" or numbers.plain(of.usd)
+  local notes = { of.usd == 0 and "declared free" or nil }
+  if of.usd > 0 then
+    notes[1] = of.usd_query and numbers.plain(of.usd_query) .. " USD a query"
+    notes[#notes + 1] = of.usd_correct and numbers.plain(of.usd_correct) .. " USD per correct answer"
+  end
+  notes[#notes + 1] = of.why
+  out.note = table.concat(notes, "; ")
+  return out
+end
+
+--- What electricity, carbon and a model elsewhere took, as sentences.
+---@param run table
+---@return string[]
+function key_numbers.further(run)
+  local out = {}
+  for _, line in ipairs(costs.lines(key_numbers.costs(run))) do
+    if line[1] ~= "cost" then out[#out + 1] = ("%s: %s."):format(line[1]:gsub("^%l", string.upper), line[2]) end
+  end
   return out
 end
 
@@ -171,6 +213,7 @@ function key_numbers.html(run)
       html.text(key.note or ""))
   end
   out[#out + 1] = "</section>"
+  for _, text in ipairs(key_numbers.further(run)) do out[#out + 1] = '<p class="note">' .. html.text(text) .. "</p>" end
   return table.concat(out)
 end
 

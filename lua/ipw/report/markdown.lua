@@ -33,7 +33,7 @@ local function add_run(out, run)
   end
   out[#out + 1] = ""
   out[#out + 1] = markdown.plain(energy.heading(run)) .. "."
-  if not run.parts or run.sum_uj == 0 then return end
+  if run.no_parts or run.sum_uj == 0 then return end
   out[#out + 1] = ""
   out[#out + 1] = ("| part | joules | share | |%s"):format(run.wasted_uj > 0 and " of it wasted |" or "")
   out[#out + 1] = "| --- | ---: | ---: | --- |" .. (run.wasted_uj > 0 and " ---: |" or "")

@@ -62,6 +62,17 @@ function numbers.cell(value)
   return numbers.at(value, math.abs(value) >= 9.95 and 0 or place_of(value, 2))
 end
 
+--- Numbers of one column, all with the decimals that give `most` four digits; what would be 0 is "<" the last place.
+---@param most number
+---@return fun(value: number): string
+function numbers.column(most)
+  local place = most > 0 and math.min(0, math.floor(math.log(most, 10)) - 3) or 0
+  return function(value)
+    if value > 0 and value < 0.5 * 10.0 ^ place then return "<" .. numbers.at(10.0 ^ place, place) end
+    return numbers.at(value, place)
+  end
+end
+
 --- Where a value with an interval is rounded.
 ---@return integer
 function numbers.place_between(value, lo, hi)
@@ -90,22 +101,24 @@ function numbers.below_resolution(figure)
   return lo <= 0 or not numbers.at(value, numbers.place_between(value, lo, hi)):find "[1-9]"
 end
 
---- Bounds: "13.1–13.4"; nil: not known, or not apart at three digits.
+--- Bounds: "13.1–13.4"; nil: not known, or not apart in their digits (three, or those of a column).
+---@param cell? fun(value: number): string
 ---@return string?
-function numbers.between(lo, hi)
+function numbers.between(lo, hi, cell)
   if not (lo and hi) then return nil end
-  local from, to = numbers.plain(lo), numbers.plain(hi)
-  return from ~= to and from .. "\u{2013}" .. to or nil
+  local from, to = (cell or numbers.plain)(lo), (cell or numbers.plain)(hi)
+  return from ~= to and from .. "–" .. to or nil
 end
 
 --- A metered figure, {joules, lo, hi, provenance}: its text, which does not depend on its bounds, and these:
---- "(300–700)" or nil.
+--- "(300–700)" or nil. `cell`: it stands in a column of numbers.
 ---@param figure table
+---@param cell? fun(value: number): string
 ---@return string, string?
-function numbers.metered(figure)
-  local bounds = numbers.between(figure.lo, figure.hi)
-  return (signs[figure.provenance] or "") .. numbers.plain(figure.joules, figure.provenance == "estimated" and 2 or 3),
-    bounds and "(" .. bounds .. ")"
+function numbers.metered(figure, cell)
+  local bounds = numbers.between(figure.lo, figure.hi, cell)
+  return (signs[figure.provenance] or "") .. (cell and cell(figure.joules) or numbers.plain(figure.joules,
+    figure.provenance == "estimated" and 2 or 3)), bounds and "(" .. bounds .. ")"
 end
 
 --- A share of a whole, in per cent: "15.7 %", "<0.1 %"; whole: without a decimal.

@@ -22,6 +22,11 @@ const report = (() => {
   }
   const plain = (value, digits = 3) => at(value, Math.min(0, placeOf(value, digits)));
   const cell = value => value === 0 ? "0" : at(value, Math.abs(value) >= 9.95 ? 0 : placeOf(value, 2));
+  // Numbers of one column, all with the decimals that give the greatest four digits.
+  function column(most) {
+    const place = most > 0 ? Math.min(0, Math.floor(Math.log10(most)) - 3) : 0, least = Math.pow(10, place);
+    return value => value > 0 && value < 0.5 * least ? "<" + at(least, place) : at(value, place);
+  }
   function place(e) {
     let power = power10(e), first = Math.floor(e / Math.pow(10, power) * 100 + 0.5);
     if (first >= 1000) { first = Math.floor(first / 10); power++; }
@@ -29,10 +34,10 @@ const report = (() => {
   }
   const SIGNS = ["", "", "", "~", "\u2248 "];
   // A metered figure in millijoules: its text and its bounds.
-  function metered(mj, below, above, provenance) {
-    const value = mj / 1000, text = (SIGNS[provenance] || "") + plain(value, provenance === 4 ? 2 : 3);
+  function metered(mj, below, above, provenance, cell) {
+    const value = mj / 1000, text = (SIGNS[provenance] || "") + (cell ? cell(value) : plain(value, provenance === 4 ? 2 : 3));
     if (below === null || above === null) return [text, ""];
-    const from = plain(value - below / 1000), to = plain(value + above / 1000);
+    const write = cell || plain, from = write(value - below / 1000), to = write(value + above / 1000);
     return [text, from === to ? "" : "(" + from + "\u2013" + to + ")"];
   }
   // Whether an upper bound is all that is known of it.
@@ -88,29 +93,23 @@ const report = (() => {
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
-  // Shows the table, or the densities, in the place of the chart; the same button takes it back.
-  function flip(button, id, wanted) {
-    const view = document.querySelector("#" + id + " .view");
+  // Shows the table in the place of the chart; the same button takes it back.
+  function flip(button, id) {
     const show = button.getAttribute("aria-pressed") !== "true";
-    for (const other of document.querySelectorAll("#" + id + " .tools [aria-pressed]")) other.setAttribute("aria-pressed", "false");
     button.setAttribute("aria-pressed", String(show));
-    for (const child of view.children) {
-      const extra = child.classList.contains("numbers") || child.classList.contains("density");
-      child.hidden = show ? !child.classList.contains(wanted) : extra;
-    }
+    for (const child of document.querySelector("#" + id + " .view").children) child.hidden = child.classList.contains("numbers") !== show;
     if (!show) redraw();
   }
   document.documentElement.classList.add("scripted");
   document.getElementById("theme").addEventListener("click", theme);
   for (const button of document.querySelectorAll("button[data-csv]")) button.addEventListener("click", () => save("csv-" + button.dataset.csv));
-  for (const button of document.querySelectorAll("button[data-table]")) button.addEventListener("click", () => flip(button, button.dataset.table, "numbers"));
-  for (const button of document.querySelectorAll("button[data-density]")) button.addEventListener("click", () => flip(button, button.dataset.density, "density"));
+  for (const button of document.querySelectorAll("button[data-table]")) button.addEventListener("click", () => flip(button, button.dataset.table));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   let width = document.documentElement.clientWidth;
   addEventListener("resize", () => {
     if (document.documentElement.clientWidth !== width) { width = document.documentElement.clientWidth; redraw(); }
   });
-  return { parse, at, plain, cell, metered, vague, axisStep, clock, clockUnit, clockStep, colour, element, svg, phone, DASH,
+  return { parse, at, plain, cell, column, metered, vague, axisStep, clock, clockUnit, clockStep, colour, element, svg, phone, DASH,
            marks: ["\u2713", "\u2717", "!", "\u2013", "\u00B7"], markNames: ["right", "wrong", "failed", "stopped", "open"],
            markWords: ["right", "wrong", "failed", "stopped with the run", "not scored"] };
 })();

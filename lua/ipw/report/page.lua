@@ -8,6 +8,7 @@ local json = require "ipw.json"
 local script = require "ipw.core.script"
 local headline = require "ipw.report.headline"
 local key_numbers = require "ipw.report.key_numbers"
+local palette = require "ipw.palette"
 local power = require "ipw.report.power"
 local queries = require "ipw.report.queries"
 local watts = require "ipw.report.watts"
@@ -16,7 +17,7 @@ local page = {}
 
 local MAX_SPANS = 20 * 1024 * 1024 -- of JSON, of all runs; above, only some queries keep theirs
 local MAX_ERROR = 1000 -- characters of an error's text that the filter of the queries looks in
-local SECTIONS = { "energy", "power", "queries", "spread", "tokens" }
+local SECTIONS = { "energy", "power", "queries", "failures", "spread", "turns", "tokens" }
 local SCRIPTS = { "page", "table", "waterfall", "power", "runs" } -- runs is the last: it uses the others
 
 --- A text of at most so many characters.
@@ -73,29 +74,9 @@ end
 
 local function part_places(run)
   local places, list = {}, {}
-  for i, part in ipairs(run.parts or {}) do
+  for i, part in ipairs(run.parts) do
     places[part.key] = i - 1
     list[i] = { key = part.key, name = part.name, class = part.class }
-  end
-  if not run.parts then -- windows without joules
-    local keys = {}
-    for _, q in ipairs(run.queries) do
-      for _, window in ipairs(q.windows) do keys[window.kind == "tool" and "tool " .. window.names[1]
-        or window.kind] = true end
-    end
-    local tools = 0
-    local named = { { "prefill", "prefill" }, { "decode", "decode" }, { "lm", "other model time" },
-      { "agent", "agent\u{2019}s own code" }, { "wait", "waiting to retry" } }
-    for _, pair in ipairs(named) do
-      if keys[pair[1]] then list[#list + 1] = { key = pair[1], name = pair[2], class = pair[1] } end
-    end
-    for key in pairs(keys) do
-      if key:find "^tool " then
-        tools = tools + 1
-        list[#list + 1] = { key = key, name = key:sub(6), class = "tool" .. math.min(tools, 4) }
-      end
-    end
-    for i, part in ipairs(list) do places[part.key] = i - 1 end
   end
   return places, list
 end
@@ -106,14 +87,13 @@ local function joules_column(run, of)
   return "[" .. table.concat(list, ",") .. "]"
 end
 
---- Windows of a query: part (twice, plus one if wasted), end in ms, millijoules.
+--- Windows of a query: part (twice, plus one if wasted), end in ms.
 local function windows(q, places)
   local out = {}
   for i, window in ipairs(q.windows) do
     local key = window.kind == "tool" and "tool " .. window.names[1] or window.kind
-    out[i] = ("%d,%d,%s"):format((places[key] or 0) * 2 + (window.wasted and 1 or 0),
-      math.floor((window.to - q.start_ns) / 1e6 + 0.5),
-      detail.millijoules(q.parts and window.uj and window.uj / 1e6))
+    out[i] = ("%d,%d"):format((places[key] or 0) * 2 + (window.wasted and 1 or 0),
+      math.floor((window.to - q.start_ns) / 1e6 + 0.5))
   end
   return "[" .. table.concat(out, ",") .. "]"
 end
@@ -188,7 +168,7 @@ local function data(run, options, max_spans)
   for i, mark in ipairs(queries.order) do mark_places[mark] = i - 1 end
   local keep, n_kept = page.kept(run, max_spans)
   for i, q in ipairs(run.queries) do
-    ids[i], marks[i] = q.id, mark_places[q.mark]
+    ids[i], marks[i] = queries.name(run, q), mark_places[q.mark]
     bar_list[i] = bars(run, q, places)
     span_list[i] = (not keep or keep[q]) and "[" .. windows(q, places) .. "," .. q.detail .. "]" or "null"
   end
@@ -209,13 +189,15 @@ local function data(run, options, max_spans)
     member("above", joules_column(run, function(q)
       return q.energy.joules and q.energy.hi and q.energy.hi - q.energy.joules
     end)),
+    member("own", run.own and joules_column(run, function(q) return q.own end) or "null"),
     member("provenance", column(run, function(q) return provenances[q.energy.provenance] or 0 end)),
     member("reason", column(run, function(q)
       return not q.energy.joules and name(require("ipw.report.figures").why(q.energy.reason)) end)),
     member("estimate", estimates(run)), member("scale", json.encode(queries.scale(run) * 1000)),
     member("bars", "[" .. table.concat(bar_list, ",") .. "]"),
     member("parts", list_of(parts)), member("seconds", json.encode(run.seconds)),
-    member("power", power_data(run)), member("devices", json.encode(headline.devices(run.domains, "+"))),
+    member("power", power_data(run)), member("seams", power.seams(run)),
+    member("devices", json.encode(headline.devices(run.domains, "+"))),
     member("content", run.content and "true" or "false"), member("page", tostring(queries.page)),
     member("names", list_of(run.names)),
     member("kept", keep and ("%d"):format(n_kept) or "null"), member("name", json.encode(run.name)),
@@ -291,7 +273,7 @@ function page.html(runs, options)
   else
     add_runs(body, data_of, runs, sections, link)
   end
-  local style = embedded "third_party/uplot/uPlot.min.css" .. embedded "lua/ipw/report/page.css"
+  local style = embedded "third_party/uplot/uPlot.min.css" .. palette.css() .. embedded "lua/ipw/report/page.css"
   local scripts, hashes, elements = { embedded "third_party/uplot/uPlot.iife.min.js" }, {}, {}
   for i, name in ipairs(SCRIPTS) do scripts[i + 1] = embedded("lua/ipw/report/" .. name .. ".js") end
   for i, text in ipairs(scripts) do

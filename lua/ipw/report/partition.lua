@@ -133,15 +133,4 @@ function partition.windows(query, malformed)
   return windows
 end
 
---- The edges of the windows, for the ledger.
----@return integer[]
-function partition.edges(windows)
-  local edges = {}
-  for i, window in ipairs(windows) do
-    edges[i] = window.from
-    edges[i + 1] = window.to
-  end
-  return edges
-end
-
 return partition

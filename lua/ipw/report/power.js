@@ -4,10 +4,14 @@ report.power = run => {
   const { colour, element, cell, metered } = report, c = run.columns;
   const power = c.power, box = run.node("power-chart"), lanesBox = run.node("lanes");
   if (!box) return null;
-  const LEFT = 44, MAX_LANES = 16, MOST_LANES = 128, STATES = 110;
+  const MAX_LANES = 16, MOST_LANES = 128, STATES = 110;
   // A lane has a row of labels; of many lanes only the bars are left.
   const WIDE = { lane: 34, label: 14, bar: 15 }, SLIM = { lane: 9, label: 0, bar: 8 };
   let size = WIDE;
+  // The axis at the left has room for its longest label, such as "1 000 W".
+  const measure = element("canvas").getContext("2d");
+  measure.font = "11.5px system-ui, sans-serif";
+  const LEFT = power ? Math.max(44, Math.ceil(measure.measureText(cell(topWatts()) + " W").width) + 12) : 44;
   // What all ids begin with is left out where there is little room.
   const common = c.ids.length < 2 ? 0 : c.ids.reduce((n, id) => {
     while (n && id.slice(0, n) !== c.ids[0].slice(0, n)) n--;
@@ -86,6 +90,21 @@ report.power = run => {
       const x0 = Math.max(u.bbox.left, u.valToPos(found.x[k], "x", true)), x1 = Math.min(u.bbox.left + u.bbox.width, u.valToPos(found.x[k + 1], "x", true));
       const y1 = u.valToPos(found.most[k], "y", true), y0 = u.valToPos(found.least[k], "y", true);
       if (x1 > x0) draw.fillRect(x0, y1, x1 - x0, y0 - y1);
+    }
+    draw.restore();
+  }
+  // Where the run was cut and resumed: a dashed line, over power and lanes.
+  function seams(draw, x, y0, y1, dpr) {
+    draw.save();
+    draw.strokeStyle = colour("wrong");
+    draw.lineWidth = dpr;
+    draw.setLineDash([5 * dpr, 2 * dpr]);
+    for (const t of c.seams) {
+      if (t <= view.from || t >= view.to) continue;
+      draw.beginPath();
+      draw.moveTo(x(t), y0);
+      draw.lineTo(x(t), y1);
+      draw.stroke();
     }
     draw.restore();
   }
@@ -169,7 +188,7 @@ report.power = run => {
         { size: LEFT, font, stroke: colour("muted"), gap: 6, grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, border: { show: false },
           splits: () => { const step = report.axisStep(top, 5), out = []; for (let w = 0; w <= top * 1.001; w += step) out.push(w); return out; },
           values: (u, splits) => splits.map((w, k) => cell(w) + (k === splits.length - 1 ? " W" : "")) }],
-      hooks: { draw: [band, holes, names], setSelect: [u => {
+      hooks: { draw: [band, holes, names, u => seams(u.ctx, t => u.valToPos(t, "x", true), u.bbox.top, u.bbox.top + u.bbox.height, devicePixelRatio)], setSelect: [u => {
         if (u.select.width < 4) return;
         zoom(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
         u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
@@ -221,7 +240,7 @@ report.power = run => {
     if (spans) {
       let from = 0;
       const windows = spans[0];
-      for (let k = 0; k < windows.length; k += 3) {
+      for (let k = 0; k < windows.length; k += 2) {
         const a = x(t0 + from / 1000), b = x(t0 + windows[k + 1] / 1000), part = c.parts[windows[k] >> 1];
         from = windows[k + 1];
         if (b < LEFT || a > LEFT + inner()) continue;
@@ -271,7 +290,7 @@ report.power = run => {
       const spans = run.spans(i);
       if (!spans) continue;
       let from = c.at[i] / 1000;
-      for (let k = 0; k < spans[0].length; k += 3) {
+      for (let k = 0; k < spans[0].length; k += 2) {
         const to = c.at[i] / 1000 + spans[0][k + 1] / 1000, part = c.parts[spans[0][k] >> 1];
         const state = part && part.key in STATE_OF ? STATE_OF[part.key] : IN_TOOL;
         const a = (from - view.from) / seconds, b = (to - view.from) / seconds;
@@ -317,6 +336,7 @@ report.power = run => {
     draw.rect(many ? 0 : LEFT, 0, many ? width : inner() + 1, height - 22);
     draw.clip();
     if (many) states(draw, list, colours); else for (const i of list) query(draw, i, x, laneOf.get(i) * size.lane, colours);
+    seams(draw, x, 0, height - 22, 1);
     draw.restore();
     draw.fillStyle = colours.muted;
     if (!many && size === WIDE) for (let lane = 0; lane < nLanes; lane++) draw.fillText(String(lane + 1), LEFT - 16, lane * size.lane + size.label + 12);

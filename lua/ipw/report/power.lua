@@ -77,10 +77,20 @@ local function tables(run)
   return html.table(columns, cells, "plain tall"), html.csv("power", names, list), step
 end
 
+--- Where the run was cut and resumed, in seconds of its axis, as JSON.
+function power.seams(run)
+  local list = {}
+  for i, session in pairs(run.sessions) do if i > 0 then list[#list + 1] = session.at end end
+  table.sort(list)
+  for i, at in ipairs(list) do list[i] = ("%.3f"):format(at) end
+  return "[" .. table.concat(list, ",") .. "]"
+end
+
 local function sessions(run)
   local n = 0
   for _ in pairs(run.sessions) do n = n + 1 end
-  return n > 1 and (" The run had %d sessions; they stand end to end, the time between them is left out."):format(n)
+  return n > 1 and (" The run had %d sessions; they stand end to end, parted by a dashed line; the time " ..
+    "between them is left out."):format(n)
     or ""
 end
 

@@ -4,13 +4,13 @@ local detail = require "ipw.report.detail"
 local figures = require "ipw.report.figures"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
+local own = require "ipw.report.own"
+local palette = require "ipw.palette"
 
 local queries = { id = "queries", nav = "Queries", topic = "Queries", page = 25 }
 
-queries.marks = { right = "\u{2713}", wrong = "\u{2717}", failed = "!", stopped = "\u{2013}", open = "\u{00B7}" }
-queries.order = { "right", "wrong", "failed", "stopped", "open" }
-local said = { right = "right", wrong = "wrong", failed = "failed", stopped = "stopped with the run",
-  open = "not scored" }
+queries.marks, queries.order = palette.sign, palette.marks
+local said = palette.mark
 
 local outcomes = { max_turns = "turn limit", turn_limit = "turn limit", token_limit = "token limit",
                    timeout = "timed out", malformed = detail.said "malformed",
@@ -23,12 +23,11 @@ function queries.outcome(q)
   return outcomes[q.outcome] or (q.outcome:gsub("_", " "))
 end
 
---- The queries, dearest first (without joules: longest first); what is not known comes last.
+--- The queries, dearest above idle first (without joules: longest first); what is not known comes last.
 function queries.sorted(run)
   local list = table.move(run.queries, 1, #run.queries, 1, {})
-  local function value(q) return run.known > 0 and q.energy.joules or run.known == 0 and q.seconds or nil end
   table.sort(list, function(a, b)
-    local x, y = value(a), value(b)
+    local x, y = own.rank(run, a), own.rank(run, b)
     if (x == nil) ~= (y == nil) then return y == nil end
     if x ~= y then return x > y end
     return a.index < b.index
@@ -64,7 +63,7 @@ function queries.heading(run)
   local k = n >= 10 and 5 or 1
   local top, part, all = {}, 0, 0
   for i, q in ipairs(list) do
-    local v = (joules and q.energy.joules) or (not joules and q.seconds) or 0
+    local v = math.max(0, own.rank(run, q) or 0)
     all = all + v
     if i <= k then
       top[i] = q
@@ -74,7 +73,12 @@ function queries.heading(run)
   if all == 0 then return numbers.count(n, "query", "queries") end
   return ("The %s%s of %s queries took %s of the %s%s"):format(k == 1 and "" or numbers.word(k) .. " ",
     joules and "dearest" or "longest", numbers.at(n, 0), numbers.share(part, all, part >= 0.01 * all),
-    joules and (run.known < n and "known joules" or "joules") or "time", limit_words(top))
+    joules and (run.known < n and "known " or "") .. own.noun(run) or "time", limit_words(top))
+end
+
+--- The id of a query; of several passes with the number of the pass.
+function queries.name(run, q)
+  return ((run.manifest.config or {}).epochs or 1) > 1 and ("%s, pass %d"):format(q.id, q.epoch + 1) or q.id
 end
 
 --- The figure that a row shows; without joules or an estimate: nil.
@@ -95,7 +99,7 @@ end
 
 --- The parts of a query as the bar has them: {class, joules, wasted}.
 function queries.bars(run, q)
-  if not q.parts or not run.parts then
+  if not q.parts or run.no_parts then
     return q.energy.joules and { { class = "whole", uj = q.energy.joules * 1e6, wasted_uj = 0 } } or {}
   end
   local out = {}
@@ -152,26 +156,30 @@ local function whole_millijoules(figure)
            hi = figure.hi and joules + mj(figure.hi - figure.joules) }
 end
 
-local ROW = '<tr class="q %mark%" data-i="%place%" tabindex="0">' ..
+local ROW = '<tr class="q %mark%" data-i="%place%">' ..
   '<td class="mark"><span aria-hidden="true">%sign%</span><span class="sr">%said%</span></td>' ..
-  '<td>%id%</td><td class="num wide">%turns%</td><td class="num wide">%tools%</td>' ..
+  '<td><button type="button" class="link">%id%</button>%outcome%</td>' ..
+  '<td class="num wide">%turns%</td><td class="num wide">%tools%</td>' ..
   '<td class="num wide">%into%</td><td class="num wide">%out%</td><td class="num">%seconds%</td>' ..
-  '<td class="num">%joules%</td><td class="pm wide">%bounds%</td><td class="bar">' ..
+  '%own%<td class="num">%joules%</td><td class="pm wide">%bounds%</td><td class="bar">' ..
   '<svg class="qbar" width="100%" height="14" aria-hidden="true">%bar%</svg></td></tr>'
 
-local function row(run, q, place, scale)
+local function row(run, q, place, scale, cells)
   local joules, bounds = numbers.dash, ""
-  local figure, outcome, id = queries.shown(q), queries.outcome(q), html.name(q.id)
+  local figure, outcome, id = queries.shown(q), queries.outcome(q), html.name(queries.name(run, q))
   if figure then
-    joules, bounds = numbers.metered(whole_millijoules(figure))
+    joules, bounds = numbers.metered(whole_millijoules(figure), figure ~= q.estimate and cells.joules or nil)
   elseif run.known > 0 then
     joules = joules .. " " .. figures.why(q.energy.reason)
   end
-  if outcome ~= "" then id = id .. ' <span class="muted">' .. html.text(outcome) .. "</span>" end
   return html.fill(ROW, {
-    mark = q.mark, place = place, sign = queries.marks[q.mark], said = said[q.mark], id = id, turns = q.turns,
+    mark = q.mark, place = place, sign = queries.marks[q.mark], said = said[q.mark], id = id,
+    outcome = outcome ~= "" and ' <span class="muted">' .. html.text(outcome) .. "</span>" or "", turns = q.turns,
     tools = q.tools, into = known(q.tokens_in), out = known(q.tokens_out),
-    seconds = q.seconds and numbers.plain(q.seconds) or numbers.dash, joules = joules, bounds = bounds or "",
+    own = run.own and ('<td class="num wide">%s</td>'):format(q.own
+      and cells.own(tonumber(detail.millijoules(q.own)) / 1000) or numbers.dash) or "",
+    seconds = q.seconds and cells.seconds(math.floor(q.seconds * 1e6 + 0.5) / 1e6) or numbers.dash, joules = joules,
+    bounds = bounds or "",
     bar = bar_marks(run, q, scale),
   })
 end
@@ -184,6 +192,7 @@ local COLUMNS = { -- what it is sorted by, its name, its class
   { "tokens_in", "tokens in", "num wide" },
   { "tokens_out", "out", "num wide" },
   { "seconds", "seconds", "num" },
+  { "own", "above idle", "num wide" },
   { "joules", "joules", "num" },
   { "pm", "", "pm wide" },
   { "bar", "by part, with bounds", "bar" },
@@ -191,15 +200,30 @@ local COLUMNS = { -- what it is sorted by, its name, its class
 
 local SORT = '<button type="button" class="sort js" data-sort="%key%">%name%</button><span class="nojs">%name%</span>'
 
-local function head()
+local function head(run)
   local out = {}
-  for i, column in ipairs(COLUMNS) do
+  for _, column in ipairs(COLUMNS) do
     local key, name = column[1], column[2]
     if name ~= "" and key ~= "bar" then name = html.fill(SORT, { key = key, name = name }) end
-    out[i] = ('<th scope="col" class="%s"%s>%s</th>'):format(column[3],
-      key == "mark" and ' aria-label="outcome"' or "", name)
+    if key ~= "own" or run.own then
+      out[#out + 1] = ('<th scope="col" class="%s">%s</th>'):format(column[3],
+        name ~= "" and name or ('<span class="sr">%s</span>'):format(key == "mark" and "outcome" or "bounds"))
+    end
   end
   return "<tr>" .. table.concat(out) .. "</tr>"
+end
+
+--- How the numbers of each column are written: by the greatest of them.
+local function cells_of(run)
+  local most = { joules = 0, own = 0, seconds = 0 }
+  for _, q in ipairs(run.queries) do
+    most.joules = math.max(most.joules, q.energy.joules or 0)
+    most.own = math.max(most.own, q.own or 0)
+    most.seconds = math.max(most.seconds, q.seconds or 0)
+  end
+  local cells = {}
+  for key, value in pairs(most) do cells[key] = numbers.column(value) end
+  return cells
 end
 
 local CHIP = '<button type="button" class="chip" data-mark="%mark%" aria-pressed="%pressed%">%text%</button>'
@@ -219,14 +243,14 @@ local function chips(run)
 end
 
 local CSV = { "query", "mark", "outcome", "turns", "tools", "tokens_in", "tokens_out", "seconds", "value", "lo", "hi",
-              "provenance", "reason" }
+              "provenance", "reason", "above_idle" }
 
 local function csv(run)
   local rows = {}
   for i, q in ipairs(run.queries) do
     local figure = queries.shown(q) or {}
     rows[i] = { q.id, q.mark, q.outcome, q.turns, q.tools, q.tokens_in, q.tokens_out, q.seconds,
-                figure.joules, figure.lo, figure.hi, figure.provenance, q.energy.reason }
+                figure.joules, figure.lo, figure.hi, figure.provenance, q.energy.reason, q.own }
   end
   return html.csv("queries", CSV, rows)
 end
@@ -250,24 +274,31 @@ local function pager(run)
       n = numbers.at(n, 0), previous = html.id "previous", next = html.id "next" })
 end
 
-local METERED = "~ is a share of a counter, \u{00B1} are the metering bounds: the true figure is inside for " ..
+local METERED = "~ is a share of a counter; in parentheses are the metering bounds: the true figure is inside for " ..
   "certain, as far as the counter is right. "
+local OWN = {
+  baseline = "Above idle is a query\u{2019}s joules less its share of the idle machine: whoever is left at the end " ..
+    "of a run has the whole machine to itself. ",
+  least = "Above idle is a query\u{2019}s joules less its share of the least power that was seen: whoever is left " ..
+    "at the end of a run has the whole machine to itself. Without an idle power (run --baseline) it is an estimate. ",
+}
 local ESTIMATED = "\u{2248} is what a model estimates, pale with a dashed edge: it is in no total. "
 
 local function lead(run)
   local estimated = false
   for _, q in ipairs(run.queries) do estimated = estimated or q.estimate ~= nil end
-  return '<p class="lead">' .. (run.known > 0 and METERED or estimated and ESTIMATED or "") ..
+  return '<p class="lead">' .. (run.own and OWN[run.own] or "") ..
+    (run.known > 0 and METERED or estimated and ESTIMATED or "") ..
     '<span class="js">Click a row, or press Enter on it, to open it.</span></p>'
 end
 
 function queries.html(run)
-  local list, scale, rows = queries.sorted(run), queries.scale(run), {}
+  local list, scale, rows, cells = queries.sorted(run), queries.scale(run), {}, cells_of(run)
   local places = {}
   for i, q in ipairs(run.queries) do places[q] = i - 1 end
-  for i = 1, math.min(queries.page, #list) do rows[i] = row(run, list[i], places[list[i]], scale) end
+  for i = 1, math.min(queries.page, #list) do rows[i] = row(run, list[i], places[list[i]], scale, cells) end
   local body = lead(run) .. (#run.queries == 1 and "<div hidden>" or "<div>") .. filters(run) .. "</div>" ..
-    '<table class="queries" ' .. html.id "queries-table" .. "><thead>" .. head() .. "</thead><tbody>" ..
+    '<table class="queries" ' .. html.id "queries-table" .. "><thead>" .. head(run) .. "</thead><tbody>" ..
     table.concat(rows) .. "</tbody></table>" .. pager(run) ..
     '<p class="muted" ' .. html.id "spans-note" .. "></p>" .. csv(run)
   return html.section(queries.id, queries.topic, html.text(queries.heading(run)), body,

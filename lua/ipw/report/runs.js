@@ -52,7 +52,7 @@ report.runs = [...document.querySelectorAll('script[id$="columns"]')].map((data,
   function byAddress() {
     for (const [key, id] of new URLSearchParams(location.hash.slice(1))) {
       const run = report.runs.find(one => one.prefix + "q" === key);
-      const i = run ? run.columns.ids.indexOf(id) : -1;
+      const i = run ? run.columns.ids.findIndex(one => one === id || one.startsWith(id + ", pass ")) : -1;
       if (i >= 0) run.open(i);
       const fold = document.getElementById(key);
       if (fold && fold.matches("details.run")) fold.open = true;

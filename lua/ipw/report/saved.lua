@@ -1,14 +1,17 @@
 --- ipw.report.saved: reads saved runs for a report: what the sections are made of.
 ---
---- A run has path, name, manifest, summary, domains (whose joules are added), queries, seconds, parts (where
---- the energy went: ipw.report.booking) and power (watts over time: ipw.report.watts). A query has id, mark,
---- outcome, turns, tools, tokens, seconds, energy (its figure), by_domain, windows and detail (its spans as
---- JSON, for the page). What is not known is nil.
+--- A run has path, name, manifest, summary, domains (whose joules are added), queries, seconds, parts (where the energy
+--- went: ipw.report.booking), power (watts over time: ipw.report.watts) and by_turn (what the turns of a number took).
+--- A query has id, mark, outcome, turns, tools, tokens, seconds, energy (its figure), own (its joules above idle:
+--- ipw.report.own), parts, windows (what it did when) and detail (its turns and spans as JSON). What is not known is
+--- nil.
 local booking = require "ipw.report.booking"
 local core = require "ipw.core.export"
 local detail = require "ipw.report.detail"
 local export = require "ipw.export"
 local figures = require "ipw.report.figures"
+local own = require "ipw.report.own"
+local partition = require "ipw.report.partition"
 local watts = require "ipw.report.watts"
 
 local rows_of = require "ipw.runs"
@@ -42,13 +45,20 @@ local function take(run, query)
     energy = figures.sum(query.energy, run.domains), by_domain = query.energy or {},
     estimate = #run.domains == 0 and figures.estimate(query.energy) or nil,
     accounts = query.accounts or {}, cost = query.total_cost_usd, reason = query.unscorable_reason,
+    parts = booking.of_query(query, run.domains), windows = partition.windows(query),
   }
+  for i, turn in ipairs(query.turns or {}) do
+    local all = run.by_turn[i] or { joules = {}, tokens = {}, seconds = {} }
+    run.by_turn[i] = all
+    all.joules[#all.joules + 1] = figures.sum(turn.energy, run.domains).joules
+    all.tokens[#all.tokens + 1] = turn.input_tokens
+    all.seconds[#all.seconds + 1] = turn.wall_clock_s
+  end
   if q.energy.joules then run.known_joules, run.known = run.known_joules + q.energy.joules, run.known + 1 end
   q.detail = detail.encode(query, run)
   q.content = run.content and detail.content(query) or nil
-  q.error = run.content and type(query.error) == "string" and query.error or nil
+  q.error = type(query.error) == "string" and query.error or nil
   run.queries[#run.queries + 1] = q
-  booking.keep(run, q, query)
 end
 
 --- The seconds of the sessions, laid end to end: where an instant is on the run's own axis.
@@ -93,16 +103,18 @@ function saved.read(options, warn)
           :format(run.path, run.path), 0)
       end
       current = { path = run.path, name = run.name, number = run.number, manifest = run.manifest or {},
-                  summary = run.summary, queries = {}, content = options.content, known = 0, known_joules = 0,
-                  redacted = run.redacted, names = {} }
+                  summary = run.summary, queries = {}, content = options.content,
+                  kwh_price = options.kwh_price, gco2_per_kwh = options.gco2_per_kwh, known = 0, known_joules = 0,
+                  redacted = run.redacted, names = {}, by_turn = {} }
       current.domains = saved.domains_of(run.summary)
       runs[#runs + 1] = current
     end,
     query = function(_, query) take(current, query) end,
     after = function(_, run)
       lay_out(current)
-      booking.book(current)
+      booking.of_summary(current)
       watts.read(current, run)
+      own.fill(current)
     end,
   }, {}, warn)
   if #runs > 1 then

@@ -6,6 +6,7 @@
 local booking = require "ipw.report.booking"
 local energy = require "ipw.report.energy"
 local headline = require "ipw.report.headline"
+local costs = require "ipw.costs"
 local key_numbers = require "ipw.report.key_numbers"
 local numbers = require "ipw.report.numbers"
 local queries = require "ipw.report.queries"
@@ -84,7 +85,7 @@ local function seconds(s) return numbers.plain(s) .. "\u{A0}s" end
 --- "joules: GPU 81 %, CPU 17 %, DRAM 2 %"
 local function devices(run)
   local out = {}
-  if not run.parts or run.sum_uj == 0 or #run.domains < 2 then
+  if run.no_parts or run.sum_uj == 0 or #run.domains < 2 then
     return #run.domains > 0 and "joules: " .. headline.devices(run.domains, "+") or ""
   end
   for _, domain in ipairs(run.domains) do
@@ -244,12 +245,13 @@ local function put_work(out, view, run)
   count("retries", "retry", "retries")
   count("malformed_replies", "reply did not follow the agent's format", "replies did not follow the agent's format")
   count("context_trimmed_turns", "shortened context")
-  if totals.cost_usd then parts[#parts + 1] = numbers.plain(totals.cost_usd) .. " USD" end
   local own = run.summary.own_overhead or {}
   if own.share then
     parts[#parts + 1] = "overhead " .. numbers.share(own.share, 1):gsub(" ", "\u{A0}") .. " of one core"
   end
   put(out, view, "in all", table.concat(parts, " · "))
+  local config = (run.manifest or {}).config or {}
+  for _, line in ipairs(costs.lines(costs.of(run.summary, config))) do put(out, view, line[1], line[2]) end
   local models = {}
   for name, model in pairs(run.summary.models or {}) do
     models[#models + 1] = ("%s %s"):format(terminal.plain(name), numbers.count(model.turns or 0, "turn"))
@@ -293,23 +295,13 @@ local function colour_of(mark)
 end
 
 local function put_dearest(out, view, run, id_of)
-  local list, value = {}, nil
-  for _, q in ipairs(run.queries) do
-    if q.joules then value = "joules" end
-  end
-  value = value or "seconds"
-  for _, q in ipairs(run.queries) do
-    if q[value] then list[#list + 1] = q end
-  end
-  if #run.queries < 2 then return end
-  table.sort(list, function(a, b)
-    if a[value] ~= b[value] then return a[value] > b[value] end
-    return a.index < b.index
-  end)
-  local parts = {}
-  run.dearest = list[1]
+  local list, parts = run.summary.dearest or {}, {}
+  local value = list[1] and list[1].joules and "joules" or "seconds"
+  if list[1] then run.dearest = { id = list[1].query_id } end
   for i = 1, math.min(DEAREST, #list) do
-    local q = list[i]
+    local one = list[i]
+    local q = { id = one.query_id, mark = saved.mark { is_resolved = one.resolved, completed = one.completed,
+      outcome = one.stopped and "run_stopped" or nil }, joules = one.joules, seconds = one.seconds }
     parts[i] = ("%s %s %s"):format(view.paint(queries.marks[q.mark], colour_of(q.mark)), id_of(q.id),
       value == "joules" and numbers.joules(q.joules) or seconds(q.seconds)):gsub(" ", "\u{A0}")
   end
@@ -444,7 +436,9 @@ end
 ---@param note? string what was not said at the start
 ---@return string
 function short.text(view, run, note)
-  local out, id_of = {}, shortener(run.queries)
+  local out, dearest = {}, {}
+  for i, one in ipairs(run.summary.dearest or {}) do dearest[i] = { id = one.query_id } end
+  local id_of = shortener(#run.queries > 0 and run.queries or dearest) -- of a long run no query was read
   view.bar = view.bar or function(text) return text end
   put_title(out, view, run)
   put_parts(out, view, run)

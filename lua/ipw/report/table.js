@@ -1,7 +1,7 @@
 "use strict";
 // The table of a run's queries: sort, filter, pages, and opening a query.
 report.table = run => {
-  const { element, svg, metered, vague, at, plain, DASH } = report, c = run.columns;
+  const { element, svg, metered, vague, at, column, DASH } = report, c = run.columns;
   const table = run.node("queries-table");
   const body = table.tBodies[0];
   const state = { sort: null, down: true, mark: "", text: "", part: "", page: 0, open: -1 };
@@ -10,11 +10,13 @@ report.table = run => {
   const shown = i => c.mj[i] !== null ? [c.mj[i], c.below[i], c.above[i], c.provenance[i]]
     : c.estimate && c.estimate.mj[i] !== null ? [c.estimate.mj[i], c.estimate.below[i], c.estimate.above[i], 4] : null;
   const measured = c.mj.some(v => v !== null);
-  state.sort = measured ? "joules" : "seconds";
+  state.sort = c.own ? "own" : measured ? "joules" : "seconds";
+  const most = list => column(list.reduce((most, v) => Math.max(most, v || 0), 0) / 1000);
+  const cells = { joules: most(c.mj), own: most(c.own || []), seconds: most(c.ms) };
 
   const keys = {
     id: i => c.ids[i], turns: i => c.turns[i], tools: i => c.tools[i], tokens_in: i => c.tokens_in[i],
-    tokens_out: i => c.tokens_out[i], seconds: i => c.ms[i], joules: i => c.mj[i],
+    tokens_out: i => c.tokens_out[i], seconds: i => c.ms[i], joules: i => c.mj[i], own: i => c.own[i],
   };
   // Which tools a query used: from its bar, or from its windows.
   const partsOf = i => {
@@ -72,17 +74,18 @@ report.table = run => {
   const known = n => n === null ? DASH : at(n, 0);
   function row(i) {
     const figure = shown(i);
-    const [joules, bounds] = figure ? metered(...figure) : [DASH + (measured ? " " + c.names[c.reason[i]] : ""), ""];
-    const id = td("", element("bdi", { textContent: c.ids[i] }));
+    const [joules, bounds] = figure ? metered(...figure, c.mj[i] === null ? undefined : cells.joules) : [DASH + (measured ? " " + c.names[c.reason[i]] : ""), ""];
+    const id = td("", element("button", { type: "button", className: "link" }, element("bdi", { textContent: c.ids[i] })));
     if (c.names[c.outcome[i]]) id.append(" ", element("span", { className: "muted", textContent: c.names[c.outcome[i]] }));
-    const node = element("tr", { className: "q " + report.markNames[c.mark[i]], tabIndex: 0 },
+    const node = element("tr", { className: "q " + report.markNames[c.mark[i]] },
       td("mark", element("span", { "aria-hidden": "true", textContent: report.marks[c.mark[i]] }),
         element("span", { className: "sr", textContent: report.markWords[c.mark[i]] })),
       id, td("num wide", at(c.turns[i], 0)), td("num wide", at(c.tools[i], 0)), td("num wide", known(c.tokens_in[i])),
-      td("num wide", known(c.tokens_out[i])), td("num", c.ms[i] === null ? DASH : plain(c.ms[i] / 1000)), td("num", joules),
+      td("num wide", known(c.tokens_out[i])), td("num", c.ms[i] === null ? DASH : cells.seconds(c.ms[i] / 1000)),
+      ...(c.own ? [td("num wide", c.own[i] === null ? DASH : cells.own(c.own[i] / 1000))] : []), td("num", joules),
       td("pm wide", bounds), td("bar", bar(i)));
     node.dataset.i = i;
-    node.setAttribute("aria-expanded", "false");
+    id.firstChild.setAttribute("aria-expanded", "false");
     return node;
   }
 
@@ -91,7 +94,7 @@ report.table = run => {
     state.page = Math.min(state.page, pages - 1);
     const first = state.page * c.page, shown = order.slice(first, first + c.page);
     body.replaceChildren(...shown.map(row));
-    if (order.length === 0) body.append(element("tr", {}, element("td", { colSpan: 10, className: "muted", textContent: "No query matches." })));
+    if (order.length === 0) body.append(element("tr", {}, element("td", { colSpan: table.tHead.rows[0].cells.length, className: "muted", textContent: "No query matches." })));
     run.node("range").textContent = (order.length ? first + 1 + "\u2013" + (first + shown.length) : "0") + " of " + at(order.length, 0) +
       (order.length < c.ids.length ? " (of " + at(c.ids.length, 0) + ")" : "");
     run.node("previous").disabled = state.page === 0;
@@ -108,11 +111,15 @@ report.table = run => {
   }
   function again() { state.page = 0; arrange(); draw(); }
 
+  function mark(node, open) {
+    node.classList.toggle("opened", open);
+    node.querySelector("button").setAttribute("aria-expanded", String(open));
+  }
   function expand(i) {
     const node = body.querySelector('tr[data-i="' + i + '"]');
     if (!node) return null;
-    node.setAttribute("aria-expanded", "true");
-    const cellNode = element("td", { colSpan: 10 });
+    mark(node, true);
+    const cellNode = element("td", { colSpan: table.tHead.rows[0].cells.length });
     node.after(element("tr", { className: "open" }, cellNode));
     run.waterfall.draw(cellNode, i);
     state.open = i;
@@ -120,7 +127,7 @@ report.table = run => {
   }
   function close() {
     for (const node of body.querySelectorAll("tr.open")) node.remove();
-    for (const node of body.querySelectorAll('tr[aria-expanded="true"]')) node.setAttribute("aria-expanded", "false");
+    for (const node of body.querySelectorAll("tr.opened")) mark(node, false);
     state.open = -1;
   }
   function toggle(i) {
@@ -141,7 +148,7 @@ report.table = run => {
     close();
     draw();
     const node = expand(i);
-    if (node) { node.scrollIntoView({ block: "start" }); node.focus({ preventScroll: true }); }
+    if (node) { node.scrollIntoView({ block: "start" }); node.querySelector("button").focus({ preventScroll: true }); }
   }
   function chips() {
     for (const chip of run.root.querySelectorAll(".chip[data-mark]")) chip.setAttribute("aria-pressed", String(chip.dataset.mark === state.mark));
@@ -160,13 +167,7 @@ report.table = run => {
     const node = event.target.closest("tr.q");
     if (node && !String(getSelection())) { if (!order) arrange(); toggle(Number(node.dataset.i)); }
   });
-  body.addEventListener("keydown", event => {
-    if ((event.key === "Enter" || event.key === " ") && event.target.matches("tr.q")) {
-      event.preventDefault();
-      toggle(Number(event.target.dataset.i));
-    }
-  });
-  for (const node of body.querySelectorAll("tr.q")) node.setAttribute("aria-expanded", "false");
+  for (const node of body.querySelectorAll("tr.q")) mark(node, false);
   table.tHead.addEventListener("click", event => {
     const button = event.target.closest(".sort");
     if (!button) return;

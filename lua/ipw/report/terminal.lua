@@ -84,7 +84,7 @@ end
 
 local function energy_lines(run, out, paint)
   out[#out + 1] = ""
-  if not run.parts or run.sum_uj == 0 then
+  if run.no_parts or run.sum_uj == 0 then
     out[#out + 1] = paint(" " .. energy.heading(run):upper(), "bold")
     local why = #run.domains == 0 and headline.no_joules(run)
       or "The joules could not be told apart: " .. (run.no_parts or "not known") .. "."
@@ -246,6 +246,9 @@ local function story(run, options)
   end
   out[#out + 1] = ""
   key_lines(run, out)
+  for _, text in ipairs(key_numbers.further(run)) do
+    for _, line in ipairs(wrap(terminal.plain(text), WIDTH - 2, " ")) do out[#out + 1] = line end
+  end
   energy_lines(run, out, paint)
   tool_lines(run, out, paint)
   power_lines(run, out, paint)

@@ -13,7 +13,7 @@ local timeline = {}
 local TEXT_COLUMN, KEPT_BYTES = 25, 1000
 local OUTCOME_WIDTH, ID_WIDTH = 48, 20 -- ID_WIDTH: of a query's id at least, before the date is left out
 local domains = { { "gpu", "GPU" }, { "cpu", "CPU" }, { "dram", "DRAM" }, { "machine", "machine" } }
-local words = { lm = "model", tool = "tool", event = "event", http = "http" }
+local words = { lm = "model", tool = "tool", event = "event", http = "http", agent = "agent" }
 
 local function object(x) return type(x) == "table" and x or {} end
 local function number(x) return type(x) == "number" and x or nil end

@@ -1,12 +1,13 @@
 --- ipw.report.tokens: joules (without a sensor: seconds) against tokens.
-local charts = require "ipw.report.charts"
+local figure = require "ipw.figure"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
+local own = require "ipw.report.own"
 local stats = require "ipw.stats"
 
 local tokens = { id = "tokens", nav = "Tokens" }
 
-local counts = {
+tokens.counts = {
   { name = "generated tokens", short = "generated token", of = function(q) return q.tokens_out end },
   { name = "prompt tokens", short = "prompt token", title = "prompt tokens, all turns",
     of = function(q) return q.tokens_in end },
@@ -15,7 +16,8 @@ local counts = {
 --- What is explained: joules, or seconds without them.
 local function measure(run)
   if run.known > 0 then
-    return { name = "Joules", unit = "J", of = function(q) return q.energy.joules end, energy = true }
+    return { name = run.own and "Joules above idle" or "Joules", unit = "J",
+             of = function(q) return own.rank(run, q) end }
   end
   return { name = "Seconds", unit = "s", of = function(q) return q.seconds end }
 end
@@ -38,9 +40,9 @@ end
 
 function tokens.heading(run)
   local m, told = measure(run), {}
-  for i, count in ipairs(counts) do
+  for i, count in ipairs(tokens.counts) do
     local _, line = tokens.fit(run, count)
-    if line then told[#told + 1] = { count = counts[i], line = line } end
+    if line then told[#told + 1] = { count = count, line = line } end
   end
   local function rate(one)
     local slope = numbers.interval(one.line.slope, one.line.slope_lo, one.line.slope_hi)
@@ -71,98 +73,6 @@ function tokens.sentence(run, count)
   return ("No line: that needs 8 queries with different counts (n %s%s)."):format(numbers.at(#points, 0), tail)
 end
 
-local SPEC = { width = 520, height = 268, left = 56, right = 18, top = 12, bottom = 42 }
-
-local function band(line, x, y, top, y_top)
-  local up, down = {}, {}
-  for i = 0, 24 do
-    local v = top * i / 24
-    local _, lo, hi = stats.line_at(line, v)
-    up[#up + 1] = html.px(x(v)) .. " " .. html.px(y(math.max(0, math.min(y_top, hi))))
-    table.insert(down, 1, html.px(x(v)) .. " " .. html.px(y(math.max(0, math.min(y_top, lo)))))
-  end
-  return ('<path class="band" d="M%sL%sZ"/>'):format(table.concat(up, "L"), table.concat(down, "L"))
-end
-
-local function trend(line, x, y, top, y_top)
-  local from, to = 0, top
-  local function at(v) return line.intercept + line.slope * v end
-  if at(0) < 0 then from = -line.intercept / line.slope end
-  if at(top) > y_top then to = (y_top - line.intercept) / line.slope end
-  if to <= from then return "" end
-  return html.fill('<line class="trend" x1="%a%" y1="%b%" x2="%c%" y2="%d%"/>',
-    { a = x(from), b = y(math.max(0, at(from))), c = x(to), d = y(math.max(0, at(to))) })
-end
-
-local function marks(points, x, y)
-  local out = {}
-  for _, p in ipairs(points) do
-    local px, py = x(p.x), y(p.y)
-    local e = p.q.energy
-    if e.lo and e.hi and y(e.lo) - y(e.hi) > 3 then
-      out[#out + 1] = html.fill('<line class="whisker" x1="%x%" x2="%x%" y1="%a%" y2="%b%"/>', { x = px,
-        a = math.min(y(e.lo), y(0)), b = math.max(y(e.hi), SPEC.top) })
-    end
-    if p.q.mark == "failed" then
-      out[#out + 1] = html.fill('<path class="cross" d="M%a% %b%l7 7m0 -7l-7 7"/>', { a = px - 3.5, b = py - 3.5 })
-    else
-      out[#out + 1] = html.fill('<circle class="mark %c%" cx="%x%" cy="%y%" r="3.6"/>', { c = p.q.mark == "wrong"
-        and "wrong" or "right", x = px, y = py })
-    end
-  end
-  return table.concat(out)
-end
-
---- Hexagons of many points, darkness by log count; also the count of the darkest.
-local function hexagons(points, x, y)
-  local size, cells, most = 6, {}, 0
-  local dx, dy = size * math.sqrt(3), size * 1.5
-  for _, p in ipairs(points) do
-    local py, px = y(p.y), x(p.x)
-    local row = math.floor(py / dy + 0.5)
-    local column = math.floor((px - row % 2 * dx / 2) / dx + 0.5)
-    local key = row << 16 | column
-    cells[key] = (cells[key] or 0) + 1
-    most = math.max(most, cells[key])
-  end
-  local out, keys = {}, {}
-  for key in pairs(cells) do keys[#keys + 1] = key end
-  table.sort(keys)
-  for _, key in ipairs(keys) do
-    local row, column = key >> 16, key & 0xffff
-    local level = most > 1 and math.log(cells[key]) / math.log(most) or 1
-    out[#out + 1] = html.fill('<path class="hex" opacity="%o%" d="M%x% %y%m0 -6l5.2 3v6l-5.2 3l-5.2 -3v-6z"/>',
-      { o = 0.18 + 0.82 * level, x = column * dx + row % 2 * dx / 2, y = row * dy })
-  end
-  return table.concat(out), most
-end
-
-local function panel(run, count)
-  local m = measure(run)
-  local points, line = tokens.fit(run, count)
-  local title = ('<p class="b">%s against %s</p>'):format(m.name, count.name)
-  if #points == 0 then return "<div>" .. title .. '<p class="muted">not known</p></div>' end
-  local x_top, y_top = 1, 1e-9
-  for _, p in ipairs(points) do x_top, y_top = math.max(x_top, p.x), math.max(y_top, p.y) end
-  x_top, y_top = x_top * 1.04, y_top * 1.06
-  local name = count.title or count.name
-  local body, darkest
-  local spec = setmetatable({ x_top = x_top, y_top = y_top, x_unit = "", y_unit = " " .. m.unit }, { __index = SPEC })
-  if #points >= 2000 then
-    local x, y = charts.frame(spec)
-    body, darkest = hexagons(points, x, y)
-    name = ("%s \u{00B7} darkest hexagon: %s queries"):format(name, numbers.at(darkest, 0))
-  end
-  spec.x_title = name
-  local x, y, frame = charts.frame(spec)
-  body = (line and band(line, x, y, x_top, y_top) or "") .. (body or "") .. (line and trend(line, x, y, x_top, y_top)
-    or "")
-    .. (darkest and "" or marks(points, x, y))
-  return "<div>" .. title .. charts.svg(spec, "medium", m.name .. " against " .. count.name .. ". "
-    .. tokens.sentence(run, count), frame .. body)
-    .. '<p class="muted">' .. html.keep(tokens.sentence(run, count)) .. "</p></div>"
-end
-
 local function numbers_table(run)
   local rows = {}
   for i = 1, math.min(#run.queries, 200) do
@@ -189,13 +99,14 @@ local function csv(run)
 end
 
 function tokens.html(run)
-  if #run.queries < 2 then return "" end
-  local marked = #run.queries >= 2000 and "The darker a hexagon, the more queries it holds, by their logarithm." or
-    'One mark a query with its bounds; the band is the 95 % interval of the line. <b ' ..
-    'class="right">\u{25CF} right</b>, <b class="wrong">\u{25CB} wrong, \u{00D7} failed</b>.'
-  local body = '<p class="lead">' .. marked .. '</p>'
-    .. '<div class="view"><div class="panels two">' .. panel(run, counts[1]) .. panel(run, counts[2])
-      .. '</div><div class="numbers" hidden>' .. numbers_table(run) .. "</div></div>" .. csv(run)
+  if #run.queries < 8 then return "" end
+  local body = '<p class="lead">' .. (#run.queries > 400
+    and "The darker a hexagon, the more queries it holds, by their logarithm."
+    or "A dot is a right query, a ring a wrong one, a cross one that failed, each with its bounds; the band is the 95 "
+    .. "% interval of the line.") .. '</p><div class="view">' .. figure.on_page("scatter", { run }, {})
+    .. '<div class="panels two"><p class="muted">' .. html.keep(tokens.sentence(run, tokens.counts[1]))
+    .. '</p><p class="muted">' .. html.keep(tokens.sentence(run, tokens.counts[2])) .. "</p></div>"
+    .. '<div class="numbers" hidden>' .. numbers_table(run) .. "</div></div>" .. csv(run)
   return html.section(tokens.id, tokens.topic(run), html.text(tokens.heading(run)), body,
     { { "table", "tokens", "Table" }, { "csv", "csv-tokens", "CSV" } })
 end

@@ -7,21 +7,24 @@ report.waterfall = run => {
   const classOfKey = key => (c.parts.find(part => part.key === key) || { class: "tool4" }).class;
   const classOf = span => span[0] === TOOL ? classOfKey("tool " + c.names[span[8]]) : span[0] === PREFILL ? "prefill" : "decode";
 
-  // The waits of a query: of its windows, as [from, length, millijoules].
-  function waits(windows) {
-    const out = [];
-    let from = 0;
-    for (let k = 0; k < windows.length; k += 3) {
+  // The waits of a query: of its windows, as [from, length, millijoules]; the joules are shared by their seconds.
+  function waits(i, windows) {
+    const out = [], bars = c.bars[i];
+    let from = 0, mj = null;
+    for (let k = 0; k < bars.length; k += 3) if (bars[k] >= 0 && c.parts[bars[k]].key === "wait") mj = bars[k + 1];
+    for (let k = 0; k < windows.length; k += 2) {
       const part = c.parts[windows[k] >> 1];
-      if (part && part.key === "wait") out.push([from, windows[k + 1] - from, windows[k + 2]]);
+      if (part && part.key === "wait") out.push([from, windows[k + 1] - from, null]);
       from = windows[k + 1];
     }
+    const all = out.reduce((sum, wait) => sum + wait[1], 0);
+    if (mj !== null) for (const wait of out) wait[2] = mj * wait[1] / all;
     return out;
   }
 
   // Rows {label, note, from, ms, figure, class, hatched, bold}; what is folded says so.
-  function rowsOf(windows, turns, spans, whole) {
-    const pauses = waits(windows), rows = [], many = spans.length + turns.length > MANY;
+  function rowsOf(i, windows, turns, spans, whole) {
+    const pauses = waits(i, windows), rows = [], many = spans.length + turns.length > MANY;
     turns.forEach((turn, t) => {
       const [from, ms, tokensIn, tokensOut, ...figure] = turn;
       const told = (tokensIn === null ? "" : at(tokensIn, 0) + " in, ") + (tokensOut === null ? "" : at(tokensOut, 0) + " out");
@@ -48,7 +51,7 @@ report.waterfall = run => {
 
   const figureText = (row, small) => {
     const [text, bounds] = metered(...row.figure);
-    return text + (small || !bounds ? "" : bounds.startsWith("\u00B1") ? " " + bounds : " (" + bounds + ")");
+    return text + (small || !bounds ? "" : " " + bounds);
   };
   function layout(width, rows) {
     const small = report.phone(), longest = Math.max(...rows.map(row => row.figure[0] === null ? 0 : figureText(row, small).length));
@@ -122,7 +125,7 @@ report.waterfall = run => {
 
   function chart(i, width, whole, unfold) {
     const [windows, [turns, spans]] = run.spans(i);
-    const rows = rowsOf(windows, turns, spans, whole), box = layout(width, rows), seconds = Math.max(c.ms[i] / 1000, 1e-3);
+    const rows = rowsOf(i, windows, turns, spans, whole), box = layout(width, rows), seconds = Math.max(c.ms[i] / 1000, 1e-3);
     const head = c.power ? 54 : 18, height = head + rows.length * ROW + 26;
     const node = svg("svg", { class: "fall", width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
       "aria-label": `${turns.length} turns over ${plain(seconds)} seconds, with the joules of each span` });
@@ -208,7 +211,7 @@ report.waterfall = run => {
       cellNode.append(node);
       if (node.querySelector(".fold")) {
         const unfold = element("button", { type: "button", className: "tool", textContent: "Show all turns" });
-        unfold.addEventListener("click", () => { draw(cellNode, i, true); cellNode.closest("tr").previousElementSibling.focus(); });
+        unfold.addEventListener("click", () => { draw(cellNode, i, true); cellNode.closest("tr").previousElementSibling.querySelector("button").focus(); });
         line.append(" ", unfold);
       }
     }

@@ -5,6 +5,7 @@ local values = require "ipw.summary.values"
 local counts = {}
 
 local NAN, num, int, micro = values.NAN, values.num, values.int, values.micro
+local DEAREST = 8 -- queries
 local NAMED = 20 -- outcomes; a run can have as many as queries
 
 --- The groups of a kind, by name.
@@ -41,6 +42,41 @@ function counts.models(facts)
   local groups, out = of_kind(facts, "model"), {}
   for _, group in ipairs(groups) do out[group.name] = { queries = group.queries, turns = group.calls } end
   return #groups > 1 and out or json.null
+end
+
+--- The queries that took the most joules of the devices of `basis`, or the most time where no joules are known; nil: a
+--- query alone. `rows` are in the order in which they were added.
+function counts.dearest(rows, view, basis)
+  if view.n < 2 then return nil end
+  local names, list, any = { "completed", "resolved", "stopped", "wall_s" }, {}, false
+  for _, domain in ipairs(basis) do names[#names + 1] = domain .. "_j" end
+  local function dearer(a, b)
+    if a.joules ~= b.joules then return (a.joules or -1) > (b.joules or -1) end
+    if not a.joules and a.seconds ~= b.seconds then return a.seconds > b.seconds end
+    return a.row < b.row
+  end
+  values.each(rows, view, names, function(columns, n, at)
+    for i = 1, n do
+      local joules = #basis > 0 and 0.0 or NAN
+      for _, domain in ipairs(basis) do joules = joules + columns[domain .. "_j"][i] end
+      local one = { joules = values.known(joules) and joules or nil, seconds = columns.wall_s[i], row = at + i - 1 }
+      any = any or one.joules
+      if #list < DEAREST or dearer(one, list[DEAREST]) then
+        one.completed, one.resolved = columns.completed[i] > 0, columns.resolved[i]
+        one.stopped = columns.stopped[i] > 0
+        list[math.min(#list + 1, DEAREST)] = one
+        table.sort(list, dearer)
+      end
+    end
+  end)
+  local out = json.list {}
+  for i, one in ipairs(list) do
+    if any and not one.joules then break end
+    out[i] = { completed = one.completed, joules = micro(one.joules), query_id = rows.id(one.row),
+               resolved = one.resolved < 0 and json.null or one.resolved > 0, seconds = num(one.seconds),
+               stopped = one.stopped }
+  end
+  return out
 end
 
 local function joules(of) return values.by_domain(function(domain) return micro(of and of[domain]) end) end

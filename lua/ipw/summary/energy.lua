@@ -9,7 +9,7 @@ local known, or_null = values.known, values.or_null
 
 -- Sums: total (NAN if one value is unknown, or if there are none), known (over the known values), unknown (how many).
 
-local function new_sum() return { known = NAN, unknown = 0, lo = 0.0, hi = 0.0, u = 0.0 } end
+function energy.new_sum() return { known = NAN, unknown = 0, lo = 0.0, hi = 0.0, u = 0.0 } end
 
 local function add(sum, x)
   if x ~= x then
@@ -21,7 +21,7 @@ local function add(sum, x)
   end
 end
 
-local function finish(sum)
+function energy.finish(sum)
   sum.total = sum.unknown > 0 and NAN or sum.known
   return sum
 end
@@ -39,12 +39,17 @@ local function sum_of(list, n, sum)
   sum.known, sum.unknown = total, unknown
 end
 
+--- Adds joules with their bounds.
+function energy.add_bounded(sum, j, lo, hi, u)
+  if j == j then values.add_bounds(sum, known(sum.known) and sum.known or 0, lo, hi, u, j) end
+  add(sum, j)
+end
+
 local function sum_joules(columns, domain, n, sum)
   local j, lo, hi, u = columns[domain .. "_j"], columns[domain .. "_lo_j"], columns[domain .. "_hi_j"],
     columns[domain .. "_u_j"]
   for i = 1, n do
-    if j[i] == j[i] then values.add_bounds(sum, known(sum.known) and sum.known or 0, lo[i], hi[i], u[i], j[i]) end
-    add(sum, j[i])
+    energy.add_bounded(sum, j[i], lo[i], hi[i], u[i])
   end
 end
 
@@ -84,21 +89,21 @@ local function on_machine(rows, view)
 end
 
 local function energy_of(rows, view, domain)
-  local sum, name = new_sum(), domain .. "_j"
+  local sum, name = energy.new_sum(), domain .. "_j"
   if values.none(rows, name) then
     sum.unknown = view.n
   else
     values.each(rows, view, energy_columns(domain), function(columns, n) sum_joules(columns, domain, n, sum) end)
   end
-  return finish(sum)
+  return energy.finish(sum)
 end
 
 --- With estimates for unknown values.
 local function with_estimates(rows, view, domain, sum)
-  local name, with = domain .. "_estimate_j", new_sum()
+  local name, with = domain .. "_estimate_j", energy.new_sum()
   if sum.unknown == 0 or values.none(rows, name) then return sum end
   values.each(rows, view, { domain .. "_j", name }, function(columns, n) sum_estimated(columns, domain, n, with) end)
-  return finish(with)
+  return energy.finish(with)
 end
 
 --- What efficiency needs of a view of the queries: their scores, and their joules by domain, with bounds.
@@ -131,9 +136,9 @@ local SUMS = { "cost_usd", "input_tokens", "output_tokens" }
 --- All sums over a view of the queries.
 function energy.totals(rows, view)
   local t = energy.scored(rows, view)
-  t.estimated, t.total_tokens = {}, new_sum()
+  t.estimated, t.total_tokens = {}, energy.new_sum()
   for _, name in ipairs(COUNTS) do t[name] = count(rows, view, name) end
-  for _, name in ipairs(SUMS) do t[name] = new_sum() end
+  for _, name in ipairs(SUMS) do t[name] = energy.new_sum() end
   values.each(rows, view, SUMS, function(columns, n)
     local input, output, both = columns.input_tokens, columns.output_tokens, {}
     for _, name in ipairs(SUMS) do sum_of(columns[name], n, t[name]) end
@@ -144,8 +149,8 @@ function energy.totals(rows, view)
   if view.n == 0 then -- no query, so no token: the sums are known
     t.input_tokens.known, t.output_tokens.known, t.total_tokens.known = 0, 0, 0
   end
-  for _, name in ipairs(SUMS) do finish(t[name]) end
-  finish(t.total_tokens)
+  for _, name in ipairs(SUMS) do energy.finish(t[name]) end
+  energy.finish(t.total_tokens)
   for _, domain in ipairs(DOMAINS) do t.estimated[domain] = with_estimates(rows, view, domain, t.energy[domain]) end
   return t
 end

@@ -4,8 +4,8 @@ local draw = test.plot "my_plot"
 
 test.describe("my_plot", function()
   test.it("draws each query that it knows", function()
-    local script, caption = draw { { seconds = 1, joules = 10 }, { seconds = 2, joules = 30 }, { seconds = 3 } }
-    test.matches(script, "\n1 10\n2 30\nEOD")
+    local svg, caption = draw { { seconds = 1, joules = 10 }, { seconds = 2, joules = 30 }, { seconds = 3 } }
+    test.equal(select(2, svg:gsub("<circle", "")), 2)
     test.matches(caption, "each of 2 queries")
   end)
 

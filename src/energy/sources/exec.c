@@ -1,6 +1,12 @@
-/* A source whose readings are the output lines of a command. */
-#include "energy/sources/exec.h"
-
+/* A command that prints the readings of a meter.
+ *
+ * `sh -c COMMAND` runs as a child in its own process group as long as the source is open, and
+ * prints readings, one on each line, or rows under a heading that names a column of times
+ * (energy/meter.h).  sources/meter_feed.h says which times they get, and when a silence is one.
+ * Lines that do not parse or have the other kind are counted, and the note quotes the first of
+ * them.  The note also reports the end of the command and its last line on stderr.
+ *
+ * Closing sends SIGTERM to the group, SIGKILL half a second later, and waits for the child. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,15 @@
-/* Follows a meter's log. */
-#include "energy/sources/powerlog.h"
-
+/* The log of a power meter, read while it is written.
+ *
+ * Follows a file that another program appends rows to (energy/meter.h describes the formats).  Each
+ * column of watts becomes a gauge, each column of joules or watt-hours a counter.  All belong to
+ * the whole machine unless the column's name says GPU, CPU or DRAM.  sources/meter_feed.h says
+ * which times the rows get, and when a log that does not grow has no value.  (To attribute energy
+ * by the meter's clock, use `ipw-agent meter` after the run.)  A damaged row is skipped and
+ * counted, and the note names its file and line.  A file that was truncated or replaced is read
+ * from its start again.
+ *
+ * Among several columns of one kind and domain, a column called sum or total replaces the others; a
+ * counter replaces the gauges. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -94,7 +94,9 @@ bool ipw_sysfs_line(char *out, size_t size, const char *dir, const char *file)
     int fd;
 
     if (snprintf(path, sizeof path, "%s/%s", dir, file) >= (int)sizeof path) return false;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    do {
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    } while (fd < 0 && errno == EINTR);
     if (fd < 0) return false;
     n = pread_text(fd, out, size);
     close(fd);

@@ -38,6 +38,7 @@ struct job {
     char *origin, *kept; /* where the files are as they were; where they shall be */
     char *readings;      /* the folder of the readings with those of the meter */
     const struct ipw_metered_run *meter;
+    const char *report; /* the text of energy_report.json */
     struct ipw_shard_run saved;
     struct ipw_rundir *dir;
     struct ipw_buf sessions; /* of the manifest: an array's elements */
@@ -298,12 +299,8 @@ static int write_manifest(struct job *job, struct ipw_err *err)
 static int write_report(const struct job *job, struct ipw_err *err)
 {
     char *path = ipw_asprintf("%s/energy_report.json", job->folder);
-    struct ipw_buf text = IPW_BUF(TEXT_MAX);
-    int rc;
+    int rc = ipw_file_write_atomic(path, job->report, strlen(job->report), err);
 
-    ipw_metered_run_energy_report(&text, job->meter);
-    rc = ipw_file_write_atomic(path, ipw_buf_str(&text), text.len, err);
-    ipw_buf_release(&text);
     free(path);
     return rc;
 }
@@ -406,11 +403,14 @@ static int put_in_place(const struct job *job, struct ipw_err *err)
     return ipw_file_sync_folder(job->run, err);
 }
 
-int ipw_book_run(const char *run, const struct ipw_metered_run *meter, bool replace,
-                 struct ipw_err *err)
+int ipw_book_run(const char *run, const struct ipw_metered_run *meter, const char *report,
+                 bool replace, struct ipw_err *err)
 {
     struct ipw_lock lock = IPW_LOCK_NONE;
-    struct job job = {.run = realpath(run, NULL), .meter = meter, .sessions = IPW_BUF(TEXT_MAX)};
+    struct job job = {.run = realpath(run, NULL),
+                      .meter = meter,
+                      .report = report,
+                      .sessions = IPW_BUF(TEXT_MAX)};
     bool locked, exchanged;
     int rc;
 

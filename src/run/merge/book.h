@@ -18,8 +18,9 @@
 /* The folder whose files a meter's report must be made of: RUN, or the files as they were before a
  * meter was booked.  The caller frees it. */
 char *ipw_book_origin(const char *run);
-/* `meter`: of ipw_book_origin(run).  1: the run has these logs already, and nothing changed. */
-int ipw_book_run(const char *run, const struct ipw_metered_run *meter, bool replace,
-                 struct ipw_err *err);
+/* `meter`: of ipw_book_origin(run); `report`: the text of energy_report.json.  1: the run has these
+ * logs already, and nothing changed. */
+int ipw_book_run(const char *run, const struct ipw_metered_run *meter, const char *report,
+                 bool replace, struct ipw_err *err);
 
 #endif

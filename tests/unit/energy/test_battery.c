@@ -1,5 +1,5 @@
 /* The battery over a power_supply folder of the test's own. */
-#include "energy/sources/battery.h"
+#include "energy/source.h"
 
 #include "unit/energy/tree.h"
 #include "unit/unit.h"

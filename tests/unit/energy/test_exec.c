@@ -1,4 +1,4 @@
-#include "energy/sources/exec.h"
+#include "energy/source.h"
 
 #include <dirent.h>
 #include <errno.h>

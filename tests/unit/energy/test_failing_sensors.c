@@ -1,7 +1,7 @@
 /* Sensors while the calls on their files fail, one at a time: while they are opened and while they
  * are read.  What is read is the right value or none, never another; a call that a signal
  * interrupted is made again; the reading after a failure is right again; and nothing stays open. */
-#include "energy/sources/battery.h"
+#include "energy/source.h"
 #include "energy/sources/hwmon.h"
 #include "energy/sources/rapl.h"
 

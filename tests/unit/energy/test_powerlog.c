@@ -1,4 +1,4 @@
-#include "energy/sources/powerlog.h"
+#include "energy/source.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -166,13 +166,13 @@ static void test_joules_by_arithmetic(void **state)
     } while (ipw_ledger_covered_ns(sink.ledger) < t1 && ipw_now_ns() - t1 < S(60));
     assert_true(ipw_ledger_covered_ns(sink.ledger) >= t1);
     s = (double)(t1 - t0) / 1e9;
-    f = ipw_ledger_figure(sink.ledger, ask_any(IPW_DOMAIN_CPU, t0, t1));
+    f = ipw_ledger_figure(sink.ledger, ask_query(0, IPW_DOMAIN_CPU, t0, t1));
     assert_true(f.known);
     /* Both processes share a busy machine: to 250 ms of it, of more than 2 s. */
     assert_near(f.j, 200 * s, 200 * 0.25);
-    f = ipw_ledger_figure(sink.ledger, ask_any(IPW_DOMAIN_DRAM, t0, t1));
+    f = ipw_ledger_figure(sink.ledger, ask_query(0, IPW_DOMAIN_DRAM, t0, t1));
     assert_near(f.j, 40 * s, 40 * 0.25);
-    f = ipw_ledger_figure(sink.ledger, ask_any(IPW_DOMAIN_GPU, t0, t1));
+    f = ipw_ledger_figure(sink.ledger, ask_query(0, IPW_DOMAIN_GPU, t0, t1));
     assert_near(f.j, 300 * s, 300 * 0.25);
     ipw_sampler_stop(sampler);
     ipw_sampler_drain(sampler, book, &sink);
@@ -182,7 +182,7 @@ static void test_joules_by_arithmetic(void **state)
             ipw_ledger_figure(sink.ledger, ask_total((enum ipw_domain)d, t0 - S(0.1), end)).j;
         double idle =
             ipw_ledger_figure(sink.ledger, ask_idle((enum ipw_domain)d, t0 - S(0.1), end)).j;
-        double query = ipw_ledger_figure(sink.ledger, ask_any((enum ipw_domain)d, t0, t1)).j;
+        double query = ipw_ledger_figure(sink.ledger, ask_query(0, (enum ipw_domain)d, t0, t1)).j;
         assert_true(total > 0 && idle > 0);
         assert_near(query + idle, total, 1e-6);
     }

@@ -415,14 +415,20 @@ static void n14_connections_over_the_limit_wait(void **state)
     free(x);
 }
 
-static void test_escape(void **state)
+/* A guarded request does not even connect to an address of this machine; another tells of it. */
+static void test_guarded(void **state)
 {
-    struct ipw_buf b = IPW_BUF(100);
+    struct ipw_http_request request = {.guarded = true};
+    struct exchange x = get("/plain", &request);
 
     (void)state;
-    ipw_http_escape(&b, "a b&c=\xC3\xA4\0z~-._", 14);
-    assert_string_equal(ipw_buf_str(&b), "a%20b%26c%3D%C3%A4%00z~-._");
-    ipw_buf_release(&b);
+    assert_int_equal(x.result.end, IPW_HTTP_REFUSED);
+    assert_non_null(strstr(x.error, "its address is not a public one"));
+    assert_true(x.result.met_private);
+    assert_int_equal(server.connections, 0);
+    x = get("/plain", NULL);
+    assert_int_equal(x.result.end, IPW_HTTP_OK);
+    assert_true(x.result.met_private);
 }
 
 /* ---- raw requests: those of a proxy ---- */
@@ -631,7 +637,7 @@ static int run(void)
         CASE(test_raw_answer),
         CASE(test_body_in_pieces),
         CASE(test_paused_answer),
-        cmocka_unit_test(test_escape),
+        CASE(test_guarded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "io/http_download.h"
 #include "io/http_guard.h"
 #include "unit/unit.h"
 
@@ -93,38 +92,11 @@ static void addresses_that_lead_inside(void **state)
     assert_false(ipw_address_is_public(&other));
 }
 
-/* fetch: what a hub of the net names on this machine is not even connected to. */
-static void downloads(void **state)
-{
-    struct sockaddr_in here = {.sin_family = AF_INET};
-    socklen_t n = sizeof here;
-    struct ipw_download_answer answer;
-    struct ipw_download d = {.fd = -1, .public_only = true};
-    struct ipw_err err = {0};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    char url[60];
-
-    (void)state;
-    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(bind(fd, (struct sockaddr *)&here, sizeof here), 0);
-    assert_int_equal(listen(fd, 1), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&here, &n), 0);
-    snprintf(url, sizeof url, "http://localhost:%d/", ntohs(here.sin_port));
-    d.url = url;
-    assert_int_equal(ipw_download(&answer, &d, &err), IPW_EPERM);
-    assert_true(answer.met_private);
-    assert_non_null(strstr(err.text, "its address is not public"));
-    assert_int_equal(accept(fd, NULL, NULL), -1);
-    ipw_buf_release(&answer.body);
-    close(fd);
-}
-
 UNIT(http_guard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(public_addresses),
         cmocka_unit_test(addresses_that_lead_inside),
-        cmocka_unit_test(downloads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -268,37 +268,6 @@ static void test_print_is_stable(void **state)
     free(once);
 }
 
-/* Every byte that 1,000 documents took comes back (under a sanitizer LeakSanitizer counts). */
-static void test_print_by_value(void **state)
-{
-    static const struct {
-        const char *in, *out;
-    } cases[] = {
-        {"[0,0.0,-0,-0.0,0e9,0E-999]", "[0,0,0,0,0,0]"},
-        {"[1,1.0,1e0,10e-1,100,1E2]", "[1,1,1,1,100,100]"},
-        {"[0.5,0.50,5e-1,-2.5]", "[0.5,0.5,0.5,-2.5]"},
-        {"[9007199254740993,9223372036854775807,-9223372036854775808]",
-         "[9007199254740993,9223372036854775807,-9223372036854775808]"},
-        {"[1e18,1000000000000000000]", "[1000000000000000000,1000000000000000000]"},
-        {"[9223372036854775808,9.223372036854775808e18]",
-         "[9.223372036854776e18,9.223372036854776e18]"},
-        {"[1e999,-1e999]", "[1e999,-1e999]"},
-        {"{\"b\":1.0,\"a\":[\"0.0\"]}", "{\"a\":[\"0.0\"],\"b\":1}"},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ipw_buf out = IPW_BUF(IPW_KIB);
-        struct ipw_json *doc;
-
-        assert_int_equal(ipw_json_parse(&doc, cases[i].in, strlen(cases[i].in), NULL, NULL), 0);
-        ipw_json_print_by_value(&out, doc);
-        assert_string_equal(ipw_buf_str(&out), cases[i].out);
-        ipw_json_free(doc);
-        ipw_buf_release(&out);
-    }
-}
-
 /* Every double is the one that strtod() reads, near halves of the last bit too. */
 static void test_doubles(void **state)
 {
@@ -414,7 +383,6 @@ UNIT(json)
         cmocka_unit_test(test_print_sorts),
         cmocka_unit_test(j1_a_million_keys),
         cmocka_unit_test(test_print_is_stable),
-        cmocka_unit_test(test_print_by_value),
         cmocka_unit_test(test_doubles),
         cmocka_unit_test(test_parse_without),
         cmocka_unit_test(test_leftovers),

@@ -63,33 +63,6 @@ static void an_unknown_session(void **state)
     }
 }
 
-/* All queries, warm-up and earlier attempts together are within [95, 106]; 10 J of them do not
- * count. */
-static void bounds_of_the_queries_that_count(void **state)
-{
-    struct ipw_balance b = {
-        .warmup_j = 6,
-        .wasted_j = 4,
-        .warmup = {5, 8, 0.5},
-        .wasted = {3, 6, 0.5},
-        .queries = {.known = true, .j = 100, .lo_j = 95, .hi_j = 106, .u_j = 3}};
-    const struct ipw_bounds wide = {10, 400, 20}, tight = {88, 92, 2.61};
-    struct ipw_bounds out = ipw_balance_narrow(&b, wide, 90);
-
-    (void)state;
-    assert_true(out.lo == 95 - 8 - 6 && out.hi == 106 - 5 - 3);
-    assert_true(out.u > IPW_STATED_U * 90 && out.u < 3);
-    out = ipw_balance_narrow(&b, tight, 90); /* their own, where these are narrower */
-    assert_true(out.lo == 88 && out.hi == 92 && out.u == 2.61);
-    out = ipw_balance_narrow(&b, wide, 80); /* 10 J of it are another query's */
-    assert_true(out.lo == 10 && out.hi == 400);
-    b.warmup = IPW_NO_BOUNDS;
-    out = ipw_balance_narrow(&b, wide, 90);
-    assert_true(out.lo == 10 && out.hi == 400);
-    b.queries.known = false;
-    assert_true(isnan(ipw_balance_narrow(&b, IPW_NO_BOUNDS, 90).lo));
-}
-
 /* ---- devices ---- */
 
 static void add_query(struct ipw_device_sums *sums, size_t n, const struct ipw_device *devices,
@@ -119,12 +92,10 @@ static void joules_of_each_device(void **state)
     (void)state;
     add_query(&sums, 2, gpus, (const double[]){1, 2}, true);
     add_query(&sums, 2, gpus, (const double[]){10, 20}, true);
-    assert_true(ipw_device_sums_whole(&sums, IPW_DOMAIN_GPU));
     assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu1") == 11);
     assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu0") == 22);
     assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu9") == 0); /* no query had it */
     assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_CPU, "gpu0") == 0); /* another domain's */
-    assert_false(ipw_device_sums_whole(&sums, IPW_DOMAIN_CPU));           /* no names there */
     for (size_t i = 1; i < sums.n; i++)                                   /* by domain and name */
         assert_true(sums.all[i - 1].domain < sums.all[i].domain ||
                     strcmp(sums.all[i - 1].name, sums.all[i].name) < 0);
@@ -144,13 +115,7 @@ static void joules_of_each_device(void **state)
             assert_true(
                 isnan(sums.all[i].account.exclusive_j) && isnan(sums.all[i].account.waste_j) &&
                 isnan(sums.all[i].account.idle_tax_j) && isnan(sums.all[i].account.marginal_j));
-    assert_true(ipw_device_sums_whole(&sums, IPW_DOMAIN_GPU));
-
-    /* a query that was told of no GPU: the list is not the whole */
-    add_query(&sums, 0, NULL, NULL, false);
-    assert_false(ipw_device_sums_whole(&sums, IPW_DOMAIN_GPU));
     ipw_device_sums_release(&sums);
-    assert_false(ipw_device_sums_whole(&sums, IPW_DOMAIN_GPU));
 }
 
 static struct ipw_device_balance device_book(const char *name, double total_j)
@@ -201,8 +166,9 @@ static void books_of_each_device(void **state)
 UNIT(balance)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sessions_add_up),      cmocka_unit_test(bounds_of_the_queries_that_count),
-        cmocka_unit_test(an_unknown_session),   cmocka_unit_test(joules_of_each_device),
+        cmocka_unit_test(sessions_add_up),
+        cmocka_unit_test(an_unknown_session),
+        cmocka_unit_test(joules_of_each_device),
         cmocka_unit_test(books_of_each_device),
     };
 

@@ -123,7 +123,7 @@ static void tell_event(struct ipw_ledger *l, const struct event *e)
     if (e->kind == IPW_PHASE_COUNT) {
         ipw_ledger_query_end(l, q, t);
     } else {
-        ipw_ledger_phase(l, q, (enum ipw_phase)e->kind, t, INT64_MAX);
+        tell_phase(l, q, (enum ipw_phase)e->kind, t, INT64_MAX);
     }
 }
 
@@ -268,13 +268,13 @@ static void test_close_ends_a_cell(void **state)
 
         if (i == 20 || i == 100 || i == 200) {
             q[i / 100] = ipw_ledger_query_begin(l, i * S(0.05));
-            ipw_ledger_phase(l, q[i / 100], i == 100 ? IPW_PHASE_WAIT : IPW_PHASE_DECODE,
-                             i * S(0.05), INT64_MAX);
+            tell_phase(l, q[i / 100], i == 100 ? IPW_PHASE_WAIT : IPW_PHASE_DECODE, i * S(0.05),
+                       INT64_MAX);
         }
         if (i == 90 || i == 190) ipw_ledger_query_end(l, q[i / 100], i * S(0.05));
         if (i == 200) {
             q[3] = ipw_ledger_query_begin(l, i * S(0.05));
-            ipw_ledger_phase(l, q[3], IPW_PHASE_WAIT, i * S(0.05), INT64_MAX);
+            tell_phase(l, q[3], IPW_PHASE_WAIT, i * S(0.05), INT64_MAX);
         }
         ipw_ledger_row(l, 0, 1, i * S(0.05), &uj);
         uj += (i >= 20 && i < 90 ? 300 : lone && i < 190 ? 60 : both ? 360 : 40) * J(0.05);
@@ -386,7 +386,7 @@ static void test_35_remote(void **state)
     l = ipw_ledger_new(&s.channel, 1);
     ipw_ledger_set_reason(l, GPU, "remote");
     q = ipw_ledger_query_begin(l, S(2));
-    ipw_ledger_phase(l, q, IPW_PHASE_LM, S(2), S(4)); /* 36: the first token was not seen */
+    tell_phase(l, q, IPW_PHASE_LM, S(2), S(4)); /* 36: the first token was not seen */
     ipw_ledger_query_end(l, q, S(5));
     feed(l, &s, 1, 6, 0.1);
     assert_unknown(ipw_ledger_figure(l, ask_query(q, GPU, S(2), S(4))), "remote");
@@ -476,13 +476,13 @@ static void test_25_long_run_with_phases(void **state)
             if (q >= 0) {
                 ipw_ledger_query_end(l, q, S(t));
                 sum += uj_of(ipw_ledger_figure(l, ask_query(q, GPU, S(begun), S(t))).j);
-                ipw_ledger_trim(l, S(t));
+                ipw_ledger_forget(l, q);
             }
             begun = t;
             q = ipw_ledger_query_begin(l, S(t));
-            ipw_ledger_phase(l, q, IPW_PHASE_DECODE, S(t), INT64_MAX);
+            tell_phase(l, q, IPW_PHASE_DECODE, S(t), INT64_MAX);
         }
-        if (i % 10 == 6 && q >= 0) ipw_ledger_phase(l, q, IPW_PHASE_TOOL, S(t - 0.03), INT64_MAX);
+        if (i % 10 == 6 && q >= 0) tell_phase(l, q, IPW_PHASE_TOOL, S(t - 0.03), INT64_MAX);
     }
     ipw_ledger_query_end(l, q, S(4001));
     sum += uj_of(ipw_ledger_figure(l, ask_query(q, GPU, S(begun), S(4001))).j);

@@ -74,14 +74,13 @@ static void test_distributed_by_phase_weights(void **state)
         double t = 1 + i * 0.1;
 
         if (i % 10 == 0) {
-            ipw_ledger_phase(w.l, w.q, i / 10 % 2 ? IPW_PHASE_TOOL : IPW_PHASE_PREFILL, S(t),
-                             INT64_MAX);
+            tell_phase(w.l, w.q, i / 10 % 2 ? IPW_PHASE_TOOL : IPW_PHASE_PREFILL, S(t), INT64_MAX);
         }
         read_at(&w, t, j);
         j += i / 10 % 2 ? 30 : 60;
     }
     /* Nothing is read from 11 s to 13 s: prefill for 0.5 s, a tool for 1.5. */
-    ipw_ledger_phase(w.l, w.q, IPW_PHASE_TOOL, S(11.5), INT64_MAX);
+    tell_phase(w.l, w.q, IPW_PHASE_TOOL, S(11.5), INT64_MAX);
     j += 0.5 * 600 + 1.5 * 300 - 60;
     for (int i = 0; i <= 10; i++) read_at(&w, 13 + i * 0.1, j + 30 * i);
     ipw_ledger_query_end(w.l, w.q, S(13.5));
@@ -108,15 +107,14 @@ static void test_12_hole_over_four_turns_by_phases(void **state)
         double at = 1 + i * 0.1;
 
         if (i % 10 == 0) {
-            ipw_ledger_phase(w.l, w.q, i / 10 % 2 ? IPW_PHASE_TOOL : IPW_PHASE_PREFILL, S(at),
-                             INT64_MAX);
+            tell_phase(w.l, w.q, i / 10 % 2 ? IPW_PHASE_TOOL : IPW_PHASE_PREFILL, S(at), INT64_MAX);
         }
         read_at(&w, at, j);
         if (i < 100) j += i / 10 % 2 ? 30 : 60;
     }
     for (int i = 0; i < 4; i++, t += 3) { /* nothing is read from 11 s to 23 s */
-        ipw_ledger_phase(w.l, w.q, IPW_PHASE_PREFILL, S(t), INT64_MAX);
-        ipw_ledger_phase(w.l, w.q, IPW_PHASE_TOOL, S(t + prefill_s[i]), INT64_MAX);
+        tell_phase(w.l, w.q, IPW_PHASE_PREFILL, S(t), INT64_MAX);
+        tell_phase(w.l, w.q, IPW_PHASE_TOOL, S(t + prefill_s[i]), INT64_MAX);
         j += 600 * prefill_s[i] + 300 * (3 - prefill_s[i]);
     }
     for (int i = 0; i <= 10; i++) read_at(&w, 23 + i * 0.1, j + 30 * i);
@@ -218,9 +216,9 @@ static void test_no_piece_beyond_the_most(void **state)
     for (int k = 0; k < 12; k++) {
         double t = 1.2 + k * 0.0413, first = t + 0.0402, last = first + 0.00004;
 
-        ipw_ledger_phase(w.l, w.q, IPW_PHASE_PREFILL, S(t), S(first));
-        ipw_ledger_phase(w.l, w.q, IPW_PHASE_DECODE, S(first), S(last));
-        ipw_ledger_phase(w.l, w.q, IPW_PHASE_AGENT, S(last), S(t + 0.0413));
+        tell_phase(w.l, w.q, IPW_PHASE_PREFILL, S(t), S(first));
+        tell_phase(w.l, w.q, IPW_PHASE_DECODE, S(first), S(last));
+        tell_phase(w.l, w.q, IPW_PHASE_AGENT, S(last), S(t + 0.0413));
     }
     ipw_ledger_query_end(w.l, w.q, S(1.7));
     for (int k = 0; k < 12; k++) {

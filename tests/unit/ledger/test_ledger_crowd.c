@@ -94,7 +94,7 @@ static void tell(struct crowd *c, const struct change *at)
     if (!at->part) ordinals[at->query] = ipw_ledger_query_begin(c->l, at->t_ns);
     /* Told of phases, the ledger splits steps by its fit; without, a step is a straight line. */
     if (c->rule == IPW_SHARE_PHASE)
-        ipw_ledger_phase(c->l, ordinals[at->query], phases[at->part % 3], at->t_ns, INT64_MAX);
+        tell_phase(c->l, ordinals[at->query], phases[at->part % 3], at->t_ns, INT64_MAX);
 }
 
 /* A query that is covered: asked now, as a run does, and its windows sum to it. */

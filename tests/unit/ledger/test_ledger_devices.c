@@ -54,8 +54,8 @@ static void test_33_each_device_conserves(void **state)
             if (i < 20 || i > 560) continue;
             if (begun < QUERIES && test_random(&seed) % 12 == 0) {
                 ordinal[begun] = ipw_ledger_query_begin(l, t0[begun] = t + 3);
-                ipw_ledger_phase(l, ordinal[begun], IPW_PHASE_PREFILL, t + 3, t + S(0.1));
-                ipw_ledger_phase(l, ordinal[begun++], IPW_PHASE_DECODE, t + S(0.1), t + S(0.4));
+                tell_phase(l, ordinal[begun], IPW_PHASE_PREFILL, t + 3, t + S(0.1));
+                tell_phase(l, ordinal[begun++], IPW_PHASE_DECODE, t + S(0.1), t + S(0.4));
             }
             if (ended < begun && t > t0[ended] + S(0.5) &&
                 (i == 560 || test_random(&seed) % 12 == 0)) {
@@ -110,7 +110,7 @@ static void test_13_lost_device_is_not_kept_for(void **state)
 {
     struct ipw_ledger *l = boards(2, 0);
     int64_t q = -1, begun = 0;
-    size_t most_edges = 0, most_queries = 0, most_samples = 0;
+    size_t most_instants = 0, most_queries = 0, most_samples = 0;
 
     (void)state;
     for (int i = 0; i <= 36000; i++) { /* an hour; silent from 100 s to 3000 s */
@@ -126,14 +126,14 @@ static void test_13_lost_device_is_not_kept_for(void **state)
         if (i % 20 != 10) continue;
         if (q >= 0) {
             ipw_ledger_query_end(l, q, t - 5);
-            if (i > 2000) ipw_ledger_trim(l, begun);
+            ipw_ledger_forget(l, q - 2);
         }
         begun = t;
         q = ipw_ledger_query_begin(l, t);
-        ipw_ledger_phase(l, q, IPW_PHASE_DECODE, t, t + S(1));
-        if (l->n_edges > most_edges) most_edges = l->n_edges;
+        tell_phase(l, q, IPW_PHASE_DECODE, t, t + S(1));
+        if (l->books[1]->queue.n > most_instants) most_instants = l->books[1]->queue.n;
         if (l->n_queries > most_queries) most_queries = l->n_queries;
-        if (l->series[0]->n > most_samples) most_samples = l->series[0]->n;
+        if (l->books[0]->series.n > most_samples) most_samples = l->books[0]->series.n;
         if (i == 5010) {
             assert_true(ipw_ledger_covered_ns(l) >= t - S(0.2));
             assert_unknown(ipw_ledger_figure(l, ask_query(q - 1, GPU, t - S(2), t - 5)), "lost");
@@ -145,7 +145,7 @@ static void test_13_lost_device_is_not_kept_for(void **state)
                 1e-3);
         }
     }
-    assert_true(most_edges < 2000 && most_queries < 1000 && most_samples < 30000);
+    assert_true(most_instants < 2000 && most_queries < 1000 && most_samples < 30000);
     assert_near(
         ipw_ledger_figure(l, ask_device(1, ask_query(q - 1, GPU, begun - S(2), begun - 5))).j, 400,
         1e-3);
@@ -171,7 +171,7 @@ static void test_cut_down_run_balances(void **state)
             if (i == 40 || i == 77 || i == 229) {
                 size_t k = i == 40 ? 0 : i == 77 ? 1 : 2;
                 q[k] = ipw_ledger_query_begin(l, end + 13);
-                ipw_ledger_phase(l, q[k], IPW_PHASE_PREFILL, end + 13, INT64_MAX);
+                tell_phase(l, q[k], IPW_PHASE_PREFILL, end + 13, INT64_MAX);
             }
             ipw_ledger_row(l, 0, 2, end, v);
         }

@@ -11,12 +11,13 @@
 #define MOST_QUERIES 40
 
 struct query {
-    int64_t t0, t1;
+    int64_t t0, t1, ordinal;
 };
 
 struct edge {
     int64_t t;
     int change;
+    size_t query;
 };
 
 static int by_time(const void *a, const void *b)
@@ -54,22 +55,22 @@ static void make_script(struct script *s, uint64_t *seed)
         q->t0 = s->start + S(at);
         q->t1 = test_random(seed) % 20 ? q->t0 + S(lasts) : q->t0;
         if (q->t1 > s->end) q->t1 = s->end;
-        s->edges[s->n_edges++] = (struct edge){q->t0, 1};
-        s->edges[s->n_edges++] = (struct edge){q->t1, -1};
+        s->edges[s->n_edges++] = (struct edge){q->t0, 1, i};
+        s->edges[s->n_edges++] = (struct edge){q->t1, -1, i};
     }
     qsort(s->edges, s->n_edges, sizeof *s->edges, by_time);
 }
 
-static void tell_edges(struct ipw_ledger *l, const struct script *s, size_t *done, int64_t upto)
+static void tell_edges(struct ipw_ledger *l, struct script *s, size_t *done, int64_t upto)
 {
-    int64_t ended = 0;
-
-    for (size_t i = 0; i < *done; i++) ended += s->edges[i].change < 0;
     for (; *done < s->n_edges && s->edges[*done].t <= upto; (*done)++) {
-        if (s->edges[*done].change > 0) {
-            ipw_ledger_query_begin(l, s->edges[*done].t);
+        const struct edge *e = &s->edges[*done];
+        struct query *q = &s->queries[e->query];
+
+        if (e->change > 0) {
+            q->ordinal = ipw_ledger_query_begin(l, e->t);
         } else {
-            ipw_ledger_query_end(l, ended++, s->edges[*done].t);
+            ipw_ledger_query_end(l, q->ordinal, e->t);
         }
     }
 }
@@ -88,7 +89,8 @@ static bool check_balance(const struct ipw_ledger *l, const struct script *s, ui
 
     for (size_t i = 0; i < s->n_queries; i++) {
         const struct query *q = &s->queries[i];
-        struct ipw_figure whole = ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, q->t0, q->t1)),
+        struct ipw_figure whole = ipw_ledger_figure(
+                              l, ask_query(q->ordinal, IPW_DOMAIN_CPU, q->t0, q->t1)),
                           part[6];
         int64_t cuts[7] = {q->t0}, parts = 0;
         size_t n = 1 + test_random(seed) % 6;
@@ -100,7 +102,7 @@ static bool check_balance(const struct ipw_ledger *l, const struct script *s, ui
             cuts[k] = cuts[k - 1] + (int64_t)(test_uniform(seed, 0, 1) * (double)span);
         }
         cuts[n] = q->t1;
-        ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, IPW_DOMAIN_CPU), cuts, n, part);
+        ipw_ledger_figures(l, ask_windows(q->ordinal, IPW_DOMAIN_CPU), cuts, n, part);
         for (size_t k = 0; k < n; k++) {
             assert_true(part[k].known);
             parts += uj_of(part[k]);
@@ -153,8 +155,9 @@ static void test_books_balance(void **state)
             for (size_t q = 0; q < s.n_queries; q++) {
                 if (asked[q] || s.queries[q].t1 > ipw_ledger_covered_ns(l)) continue;
                 tell_edges(l, &s, &done, t);
-                booked[q] = uj_of(ipw_ledger_figure(
-                    l, ask_any(IPW_DOMAIN_CPU, s.queries[q].t0, s.queries[q].t1)));
+                booked[q] =
+                    uj_of(ipw_ledger_figure(l, ask_query(s.queries[q].ordinal, IPW_DOMAIN_CPU,
+                                                         s.queries[q].t0, s.queries[q].t1)));
                 asked[q] = true;
             }
             if (t >= s.end) break;
@@ -170,9 +173,9 @@ static void test_books_balance(void **state)
         balanced += check_balance(l, &s, &seed);
         for (size_t q = 0; q < s.n_queries; q++) {
             if (!asked[q]) continue;
-            assert_int_equal(booked[q],
-                             uj_of(ipw_ledger_figure(
-                                 l, ask_any(IPW_DOMAIN_CPU, s.queries[q].t0, s.queries[q].t1))));
+            assert_int_equal(booked[q], uj_of(ipw_ledger_figure(
+                                            l, ask_query(s.queries[q].ordinal, IPW_DOMAIN_CPU,
+                                                         s.queries[q].t0, s.queries[q].t1))));
         }
         ipw_ledger_free(l);
     }
@@ -199,7 +202,8 @@ static void test_53_scaling_and_shifting(void **state)
                 t += 10000000 + (int64_t)(test_random(&seed) % 20000000);
                 v += (int64_t)(test_random(&seed) % 9000000) * scale;
             }
-            f[k] = ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, S(1.5) + shift, S(1.9) + shift));
+            f[k] =
+                ipw_ledger_figure(l, ask_query(0, IPW_DOMAIN_CPU, S(1.5) + shift, S(1.9) + shift));
             assert_true(f[k].known);
             ipw_ledger_free(l);
         }
@@ -222,11 +226,16 @@ static void test_25_one_turn_of_two_hours(void **state)
         ipw_ledger_row(l, 0, 1, S(1) + i * S(0.05), &v);
         v = (v + 13000019 + i % 977) % (RANGE_15 + 15);
         if (i < 144000) sum += 13000019 + i % 977;
-        if (i % 1000 == 999) ipw_ledger_trim(l, S(1)); /* what the long one needs */
+        if (i % 1000 == 999) {
+            int64_t q = ipw_ledger_query_begin(l, S(1) + i * S(0.05));
+
+            ipw_ledger_query_end(l, q, S(1) + i * S(0.05));
+            ipw_ledger_forget(l, q);
+        }
     }
     ipw_ledger_query_end(l, 0, end);
     {
-        struct ipw_figure f = ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, S(1), end));
+        struct ipw_figure f = ipw_ledger_figure(l, ask_query(0, IPW_DOMAIN_CPU, S(1), end));
 
         assert_true(f.known);
         assert_int_equal(f.provenance, IPW_PROV_MEASURED);
@@ -255,18 +264,18 @@ static void test_25_long_run_trimmed(void **state)
             int q = (int)(i / 5 % 2);
             if (begun[q]) {
                 ipw_ledger_query_end(l, n, t - 5000003);
-                sum += uj_of(ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, begun[q], t - 5000003)));
-                n++;
-                ipw_ledger_trim(l, begun[1 - q]);
+                sum += uj_of(
+                    ipw_ledger_figure(l, ask_query(n, IPW_DOMAIN_CPU, begun[q], t - 5000003)));
+                ipw_ledger_forget(l, n++);
             }
             begun[q] = t;
             ipw_ledger_query_begin(l, t);
         }
     }
-    for (int q = 0; q < 2; q++) {
+    for (int q = 1; q >= 0; q--) {
         int64_t end = S(1) + INT64_C(180000) * S(0.2);
         ipw_ledger_query_end(l, n, end);
-        sum += uj_of(ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, begun[q], end)));
+        sum += uj_of(ipw_ledger_figure(l, ask_query(n, IPW_DOMAIN_CPU, begun[q], end)));
         n++;
     }
     {
@@ -279,7 +288,7 @@ static void test_25_long_run_trimmed(void **state)
         assert_true(llabs(uj_of(total) - uj_of(idle) - sum) <= n);
         assert_int_equal(total.samples, 180001);
         assert_unknown(ipw_ledger_figure(l, ask_idle(IPW_DOMAIN_CPU, S(1000), t1)), "not_covered");
-        assert_unknown(ipw_ledger_figure(l, ask_any(IPW_DOMAIN_CPU, S(1000), S(1001))),
+        assert_unknown(ipw_ledger_figure(l, ask_query(0, IPW_DOMAIN_CPU, S(1000), S(1001))),
                        "not_covered");
     }
     ipw_ledger_free(l);

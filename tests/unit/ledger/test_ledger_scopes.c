@@ -71,7 +71,7 @@ static struct ipw_ledger *open_scoped(enum ipw_share share, int64_t clock_error_
                                       .clock_error_ns = i == 1 || i == 3 ? clock_error_ns : 0};
     ipw_ledger_set_share(l, share);
     ipw_ledger_set_baseline(l, CPU, 10);
-    ipw_ledger_set_scopes(l, channels, scopes, SHARDS);
+    ipw_ledger_set_scopes(l, scopes, SHARDS);
     return l;
 }
 
@@ -98,7 +98,7 @@ static void tell_queries(struct ipw_ledger *l, int64_t from, int64_t to)
             bool ends = queries[i].t1 >= t && queries[i].t1 < t + S(0.001);
 
             if (begins) queries[i].ordinal = ipw_ledger_query_begin_in(l, queries[i].shard, t);
-            if (begins) ipw_ledger_phase(l, queries[i].ordinal, IPW_PHASE_DECODE, t, INT64_MAX);
+            if (begins) tell_phase(l, queries[i].ordinal, IPW_PHASE_DECODE, t, INT64_MAX);
             if (ends) ipw_ledger_query_end(l, queries[i].ordinal, t);
             for (size_t k = 0; k <= CHANNELS; k++) {
                 if (!shards[queries[i].shard].sees[only[k].channel] ||
@@ -107,8 +107,7 @@ static void tell_queries(struct ipw_ledger *l, int64_t from, int64_t to)
                     continue;
                 if (begins) {
                     queries[i].alone[k] = ipw_ledger_query_begin(only[k].l, t);
-                    ipw_ledger_phase(only[k].l, queries[i].alone[k], IPW_PHASE_DECODE, t,
-                                     INT64_MAX);
+                    tell_phase(only[k].l, queries[i].alone[k], IPW_PHASE_DECODE, t, INT64_MAX);
                 }
                 if (ends) ipw_ledger_query_end(only[k].l, queries[i].alone[k], t);
             }

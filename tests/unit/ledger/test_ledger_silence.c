@@ -265,7 +265,8 @@ static void test_estimate_by_a_model(void **state)
         ipw_ledger_row(l, 0, 3, S(1 + i * 0.1), v);
     }
     ipw_ledger_query_end(l, a, S(6));
-    ipw_ledger_query_end(l, b, S(11));
+    ipw_ledger_instant(l, b, S(7));
+    ipw_ledger_query_end(l, b, S(11.02));
     f = ipw_ledger_figure(l, ask_query(a, CPU, S(2), S(4))); /* two in flight: half of 8 J */
     assert_unknown(f, "permission");
     assert_true(f.estimated);
@@ -313,7 +314,7 @@ static void test_estimate_after_a_trim(void **state)
             assert_near(f.estimate_j, 0.08, 1e-3);
             assert_near(f.lo_j, 0.04, 1e-3);
             assert_near(f.hi_j, 0.2, 1e-3);
-            ipw_ledger_trim(l, S(t + 0.02));
+            ipw_ledger_forget(l, q);
         }
     }
     ipw_ledger_free(l);

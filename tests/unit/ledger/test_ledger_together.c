@@ -122,12 +122,6 @@ static void take(struct run *r, size_t *taken)
     }
 }
 
-static double needed_from(const struct run *r, size_t taken, double now)
-{
-    for (size_t i = taken; i < r->n; i++) now = fmin(now, r->t0[i]);
-    return now;
-}
-
 static void run(struct run *r)
 {
     static struct change changes[2 * MOST];
@@ -140,7 +134,6 @@ static void run(struct run *r)
         channels[d] = r->sensor[d].channel;
     }
     r->l = ipw_ledger_new(channels, r->devices);
-    ipw_ledger_keep_told(r->l);
     for (double t = r->start_s - 0.5; t < r->end_s + 1; t += sim_uniform(&r->seed, 0.018, 0.022)) {
         int64_t values[DEVICES];
 
@@ -148,7 +141,6 @@ static void run(struct run *r)
         for (size_t d = 0; d < r->devices; d++) values[d] = sim_sensor_read(&r->sensor[d], t);
         ipw_ledger_row(r->l, 0, r->devices, S(t), values);
         if (t < r->end_s) take(r, &taken);
-        if (taken > 0) ipw_ledger_trim(r->l, S(needed_from(r, taken, t)));
     }
     ipw_ledger_close(r->l, S(r->end_s));
     take(r, &taken);

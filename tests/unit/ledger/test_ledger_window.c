@@ -28,12 +28,13 @@ static void test_one_query(void **state)
     (void)state;
     ipw_ledger_query_begin(l, S(3));
     ipw_ledger_query_end(l, 0, S(5));
-    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(3), S(5))), 200, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(3.05), S(4.95))), 190, IPW_PROV_INTERPOLATED);
+    assert_figure(ipw_ledger_figure(l, ask_query(0, CPU, S(3), S(5))), 200, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_query(0, CPU, S(3.05), S(4.95))), 190,
+                  IPW_PROV_INTERPOLATED);
     assert_figure(ipw_ledger_figure(l, ask_total(CPU, S(1), S(11))), 1000, IPW_PROV_MEASURED);
     assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(1), S(11))), 800, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(3), S(5))), 0, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_figure(l, ask_idle(CPU, S(2), S(4))), 100, IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_figure(l, ask_idle(CPU, S(3.5), S(5))), "not_covered");
+    assert_unknown(ipw_ledger_figure(l, ask_idle(CPU, S(2), S(4))), "not_covered");
     assert_true(ipw_ledger_power(l,
                                  (struct ipw_ledger_question){IPW_LEDGER_ANY, CPU, IPW_LEDGER_ALL,
                                                               S(3), S(5), IPW_LEDGER_TOTAL},
@@ -53,8 +54,9 @@ static void test_22_no_length(void **state)
     ipw_ledger_query_begin(l, S(3));
     ipw_ledger_query_end(l, 0, S(3));
     ipw_ledger_query_end(l, 1, S(5));
-    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(3.03), S(3.03))), 0, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(3), S(5))), 200, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_query(0, CPU, S(3.03), S(3.03))), 0, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_query(0, CPU, S(3), S(3))), 0, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_query(1, CPU, S(3), S(5))), 200, IPW_PROV_MEASURED);
     ipw_ledger_free(l);
 }
 
@@ -100,13 +102,15 @@ static void test_33_equal_slices(void **state)
         for (int i = 0; i < n; i++) ipw_ledger_query_end(back, i, S(6 + 0.3 * i));
         for (int k = n - 1; k >= 0; k--) {
             struct ipw_figure f =
-                ipw_ledger_figure(l, ask_any(CPU, S(2 + 0.3 * k), S(6 + 0.3 * k)));
-            struct ipw_figure g = ipw_ledger_figure(
-                back, ask_any(CPU, S(2 + 0.3 * (n - 1 - k)), S(6 + 0.3 * (n - 1 - k))));
+                ipw_ledger_figure(l, ask_query(k, CPU, S(2 + 0.3 * k), S(6 + 0.3 * k)));
+            struct ipw_figure g =
+                ipw_ledger_figure(back, ask_query(n - 1 - k, CPU, S(2 + 0.3 * (n - 1 - k)),
+                                                  S(6 + 0.3 * (n - 1 - k))));
             assert_true(f.known && g.known);
             assert_int_equal(f.provenance, n > 1 ? IPW_PROV_DISTRIBUTED : IPW_PROV_MEASURED);
-            assert_near(f.j,
-                        ipw_ledger_figure(back, ask_any(CPU, S(2 + 0.3 * k), S(6 + 0.3 * k))).j, 0);
+            assert_near(
+                f.j, ipw_ledger_figure(back, ask_query(k, CPU, S(2 + 0.3 * k), S(6 + 0.3 * k))).j,
+                0);
             sum += f.j;
         }
         idle = ipw_ledger_figure(l, ask_idle(CPU, S(1), S(11))).j;
@@ -140,7 +144,7 @@ static void test_interleaving_does_not_matter(void **state)
         if (order == 2) ipw_ledger_query_begin(l, S(2.013));
         if (order == 2) ipw_ledger_query_begin(l, S(2.5));
         if (order == 2) ipw_ledger_query_end(l, 0, S(4.017));
-        f[order] = ipw_ledger_figure(l, ask_any(CPU, S(2.013), S(4.017)));
+        f[order] = ipw_ledger_figure(l, ask_query(0, CPU, S(2.013), S(4.017)));
         assert_true(f[order].known);
         ipw_ledger_free(l);
     }
@@ -190,7 +194,7 @@ static void test_06_reset_mid_run(void **state)
     }
     ipw_ledger_query_begin(l, S(2));
     ipw_ledger_query_end(l, 0, S(10));
-    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, GPU), t, 4, f);
+    ipw_ledger_figures(l, ask_windows(0, GPU), t, 4, f);
     assert_figure(f[0], 200, IPW_PROV_MEASURED);
     assert_unknown(f[1], "counter_reset");
     assert_unknown(f[2], "counter_reset");
@@ -221,13 +225,13 @@ static void test_12_hole_is_shared_out(void **state)
     }
     ipw_ledger_query_begin(l, S(1));
     ipw_ledger_query_end(l, 0, S(20));
-    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, GPU), t, 6, f);
+    ipw_ledger_figures(l, ask_windows(0, GPU), t, 6, f);
     for (int i = 0; i < 6; i++) {
         assert_figure(f[i], 100 * (double)(t[i + 1] - t[i]) / 1e9, IPW_PROV_DISTRIBUTED);
         sum += f[i].j;
     }
-    assert_near(sum, ipw_ledger_figure(l, ask_any(GPU, S(1), S(20))).j, 1e-6);
-    assert_figure(ipw_ledger_figure(l, ask_any(GPU, S(1), S(20))), 1900, IPW_PROV_MEASURED);
+    assert_near(sum, ipw_ledger_figure(l, ask_query(0, GPU, S(1), S(20))).j, 1e-6);
+    assert_figure(ipw_ledger_figure(l, ask_query(0, GPU, S(1), S(20))), 1900, IPW_PROV_MEASURED);
     ipw_ledger_free(l);
 }
 
@@ -241,12 +245,12 @@ static void test_windows_within_the_slack(void **state)
     (void)state;
     ipw_ledger_query_begin(l, S(10));
     ipw_ledger_query_end(l, 0, S(11.001));
-    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, CPU), t, 3, f);
+    ipw_ledger_figures(l, ask_windows(0, CPU), t, 3, f);
     assert_figure(f[0], 90, IPW_PROV_INTERPOLATED); /* short: 20 ms of its power at each end */
     assert_true(f[0].hi_j - f[0].lo_j >= 4 && f[0].hi_j - f[0].lo_j < 4.1);
     assert_figure(f[1], 10, IPW_PROV_DISTRIBUTED);
     assert_figure(f[2], 0, IPW_PROV_DISTRIBUTED);
-    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, CPU), t, 0, f); /* none: nothing is touched */
+    ipw_ledger_figures(l, ask_windows(0, CPU), t, 0, f); /* none: nothing is touched */
     ipw_ledger_free(l);
 }
 
@@ -268,13 +272,13 @@ static void test_24_short_turns(void **state)
     for (int i = 0; i <= 1000; i++) t[i] = S(5) + i * S(0.06);
     ipw_ledger_query_begin(l, t[0]);
     ipw_ledger_query_end(l, 0, t[1000]);
-    ipw_ledger_figures(l, ask_windows(IPW_LEDGER_ANY, CPU), t, 1000, f);
+    ipw_ledger_figures(l, ask_windows(0, CPU), t, 1000, f);
     for (int i = 0; i < 1000; i++) {
         assert_true(f[i].known);
         sum += (int64_t)(f[i].j * 1e6 + 0.5);
     }
-    assert_int_equal(sum,
-                     (int64_t)(ipw_ledger_figure(l, ask_any(CPU, t[0], t[1000])).j * 1e6 + 0.5));
+    assert_int_equal(
+        sum, (int64_t)(ipw_ledger_figure(l, ask_query(0, CPU, t[0], t[1000])).j * 1e6 + 0.5));
     assert_near((double)sum / 1e6 + ipw_ledger_figure(l, ask_idle(CPU, S(1), S(71))).j,
                 ipw_ledger_figure(l, ask_total(CPU, S(1), S(71))).j, 1e-6);
     ipw_ledger_free(l);
@@ -291,17 +295,17 @@ static void test_reasons(void **state)
     c[1].in_sum = false;
     l = ipw_ledger_new(c, 2);
     assert_int_equal(ipw_ledger_covered_ns(l), INT64_MIN);
-    assert_unknown(ipw_ledger_figure(l, ask_any(CPU, S(1), S(2))), "no_samples");
+    assert_unknown(ipw_ledger_figure(l, ask_total(CPU, S(1), S(2))), "no_samples");
     ipw_ledger_row(l, 0, 2, S(1), v);
     v[0] += J(100);
     ipw_ledger_row(l, 0, 2, S(2), v);
-    assert_unknown(ipw_ledger_figure(l, ask_any(GPU, S(1), S(2))),
+    assert_unknown(ipw_ledger_figure(l, ask_query(0, GPU, S(1), S(2))),
                    "no_sensor"); /* beside, not in it */
     ipw_ledger_set_reason(l, IPW_DOMAIN_DRAM, "permission");
     assert_unknown(ipw_ledger_figure(l, ask_total(IPW_DOMAIN_DRAM, S(1), S(2))), "permission");
     assert_unknown(ipw_ledger_figure(l, ask_idle(IPW_DOMAIN_MACHINE, S(1), S(2))), "no_sensor");
-    assert_unknown(ipw_ledger_figure(l, ask_any(CPU, S(0.5), S(2))), "not_covered");
-    assert_unknown(ipw_ledger_figure(l, ask_any(CPU, S(1.5), S(2.5))), "not_covered");
+    assert_unknown(ipw_ledger_figure(l, ask_total(CPU, S(0.5), S(2))), "not_covered");
+    assert_unknown(ipw_ledger_figure(l, ask_total(CPU, S(1.5), S(2.5))), "not_covered");
     assert_false(ipw_ledger_power(l,
                                   (struct ipw_ledger_question){IPW_LEDGER_ANY, GPU, IPW_LEDGER_ALL,
                                                                S(1), S(2), IPW_LEDGER_TOTAL},
@@ -316,8 +320,7 @@ static void test_reasons(void **state)
     assert_int_equal(ipw_ledger_covered_ns(l), INT64_MAX);
     ipw_ledger_query_begin(l, S(1));
     ipw_ledger_query_end(l, 0, S(2));
-    ipw_ledger_trim(l, S(2));
-    assert_unknown(ipw_ledger_figure(l, ask_any(CPU, S(1), S(2))), "no_sensor");
+    assert_unknown(ipw_ledger_figure(l, ask_query(0, CPU, S(1), S(2))), "no_sensor");
     ipw_ledger_free(l);
     ipw_ledger_free(NULL);
 }
@@ -338,8 +341,9 @@ static void test_13_lost_device(void **state)
     }
     ipw_ledger_query_end(l, 0, S(20));
     assert_int_equal(ipw_ledger_covered_ns(l), S(31));
-    assert_figure(ipw_ledger_figure(l, ask_any(GPU, S(2), S(16))), 30 * 140, IPW_PROV_MEASURED);
-    assert_unknown(ipw_ledger_figure(l, ask_any(GPU, S(2), S(20))), "no_samples");
+    assert_figure(ipw_ledger_figure(l, ask_query(0, GPU, S(2), S(16))), 30 * 140,
+                  IPW_PROV_MEASURED);
+    assert_unknown(ipw_ledger_figure(l, ask_query(0, GPU, S(2), S(20))), "no_samples");
     assert_unknown(ipw_ledger_figure(l, ask_total(GPU, S(1), S(31))), "no_samples");
     ipw_ledger_free(l);
 }
@@ -471,9 +475,9 @@ static void test_23_end_before_start(void **state)
 
         l[k] = ipw_ledger_new(&c, 1);
         q = ipw_ledger_query_begin(l[k], S(2));
-        ipw_ledger_phase(l[k], q, IPW_PHASE_PREFILL, S(3), S(4));
+        tell_phase(l[k], q, IPW_PHASE_PREFILL, S(3), S(4));
         if (k) {
-            ipw_ledger_phase(l[k], q, IPW_PHASE_DECODE, S(5), S(4.5));
+            tell_phase(l[k], q, IPW_PHASE_DECODE, S(5), S(4.5));
         }
         for (int i = 0; i <= 100; i++) {
             int64_t v = J(20 * i + (i <= 20 ? 0 : i < 40 ? 10 * (i - 20) : 200));
@@ -507,10 +511,10 @@ static void test_rows_of_two_sources(void **state)
     }
     ipw_ledger_query_begin(l, S(2));
     ipw_ledger_query_end(l, 0, S(4));
-    assert_figure(ipw_ledger_figure(l, ask_any(CPU, S(2), S(4))), 200, IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_figure(l, ask_any(IPW_DOMAIN_DRAM, S(2), S(4))), 50,
+    assert_figure(ipw_ledger_figure(l, ask_query(0, CPU, S(2), S(4))), 200, IPW_PROV_MEASURED);
+    assert_figure(ipw_ledger_figure(l, ask_query(0, IPW_DOMAIN_DRAM, S(2), S(4))), 50,
                   IPW_PROV_MEASURED);
-    assert_figure(ipw_ledger_figure(l, ask_any(GPU, S(2), S(4))), 500, IPW_PROV_ESTIMATED);
+    assert_figure(ipw_ledger_figure(l, ask_query(0, GPU, S(2), S(4))), 500, IPW_PROV_ESTIMATED);
     assert_true(ipw_ledger_covered_ns(l) < S(11));
     ipw_ledger_free(l);
 }

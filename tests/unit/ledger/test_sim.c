@@ -216,11 +216,11 @@ static void test_targets_forced_reads(void **state)
                 ipw_ledger_row(l, 0, 1, S(read), &v);
             }
             if (!i) q = ipw_ledger_query_begin(l, S(at));
-            ipw_ledger_phase(l, q,
-                             i % 3 == 0   ? IPW_PHASE_PREFILL
-                             : i % 3 == 1 ? IPW_PHASE_DECODE
-                                          : IPW_PHASE_TOOL,
-                             S(at), INT64_MAX);
+            tell_phase(l, q,
+                       i % 3 == 0   ? IPW_PHASE_PREFILL
+                       : i % 3 == 1 ? IPW_PHASE_DECODE
+                                    : IPW_PHASE_TOOL,
+                       S(at), INT64_MAX);
             read = at + sim_uniform(&seed, 0.00002, 0.0002);
             v = sim_sensor_read(&sensor, read);
             ipw_ledger_row(l, 0, 1, S(read), &v);

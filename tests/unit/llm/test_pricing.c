@@ -187,15 +187,35 @@ static void test_own_table(void **state)
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     struct ipw_err err = {0};
     struct ipw_prices *p;
-    const struct ipw_price *price;
+    /* As the providers' pages have them. */
+    static const struct {
+        const char *model;
+        double input, output, cache_read;
+    } known[] = {
+        {"gpt-4o-mini-2024-07-18", 0.15, 0.6, 0.075},
+        {"gpt-4o", 2.5, 10, 1.25},
+        {"gpt-4.1-nano", 0.1, 0.4, 0.025},
+        {"openai/gpt-5.1", 1.25, 10, 0.125},
+        {"claude-haiku-4-5-20251001", 1, 5, 0.1},
+        {"anthropic/claude-sonnet-4-5", 3, 15, 0.3},
+        {"claude-opus-4-5", 5, 25, 0.5},
+        {"gemini-2.5-pro", 1.25, 10, 0.125},
+        {"gemini-2.5-flash", 0.3, 2.5, 0.03},
+        {"deepseek-chat", 0.28, 0.42, 0.028},
+    };
 
     (void)state;
     if (ipw_file_read(&text, IPW_SOURCE_DIR "/prices/prices.json", &err)) fail_msg("%s", err.text);
     p = parse(text.data);
     assert_true(strlen(ipw_prices_as_of(p)) >= 7);
-    price = ipw_prices_find(p, "gpt-4o-mini-2024-07-18", "2026-11-28");
-    assert_non_null(price);
-    assert_true(price->base.input == 0.15 && price->base.output == 0.6);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const struct ipw_price *price = ipw_prices_find(p, known[i].model, "2026-11-28");
+
+        if (!price) fail_msg("%s: no price", known[i].model);
+        if (price->base.input != known[i].input || price->base.output != known[i].output ||
+            price->base.cache_read != known[i].cache_read)
+            fail_msg("%s: another price", known[i].model);
+    }
     assert_null(ipw_prices_find(p, "llama3.2:1b", "2026-11-28"));
     ipw_prices_free(p);
     ipw_buf_release(&text);

@@ -14,24 +14,24 @@ static void numbers(void **state)
 {
     static const struct {
         double x;
-        const char *joules, *seconds, *percent;
+        const char *joules, *seconds;
     } cases[] = {
-        {0, "0 J", "0s", "0.0 %"},
-        {0.0004, "400 uJ", "400us", "0.04 %"},
-        {0.9994, "999 mJ", "999ms", "99.9 %"},
-        {0.9996, "1.00 J", "1.00s", "100.0 %"},
-        {9.994, "9.99 J", "9.99s", "999.4 %"},
-        {9.996, "10.0 J", "10.0s", "999.6 %"},
-        {59.94, "59.9 J", "59.9s", "5994.0 %"},
-        {99.96, "100 J", "1m40s", "9996.0 %"},
-        {119.6, "120 J", "2m00s", "11960.0 %"},
-        {999.4, "999 J", "16m39s", "99940.0 %"},
-        {999.6, "1.00 kJ", "16m40s", "99960.0 %"},
-        {3599.4, "3.60 kJ", "59m59s", "359940.0 %"},
-        {3599.6, "3.60 kJ", "1h00m", "359960.0 %"},
-        {123456789, "123 MJ", "34293h33m", "12345678900.0 %"},
-        {NAN, IPW_UNKNOWN_TEXT, IPW_UNKNOWN_TEXT, IPW_UNKNOWN_TEXT},
-        {INFINITY, IPW_UNKNOWN_TEXT, IPW_UNKNOWN_TEXT, IPW_UNKNOWN_TEXT},
+        {0, "0 J", "0s"},
+        {0.0004, "400 uJ", "400us"},
+        {0.9994, "999 mJ", "999ms"},
+        {0.9996, "1.00 J", "1.00s"},
+        {9.994, "9.99 J", "9.99s"},
+        {9.996, "10.0 J", "10.0s"},
+        {59.94, "59.9 J", "59.9s"},
+        {99.96, "100 J", "1m40s"},
+        {119.6, "120 J", "2m00s"},
+        {999.4, "999 J", "16m39s"},
+        {999.6, "1.00 kJ", "16m40s"},
+        {3599.4, "3.60 kJ", "59m59s"},
+        {3599.6, "3.60 kJ", "1h00m"},
+        {123456789, "123 MJ", "34293h33m"},
+        {NAN, IPW_UNKNOWN_TEXT, IPW_UNKNOWN_TEXT},
+        {INFINITY, IPW_UNKNOWN_TEXT, IPW_UNKNOWN_TEXT},
     };
     char out[32];
 
@@ -39,10 +39,8 @@ static void numbers(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_string_equal(ipw_format_si(out, cases[i].x, " J"), cases[i].joules);
         assert_string_equal(ipw_format_seconds(out, cases[i].x), cases[i].seconds);
-        assert_string_equal(ipw_format_percent(out, cases[i].x), cases[i].percent);
     }
     assert_string_equal(ipw_format_si(out, -1234, "J"), "-1.23kJ");
-    assert_string_equal(ipw_format_si(out, 5, "\xC2\xA0J"), "5.00\xC2\xA0J");
     assert_string_equal(ipw_format_seconds(out, -1), IPW_UNKNOWN_TEXT);
 }
 

@@ -127,12 +127,51 @@ static void queries_of_earlier_sessions_are_counted(void **state)
     ipw_loop_free(loop);
 }
 
+/* A mark, the end of the id, what it took, and its answer or why it failed, in the width. */
+static void a_row_of_a_query(void **state)
+{
+    struct ipw_query_trace q = {.id = "frames/2026/question-027",
+                                .completed = true,
+                                .outcome = "answered",
+                                .n_turns = 4,
+                                .input_tokens = 9000,
+                                .output_tokens = 640,
+                                .end_ns = 5700 * IPW_NS_PER_MS};
+    struct ipw_query_details d = {.is_resolved = 1,
+                                  .answer = "Paris,\nthe capital of France, that is"};
+    struct ipw_buf out = IPW_BUF(1000);
+
+    (void)state;
+    q.energy[IPW_DOMAIN_GPU] = (struct ipw_figure){.known = true, .j = 1000};
+    q.energy[IPW_DOMAIN_CPU] = (struct ipw_figure){.known = true, .j = 270};
+    ipw_progress_row(&out, &q, &d, 80, false);
+    assert_string_equal(
+        ipw_buf_str(&out),
+        " \xE2\x9C\x93 \xE2\x80\xA6/question-027      4 turns   9640 tokens   5.70s  "
+        "1.27 kJ  Paris, the capit\xE2\x80\xA6");
+    ipw_buf_clear(&out);
+    q = (struct ipw_query_trace){.id = "q1",
+                                 .outcome = "timeout",
+                                 .error = "no reply",
+                                 .input_tokens = -1,
+                                 .output_tokens = -1,
+                                 .end_ns = IPW_NS_PER_S};
+    ipw_progress_row(&out, &q, &(struct ipw_query_details){.is_resolved = -1}, 80, false);
+    assert_non_null(strstr(ipw_buf_str(&out), " ! q1 "));
+    assert_non_null(strstr(ipw_buf_str(&out), "  no reply"));
+    ipw_buf_clear(&out);
+    ipw_progress_row(&out, &q, &(struct ipw_query_details){.is_resolved = -1}, 40, false);
+    assert_null(strstr(ipw_buf_str(&out), "no reply")); /* no room for it */
+    ipw_buf_release(&out);
+}
+
 UNIT(progress)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joules_and_watts_stand_before_the_time),
         cmocka_unit_test(a_narrow_terminal_drops_fields),
         cmocka_unit_test(the_figures_as_json),
+        cmocka_unit_test(a_row_of_a_query),
         cmocka_unit_test(queries_of_earlier_sessions_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,6 +101,7 @@ static void answers(void **state)
         "r = assert(http.get(at .. '/interim')) assert(r.type:find 'text/event%-stream')\n"
         "assert(http.get(at .. '/plain', { max_bytes = '64K', seconds = 30, redirects = 0 }))\n"
         "assert(http.get('http://user:geheim@' .. at:sub(8) .. '/plain').url == at .. '/plain')\n");
+    run(&w, "assert(http.escape 'a b&c=\\xC3\\xA4\\0z~-._' == 'a%20b%26c%3D%C3%A4%00z~-._')\n");
     is_recorded("span_start GET 127.0.0.1:");
     is_recorded("\"body\":\"hello\",\"body_cut\":false,\"bytes\":5");
     is_recorded("\"body_hex\":\"ff017a\"");

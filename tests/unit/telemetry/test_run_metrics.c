@@ -1,6 +1,5 @@
 /* The metrics of a run: what events and energy make of the page; two threads at once. */
 #include <math.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -149,51 +148,13 @@ static void names(void **state)
     ipw_run_metrics_free(m);
 }
 
-static void *feed(void *ud)
-{
-    for (int32_t i = 0; i < 20000; i++) ends(ud, i, "answered", true);
-    return NULL;
-}
-
-static unsigned long number_after(const char *page, const char *name)
-{
-    const char *at = strstr(page, name);
-
-    assert_non_null(at);
-    return strtoul(at + strlen(name), NULL, 10);
-}
-
-/* Each page is of one instant: as many ended as the histogram has, and they never fall. */
-static void two_threads(void **state)
-{
-    struct ipw_run_metrics *m = ipw_run_metrics_new();
-    unsigned long before = 0;
-    pthread_t thread;
-
-    (void)state;
-    assert_int_equal(pthread_create(&thread, NULL, feed, m), 0);
-    while (before < 20000) {
-        struct ipw_buf page = IPW_BUF(IPW_MIB);
-        unsigned long ended, counted, in_flight;
-
-        ipw_run_metrics_write(&page, m);
-        ended = number_after(ipw_buf_str(&page), "ended_total{outcome=\"answered\"} ");
-        counted = number_after(ipw_buf_str(&page), "ipw_run_query_duration_seconds_count ");
-        in_flight = number_after(ipw_buf_str(&page), "ipw_run_queries_in_flight ");
-        assert_int_equal(ended, counted);
-        assert_true(ended >= before && in_flight <= 1);
-        before = ended;
-        ipw_buf_release(&page);
-    }
-    pthread_join(thread, NULL);
-    ipw_run_metrics_free(m);
-}
-
 UNIT(run_metrics)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endings), cmocka_unit_test(calls),       cmocka_unit_test(energy),
-        cmocka_unit_test(names),   cmocka_unit_test(two_threads),
+        cmocka_unit_test(endings),
+        cmocka_unit_test(calls),
+        cmocka_unit_test(energy),
+        cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

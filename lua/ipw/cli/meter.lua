@@ -1,0 +1,60 @@
+--- ipw.cli.meter: `ipw-agent meter RUN --log FILE`: the energy of a run from a power meter's log.
+local json = require "ipw.core.json"
+local meter = require "ipw.report.meter"
+local without_null = require("ipw.summary.values").without_null
+
+local BEFORE = "before_meter"
+local STATUS = { permission = 3, unsupported = 1 }
+
+--- --offset as a number in a text; "": it is found by the load.
+local function offset_of(io, text)
+  if not text or text == "auto" then return "" end
+  local s = tonumber(text)
+  if not s or s ~= s or math.abs(s) == math.huge then
+    io.usage("--offset: '%s' is not a number", text:sub(1, 40))
+  end
+  return ("%.17g"):format(s)
+end
+
+local function run(io, o, args)
+  local path = args[1]
+  if #o.log == 0 then io.usage "--log FILE is needed" end
+  local how = { o.column or "", offset_of(io, o.offset), table.unpack(o.log) }
+  local facts = without_null(io.called(STATUS, "meter", path, table.unpack(how)))
+  if o.book then
+    local report = json.encode(meter.energy_report(facts)) .. "\n"
+    local booked = io.called(STATUS, "book_meter", path, report, o.replace and "replace" or "", table.unpack(how))
+    for _, doubt in ipairs(meter.doubts(facts)) do io.warn("ipw-agent: warning: " .. doubt) end
+    local now = "the meter is its machine domain now; the files as they were are in " .. path .. "/" .. BEFORE
+    io.warn(("ipw-agent: %s: %s"):format(path, booked and now
+      or "this log is in its books already; nothing changed"))
+  end
+  local doc = meter.document(facts, path)
+  io.say(o.json and json.encode(doc) or meter.text(doc))
+end
+
+return {
+  usage = "meter RUN --log FILE [--column NAME] [--offset S|auto] [--book]",
+  about = [[
+Compute the energy of a saved run from a power meter's log
+(docs/power-meter.md).]],
+  more = [[
+--book writes the run's files anew, with the meter as one more sensor, and
+energy_report.json. The files as they were stay in RUN/before_meter.
+
+Exit status: 0 done, 1 log and run do not match, 2 wrong usage, 3 unreadable
+input.]],
+  options = {
+    { "log", "list", "FILE", "the meter's log; several are added up" },
+    { "column", "string", "NAME", "use only this column (default: total, else all)" },
+    { "offset", "string", "SECONDS|auto", "how far the log's clock is ahead (default: auto)" },
+    { "book", "flag", "enter it in the run's books as its machine domain" },
+    { "replace", "flag", "--book: in place of a log that was booked before" },
+    { "json", "flag", "print the report as one JSON object" },
+  },
+  args   = { 1, 1 },
+  cpu_s  = 24 * 3600, -- reading a long log is work, not a hang
+  memory = "4G",
+  failed = 3,
+  run    = run,
+}

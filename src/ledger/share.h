@@ -1,0 +1,37 @@
+/* ledger/share.h: how the energy of a cell is shared among the queries in flight in it
+ * (docs/method.md, "Sharing between queries").
+ *
+ * A cell is a piece of time in which no query begins, changes its phase, or ends.  Queries in the
+ * same phase get the same part, so a rule gives a weight to each phase.  A rule is a row of the
+ * table in share.c: add it there with its name, and describe it in docs/method.md.  Pure. */
+#ifndef IPW_LEDGER_SHARE_H
+#define IPW_LEDGER_SHARE_H
+
+#include "ledger/phase.h"
+
+/* E: the energy of the cell, n: the queries in flight.  I is the idle part, min(E, idle power times
+ * length); each query gets I / n.  D = E - I. */
+enum ipw_share {
+    IPW_SHARE_EQUAL, /* E / n each */
+    /* D in proportion to the fitted power of the query's phase; equally while the fit does not know
+     * it yet, see ipw_ledger_unfitted(). */
+    IPW_SHARE_PHASE,
+    IPW_SHARE_COUNT,
+};
+const char *ipw_share_name(enum ipw_share share); /* "equal", "phase" */
+
+struct ipw_share_cell {
+    int64_t uj, idle_uj;             /* its energy, and the idle part of it */
+    int32_t count[IPW_PHASE_COUNT];  /* queries in flight, by phase */
+    int64_t n;                       /* their sum, above 0 */
+    const struct ipw_phase_fit *fit; /* the power of the phases on this device */
+    /* In and out: the rest of the cells before, of this one; in 2^-32 microjoules. */
+    unsigned __int128 rest;
+};
+/* The part of one query in each phase that has any, in 2^-32 microjoules.  All parts and the new
+ * rest are exactly the cell's energy and the old rest.  False: the rule asks the fit, which knows
+ * the phases not yet, so that the parts are equal. */
+bool ipw_share_out(struct ipw_share_cell *cell, enum ipw_share share,
+                   unsigned __int128 part[IPW_PHASE_COUNT]);
+
+#endif

@@ -1,0 +1,425 @@
+#include "proxy/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "json/document.h"
+#include "json/write.h"
+
+#define PAYLOAD_MAX_BYTES (128 * IPW_MIB)
+
+struct ipw_session_tool {
+    char *call_id, *name;
+    int32_t span;
+};
+
+struct ipw_session_agent {
+    char *id;
+    int32_t span;
+};
+
+/* ---- open and close ---- */
+
+static void quiet_for_long(void *ud)
+{
+    struct ipw_proxy_session *s = ud;
+
+    s->idle = NULL;
+    ipw_proxy_session_finish(s);
+}
+
+static void watch_silence(struct ipw_proxy_session *s)
+{
+    ipw_timer_cancel(s->idle);
+    s->idle = NULL;
+    if (s->idle_ns && s->host && !s->n_passages)
+        s->idle = ipw_timer_start(s->loop, s->idle_ns, quiet_for_long, s);
+}
+
+static void open_(void *ud, struct ipw_host *host, void (*over)(void *over_ud, bool limited),
+                  void *over_ud)
+{
+    struct ipw_proxy_session *s = ud;
+
+    s->host = host;
+    s->on_over = over;
+    s->over_ud = over_ud;
+    ipw_passages_go_on(s);
+    watch_silence(s);
+}
+
+static void emit(struct ipw_proxy_session *s, struct ipw_event *event, struct ipw_buf *data)
+{
+    ipw_host_emit(s->host, event, data);
+}
+
+static void end_agents(struct ipw_proxy_session *s)
+{
+    for (size_t i = s->n_agents; i-- > 0;) {
+        struct ipw_event event = {.kind = IPW_EV_SPAN_END, .span = s->agents[i].span};
+        struct ipw_buf none = IPW_BUF(1);
+
+        event.tool = (struct ipw_tool_facts){.name = s->agents[i].id,
+                                             .kind = "agent",
+                                             .ok = true,
+                                             .outcome = "ok",
+                                             .result_bytes = -1};
+        emit(s, &event, &none);
+    }
+}
+
+static void close_(void *ud)
+{
+    struct ipw_proxy_session *s = ud;
+
+    if (s->over) return;
+    s->over = true;
+    ipw_timer_cancel(s->idle);
+    s->idle = NULL;
+    ipw_passages_cut(s);
+    end_agents(s);
+    s->host = NULL;
+}
+
+static void limit(void *ud)
+{
+    struct ipw_proxy_session *s = ud;
+
+    s->limited = true;
+    if (s->on_over) s->on_over(s->over_ud, true);
+}
+
+static const char *answer(void *ud) { return ((struct ipw_proxy_session *)ud)->answer; }
+
+void ipw_proxy_session_finish(struct ipw_proxy_session *s)
+{
+    void (*over)(void *ud, bool limited) = s->on_over;
+
+    s->on_over = NULL;
+    if (over) over(s->over_ud, false);
+}
+
+struct ipw_proxy_session *ipw_proxy_session_new(struct ipw_loop *loop, const char *key,
+                                                const char *rule, size_t number)
+{
+    struct ipw_proxy_session *s = ipw_calloc(1, sizeof *s);
+
+    s->loop = loop;
+    s->key = ipw_strdup(key);
+    s->rule = rule;
+    s->id = ipw_asprintf("q%04zu", number);
+    s->face = (struct ipw_host_session){
+        .open = open_, .close = close_, .limit = limit, .answer = answer, .ud = s};
+    return s;
+}
+
+static void free_tools(struct ipw_proxy_session *s)
+{
+    for (size_t i = 0; i < s->n_tools; i++) {
+        free(s->tools[i].call_id);
+        free(s->tools[i].name);
+    }
+    s->n_tools = 0;
+}
+
+void ipw_proxy_session_free(struct ipw_proxy_session *s)
+{
+    if (!s) return;
+    ipw_timer_cancel(s->idle);
+    free_tools(s);
+    for (size_t i = 0; i < s->n_agents; i++) free(s->agents[i].id);
+    free(s->tools);
+    free(s->agents);
+    free(s->hashes);
+    free(s->answer);
+    free(s->key);
+    free(s->id);
+    free(s->word);
+    free(s->url);
+    free(s);
+}
+
+bool ipw_proxy_session_admits(struct ipw_proxy_session *s)
+{
+    struct ipw_host *host = s->host;
+
+    if (s->loose) return true;
+    if (s->over || s->limited || !host) return false;
+    return !host->on.admit || host->on.admit(host->on.ud);
+}
+
+/* ---- tools ---- */
+
+static void begin_tool(struct ipw_proxy_session *s, const struct ipw_chat_call *called,
+                       int64_t t_ns)
+{
+    struct ipw_event event = {.kind = IPW_EV_TOOL_START, .t_ns = t_ns};
+    struct ipw_buf data = IPW_BUF(PAYLOAD_MAX_BYTES);
+    struct ipw_json *arguments = NULL;
+    struct ipw_session_tool *tool;
+    struct ipw_jw w;
+
+    IPW_GROW(s->tools, s->cap_tools, s->n_tools + 1);
+    tool = &s->tools[s->n_tools++];
+    *tool =
+        (struct ipw_session_tool){ipw_strdup(called->id), ipw_strdup(ipw_chat_history_name(called)),
+                                  ipw_host_next_span(s->host, false)};
+    event.span = tool->span;
+    event.tool = (struct ipw_tool_facts){.name = tool->name,
+                                         .call_id = tool->call_id,
+                                         .argument_bytes = (int64_t)called->arguments.len};
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "arguments");
+    if (ipw_json_parse(&arguments, ipw_buf_str(&called->arguments), called->arguments.len, NULL,
+                       NULL) == 0 &&
+        ipw_json_kind(arguments) == IPW_JSON_OBJ) {
+        char *text = ipw_json_text(arguments);
+
+        ipw_jw_raw(&w, text, strlen(text));
+        free(text);
+    } else {
+        ipw_jw_strn(&w, ipw_buf_str(&called->arguments), called->arguments.len);
+    }
+    ipw_json_free(arguments);
+    ipw_jw_kstr(&w, "call_id", tool->call_id);
+    ipw_jw_kbool(&w, "inferred", true);
+    ipw_jw_obj_end(&w);
+    emit(s, &event, &data);
+}
+
+/* The text of a tool's result: a string, or parts. */
+static void add_content(struct ipw_buf *out, const struct ipw_json *content)
+{
+    if (ipw_json_kind(content) == IPW_JSON_STR) {
+        ipw_buf_add(out, ipw_json_str(content, ""), ipw_json_str_len(content));
+        return;
+    }
+    if (ipw_json_kind(content) != IPW_JSON_ARR) {
+        if (!ipw_json_is_null(content)) ipw_json_print(out, content);
+        return;
+    }
+    for (const struct ipw_json *part = ipw_json_first(content); part; part = ipw_json_next(part)) {
+        const struct ipw_json *text = ipw_json_get(part, "text");
+
+        ipw_buf_add(out, ipw_json_str(text, ""), ipw_json_str_len(text));
+    }
+}
+
+static void end_tool(struct ipw_proxy_session *s, size_t at, const struct ipw_proxy_result *result,
+                     int64_t t_ns)
+{
+    struct ipw_session_tool tool = s->tools[at];
+    struct ipw_event event = {.kind = IPW_EV_TOOL_END, .t_ns = t_ns, .span = tool.span};
+    struct ipw_buf data = IPW_BUF(PAYLOAD_MAX_BYTES), content = IPW_BUF(PAYLOAD_MAX_BYTES);
+    struct ipw_jw w;
+
+    s->tools[at] = s->tools[--s->n_tools];
+    add_content(&content, result->content);
+    event.tool = (struct ipw_tool_facts){.name = tool.name,
+                                         .call_id = tool.call_id,
+                                         .ok = !result->failed,
+                                         .outcome = result->failed ? "error" : "ok",
+                                         .result_bytes = (int64_t)content.len};
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "content");
+    ipw_jw_strn(&w, ipw_buf_str(&content), content.len);
+    ipw_jw_kbool(&w, "inferred", true);
+    ipw_jw_obj_end(&w);
+    ipw_buf_release(&content);
+    emit(s, &event, &data);
+    free(tool.call_id);
+    free(tool.name);
+}
+
+static void end_tools(struct ipw_proxy_session *s, const struct ipw_proxy_call *call, int64_t t_ns)
+{
+    for (size_t i = 0; i < call->n_results; i++)
+        for (size_t k = 0; k < s->n_tools && s->host; k++) {
+            if (strcmp(s->tools[k].call_id, call->results[i].id) != 0) continue;
+            end_tool(s, k, &call->results[i], t_ns);
+            break;
+        }
+}
+
+/* ---- agents inside of the session ---- */
+
+static void see_agent(struct ipw_proxy_session *s, const char *id, int64_t t_ns)
+{
+    struct ipw_event event = {.kind = IPW_EV_SPAN_START, .t_ns = t_ns};
+    struct ipw_buf none = IPW_BUF(1);
+
+    for (size_t i = 0; i < s->n_agents; i++)
+        if (strcmp(s->agents[i].id, id) == 0) return;
+    IPW_GROW(s->agents, s->cap_agents, s->n_agents + 1);
+    s->agents[s->n_agents] =
+        (struct ipw_session_agent){ipw_strdup(id), ipw_host_next_span(s->host, false)};
+    event.span = s->agents[s->n_agents].span;
+    event.tool = (struct ipw_tool_facts){.name = s->agents[s->n_agents++].id, .kind = "agent"};
+    emit(s, &event, &none);
+}
+
+/* ---- turns ---- */
+
+static uint64_t hash_of(const char *text, size_t n)
+{
+    uint64_t h = 1469598103934665603u;
+
+    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)text[i]) * 1099511628211u;
+    return h;
+}
+
+/* The messages that the session's last request did not have. */
+static void put_messages(struct ipw_jw *w, struct ipw_proxy_session *s,
+                         const struct ipw_json *messages)
+{
+    struct ipw_buf text = IPW_BUF(PAYLOAD_MAX_BYTES);
+    size_t i = 0, kept = 0;
+    bool same = true;
+
+    ipw_jw_key(w, "messages");
+    ipw_jw_arr(w);
+    if (ipw_json_kind(messages) == IPW_JSON_STR) { /* Responses take one text */
+        ipw_jw_obj(w);
+        ipw_jw_key(w, "content");
+        ipw_jw_strn(w, ipw_json_str(messages, ""), ipw_json_str_len(messages));
+        ipw_jw_kstr(w, "role", "user");
+        ipw_jw_obj_end(w);
+    }
+    if (ipw_json_kind(messages) == IPW_JSON_ARR) {
+        IPW_GROW(s->hashes, s->cap_hashes, ipw_json_count(messages));
+        for (const struct ipw_json *m = ipw_json_first(messages); m; m = ipw_json_next(m), i++) {
+            uint64_t h;
+
+            ipw_buf_clear(&text);
+            ipw_json_print(&text, m);
+            h = hash_of(ipw_buf_str(&text), text.len);
+            same = same && i < s->n_hashes && s->hashes[i] == h;
+            s->hashes[i] = h;
+            if (same)
+                kept++;
+            else
+                ipw_jw_raw(w, ipw_buf_str(&text), text.len);
+        }
+    }
+    s->n_hashes = i;
+    ipw_jw_arr_end(w);
+    ipw_jw_kint(w, "messages_kept", (int64_t)kept);
+    ipw_buf_release(&text);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(ipw_json_key(*(const struct ipw_json *const *)a),
+                  ipw_json_key(*(const struct ipw_json *const *)b));
+}
+
+/* The request without its messages, its keys sorted as in every line. */
+static void put_request(struct ipw_jw *w, const struct ipw_proxy_call *call)
+{
+    const struct ipw_json **members;
+    size_t n = 0;
+
+    members = ipw_calloc(ipw_json_count(call->doc) + 1, sizeof *members);
+    for (const struct ipw_json *m = ipw_json_first(call->doc); m; m = ipw_json_next(m))
+        if (m != call->messages) members[n++] = m;
+    qsort(members, n, sizeof *members, by_key);
+    ipw_jw_key(w, "request");
+    ipw_jw_obj(w);
+    for (size_t i = 0; i < n; i++) {
+        char *text = ipw_json_text(members[i]);
+
+        ipw_jw_key_any(w, ipw_json_key(members[i]), strlen(ipw_json_key(members[i])));
+        ipw_jw_raw(w, text, strlen(text));
+        free(text);
+    }
+    ipw_jw_obj_end(w);
+    free(members);
+}
+
+int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, const struct ipw_proxy_call *call,
+                                const char *agent, int attempt, int64_t t_ns)
+{
+    struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns};
+    struct ipw_buf data = IPW_BUF(PAYLOAD_MAX_BYTES);
+    struct ipw_jw w;
+
+    ipw_timer_cancel(s->idle);
+    s->idle = NULL;
+    end_tools(s, call, t_ns);
+    if (agent && s->host) see_agent(s, agent, t_ns);
+    if (!s->host) return 0;
+    ipw_jw_init(&w, &data);
+    ipw_jw_obj(&w);
+    if (agent) ipw_jw_kstr(&w, "agent", agent);
+    put_messages(&w, s, call->messages);
+    if (call->protocol != IPW_CHAT_COMPLETIONS)
+        ipw_jw_kstr(&w, "protocol", ipw_chat_protocol_words[call->protocol]);
+    put_request(&w, call);
+    ipw_jw_obj_end(&w);
+    event.span = ipw_host_next_span(s->host, false);
+    event.lm.attempt = attempt;
+    event.lm.model = *call->model ? call->model : NULL;
+    s->turns++;
+    emit(s, &event, &data);
+    return event.span;
+}
+
+void ipw_proxy_session_first_token(struct ipw_proxy_session *s, int64_t t_ns)
+{
+    if (s->host && s->host->on.first_token) s->host->on.first_token(s->host->on.ud, t_ns);
+}
+
+void ipw_proxy_session_end(struct ipw_proxy_session *s, const struct ipw_proxy_call *call,
+                           int32_t span, int64_t t_ns, const struct ipw_lm_facts *facts,
+                           const struct ipw_chat_reply *reply)
+{
+    struct ipw_event event = {.kind = IPW_EV_LM_END, .t_ns = t_ns, .span = span, .lm = *facts};
+    struct ipw_buf data = IPW_BUF(PAYLOAD_MAX_BYTES);
+
+    ipw_chat_reply_json(&data, reply);
+    event.lm.asked = call->model;
+    emit(s, &event, &data);
+    for (size_t i = 0; facts->outcome == IPW_LM_OK && i < reply->n_calls && s->host; i++)
+        begin_tool(s, &reply->calls[i], t_ns);
+    if (facts->outcome == IPW_LM_OK && !reply->n_calls && reply->text.len) {
+        free(s->answer);
+        s->answer = ipw_strdup(ipw_buf_str(&reply->text));
+    }
+    watch_silence(s);
+}
+
+/* ---- calls that are no turn ---- */
+
+int32_t ipw_proxy_session_other(struct ipw_proxy_session *s, const char *name, int64_t t_ns)
+{
+    struct ipw_event event = {.kind = IPW_EV_SPAN_START, .t_ns = t_ns};
+    struct ipw_buf none = IPW_BUF(1);
+
+    if (!s->host) return 0;
+    ipw_timer_cancel(s->idle);
+    s->idle = NULL;
+    event.span = ipw_host_next_span(s->host, false);
+    event.tool = (struct ipw_tool_facts){.name = name, .kind = "http"};
+    emit(s, &event, &none);
+    return event.span;
+}
+
+void ipw_proxy_session_other_end(struct ipw_proxy_session *s, const char *name, int32_t span,
+                                 int64_t t_ns, int status, int64_t bytes)
+{
+    struct ipw_event event = {.kind = IPW_EV_SPAN_END, .t_ns = t_ns, .span = span};
+    struct ipw_buf none = IPW_BUF(1);
+    bool ok = status >= 200 && status <= 299;
+
+    event.tool = (struct ipw_tool_facts){.name = name,
+                                         .kind = "http",
+                                         .ok = ok,
+                                         .outcome = ok ? "ok" : "error",
+                                         .result_bytes = bytes};
+    emit(s, &event, &none);
+    watch_silence(s);
+}

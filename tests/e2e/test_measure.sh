@@ -1,0 +1,203 @@
+# Sanitizer: other people's bytes pass through, in three protocols.
+# `measure`: programs of others behind the recording proxy, against a scripted server.
+. "$(dirname "$0")/lib.sh"
+
+client="$IPW_SOURCE_DIR/tests/e2e/proxy_client.py"
+
+# start_measure ARGS...: without a command, in the background; PROXY_URL, WORD; stop_measure ends it.
+start_measure() {
+    rm -f "$WORK/measure.err"
+    "$IPW_AGENT" measure "$@" >"$WORK/measure.out" 2>"$WORK/measure.err" &
+    MEASURE_PID=$!
+    FAKES="$FAKES $MEASURE_PID"
+    tries=0
+    until grep -q ANTHROPIC_BASE_URL "$WORK/measure.err" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 1000 ] || fail "measure did not start: $(cat "$WORK/measure.err")"
+        sleep 0.02
+    done
+    PROXY_URL=$(sed -n 's/.*OPENAI_BASE_URL=//p' "$WORK/measure.err")
+    WORD=$(sed -n 's/.*with the key \([0-9a-f]*\).*/\1/p' "$WORK/measure.err")
+}
+stop_measure() {
+    kill -TERM "$MEASURE_PID" && wait "$MEASURE_PID" || fail "measure: exit status $?: $(cat "$WORK/measure.err")"
+    FAKES=$(echo "$FAKES" | sed "s/ $MEASURE_PID\$//")
+}
+
+# both NAME...: the requests of proxy_client.py, directly and through the proxy.
+both() {
+    run=$1
+    shift
+    echo "exec python3 '$client' compare '$BASE_URL' \"\$OPENAI_BASE_URL\" $*" >both.sh
+    expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -o "$run" -- sh both.sh
+}
+
+step "a program: turns, tools that are inferred, tokens, its answer"
+start_fake --bench 2
+expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -o one -- python3 "$client" agent 5
+check_out "FINAL ANSWER: 42"
+assert_json one/traces.jsonl "len(d) == 1 and d[0]['completed']"
+assert_json one/events.jsonl "[e['data']['response'].endswith('FINAL ANSWER: 42') for e in d if e['event'] == 'query_end'] == [True]"
+assert_json one/traces.jsonl "[t['input_tokens'] for t in d[0]['turns']] == [100] * 3"
+assert_json one/traces.jsonl "[[s['name'] for s in t['spans'] if s['kind'] == 'tool'] for t in d[0]['turns']] == [['calculator'], ['calculator'], []]"
+assert_json one/events.jsonl "all(e['data']['inferred'] for e in d if e['event'].startswith('tool_call'))"
+assert_json one/events.jsonl "[e['data']['messages_kept'] for e in d if e['event'] == 'lm_inference_start'] == [0, 1, 3]"
+assert_json one/events.jsonl "any(e['event'] == 'note' and e.get('name') == 'program' and e['data']['cpu_ns'] > 0 for e in d)"
+assert_json one/manifest.json "d['config']['agent'] == 'python'"
+
+step "its exit status is the command's; what is no program is said"
+expect_exit 7 agent measure --upstream "$BASE_URL" --telemetry none -o status -- sh -c 'exit 7'
+assert_json status/traces.jsonl "not d[0]['completed'] and 'exit status 7' in d[0]['error']"
+expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none -o nothing -- ./no-such-program
+check_err "./no-such-program: there is no such program"
+
+step "a limit refuses in a way that is not tried again"
+expect_exit 3 agent measure --upstream "$BASE_URL" --telemetry none --turn-limit 1 -o limit -- python3 "$client" agent 5
+check_out '"code":"ipw_limit"'
+check_out "refused: 400"
+assert_json limit/traces.jsonl "d[0]['outcome'] == 'turn_limit' and len(d[0]['turns']) == 1"
+stop_fake
+
+step "byte for byte, in three protocols"
+cat >cassette.txt <<'EOF'
+always
+path /v1/models
+json {"object":"list","data":[{"id":"fake-model"}]}
+---
+always
+path /v1/messages/count_tokens
+json {"input_tokens":14}
+---
+always
+path /v1/responses
+sse-raw event: response.created\ndata: {"type":"response.created","response":{"id":"r","model":"big","status":"in_progress"}}\n\n
+sse-raw event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"Hi"}\n\n
+sse-raw event: response.completed\ndata: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":50,"input_tokens_details":{"cached_tokens":40},"output_tokens":6,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":56}}}\n\n
+---
+always
+path /v1/messages
+sse-raw event: message_start\ndata: {"type":"message_start","message":{"id":"m","model":"small","content":[],"usage":{"input_tokens":3,"cache_read_input_tokens":90,"cache_creation_input_tokens":7,"output_tokens":1}}}\n\n
+sse-raw event: ping\ndata: {"type":"ping"}\n\n
+sse-raw event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n
+sse-raw event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":12}}\n\n
+sse-raw event: message_stop\ndata: {"type":"message_stop"}\n\n
+---
+always
+unless stream
+header x-request-id: req-1
+header x-request-id: req-2
+text Hello world
+---
+always
+when include_usage
+sse {"choices":[{"index":0,"delta":{"content":"Hi "},"finish_reason":null}],"usage":null}
+sse {"choices":[{"index":0,"delta":{"content":"you"},"finish_reason":"stop"}],"usage":null}
+sse {"choices":[],"usage":{"prompt_tokens":21,"completion_tokens":3,"total_tokens":24}}
+done
+---
+always
+when stream
+sse {"choices":[{"index":0,"delta":{"content":"Hi "},"finish_reason":null}]}
+sse {"choices":[{"index":0,"delta":{"content":"you"},"finish_reason":"stop"}]}
+done
+EOF
+start_fake --script cassette.txt
+both bytes whole stream usage models responses messages count unknown
+assert_json bytes/traces.jsonl "[(t['model'], t['input_tokens'], t['output_tokens'], t['cached_tokens'], t['reasoning_tokens']) for t in d[0]['turns']][3:] == [('big', 50, 6, 40, 4), ('small', 100, 12, 90, None)]"
+assert_json bytes/traces.jsonl "[(t['input_tokens'], t['output_tokens']) for t in d[0]['turns']][1:3] == [(21, 3)] * 2"
+assert_json bytes/traces.jsonl "[s['name'] for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'http'] == ['models', 'count_tokens', 'other']"
+stop_fake
+
+step "errors and cut answers come through as they were"
+cat >faults.txt <<'EOF'
+always
+unless stream
+status 429
+header Retry-After: 7
+header x-should-retry: true
+json {"error":{"message":"slow down","type":"rate_limit","code":"rate_limit"}}
+---
+always
+text Hello
+cut
+EOF
+start_fake --script faults.txt
+both faults whole usage not-json
+assert_json faults/events.jsonl "[(e['outcome'], e['status']) for e in d if e['event'] == 'lm_inference_end'] == [('http_error', 429), ('cut', 200)]"
+stop_fake
+
+step "a server that does not know stream_options is asked without"
+cat >old.txt <<'EOF'
+always
+when stream_options
+status 400
+json {"error":{"message":"unknown field stream_options"}}
+---
+always
+text Hello
+no-usage
+EOF
+start_fake --script old.txt
+both old stream
+assert_json old/traces.jsonl "len(d[0]['turns']) == 1 and d[0]['turns'][0]['tokens_estimated']"
+stop_fake
+
+step "the true key stays here: the program has one that is worth nothing, and no file has either"
+start_fake --bench 1 --key sk-the-true-key-1234567890
+echo "env >env.txt; exec python3 '$client' agent 5" >key.sh
+OPENAI_API_KEY=sk-the-true-key-1234567890 \
+    expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -o key -- sh key.sh
+assert_lacks env.txt sk-the-true-key
+assert_contains "$FAKE_LOG" "Bearer sk-the-true-key-1234567890"
+! grep -rq "sk-the-true-key" key || fail "the key is in the run"
+for name in OPENAI_BASE_URL OPENAI_API_BASE ANTHROPIC_BASE_URL LLM_BASE_URL OPENAI_API_KEY ANTHROPIC_API_KEY; do
+    assert_contains env.txt "$name="
+done
+stop_fake
+
+step "a client that goes away cancels the call"
+cat >endless.txt <<'EOF'
+always
+endless
+EOF
+start_fake --script endless.txt
+cat >leave.sh <<'EOF'
+exec curl -sN -m 1 "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"stream":true}' -o got.txt
+EOF
+expect_exit 28 agent measure --upstream "$BASE_URL" --telemetry none -o gone -- sh leave.sh
+assert_contains "$FAKE_LOG" "gone"
+assert_json gone/events.jsonl "[e['outcome'] for e in d if e['event'] == 'lm_inference_end'] == ['cancelled']"
+stop_fake
+
+step "clients that nobody started: a query for each session, four at a time, and the joules add up"
+start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
+start_fake --bench 2 --delay-ms 20
+IPW_POWERCAP_ROOT="$WORK/tree" start_measure --upstream "$BASE_URL" --idle 1s -o clients
+python3 "$client" hostile "$PROXY_URL" "$WORD" || fail "hostile"
+cat >four.py <<'EOF'
+import os, subprocess, sys
+children = [subprocess.Popen([sys.executable, sys.argv[1], "agent", "5"], env={**os.environ, "SESSION": str(i)})
+            for i in range(4)]
+sys.exit(max(c.wait() for c in children))
+EOF
+OPENAI_BASE_URL=$PROXY_URL OPENAI_API_KEY=$WORD python3 four.py "$client" >four.out || fail "four agents"
+assert_eq "$(grep -c "FINAL ANSWER: 42" four.out)" 4
+stop_measure
+assert_json clients/traces.jsonl "sorted(q['metadata']['session'] for q in d) == ['0', '1', '2', '3'] and all(len(q['turns']) == 3 for q in d)"
+assert_json clients/traces.jsonl "{q['metadata']['session_rule'] for q in d} == {'x-session-id'} and all(q['completed'] for q in d)"
+truth books clients
+truth within clients cpu=80
+expect_exit 0 agent ledger clients --check --json
+assert_json "$WORK/out" "d['identical'] is True and all(abs(d['balance'][k]['difference_j']) < 1e-6 for k in ('cpu', 'dram'))"
+stop_fake
+
+step "a program by its name, and one of your own"
+expect_exit 0 agent list programs
+for name in aider any claude codex goose mini node opencode openhands python; do assert_matches "$WORK/out" "^$name "; done
+expect_exit 0 agent new program mine
+expect_exit 0 agent check programs/mine.lua
+expect_exit 0 agent test programs/mine_test.lua
+expect_exit 0 agent measure programs/mine.lua -m demo --telemetry none -o mine -- word
+check_out "here your program would start"
+
+end_test

@@ -1,0 +1,146 @@
+/* What a client asks for, by path and body; what goes on; what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "proxy/call.h"
+#include "unit/unit.h"
+
+static void a_path_names_the_call(void **state)
+{
+    static const struct {
+        const char *method, *path, *name;
+        bool turn;
+    } rows[] = {
+        {"POST", "/v1/chat/completions", "chat", true},
+        {"POST", "/chat/completions?api-version=1", "chat", true},
+        {"POST", "/v1/responses", "responses", true},
+        {"POST", "/v1/messages?beta=true", "messages", true},
+        {"POST", "/v1/messages/count_tokens", "count_tokens", false},
+        {"POST", "/v1/embeddings", "embeddings", false},
+        {"POST", "/v1/rerank", "rerank", false},
+        {"GET", "/v1/models?limit=1000", "models", false},
+        {"GET", "/v1/responses", "other", false},
+        {"HEAD", "/api/hello", "other", false},
+        {"POST", "/v1/chat/completions/x", "other", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_proxy_call call;
+
+        ipw_proxy_call_of_path(&call, rows[i].method, rows[i].path);
+        assert_string_equal(call.name, rows[i].name);
+        assert_int_equal(call.turn, rows[i].turn);
+    }
+}
+
+static void bodies_tell_model_usage_and_results(void **state)
+{
+    static const struct {
+        const char *path, *body, *model, *results; /* "id id!": ! failed */
+        bool wants_usage;
+    } rows[] = {
+        {"/v1/chat/completions",
+         "{\"model\":\"m\",\"stream\":true,\"messages\":[{\"role\":\"tool\",\"tool_call_id\":\"a\","
+         "\"content\":\"x\"},{\"role\":\"user\",\"content\":\"y\"}]}",
+         "m", "a ", true},
+        {"/v1/chat/completions", "{\"model\":\"m\",\"stream\":true,\"stream_options\":{}}", "m", "",
+         false},
+        {"/v1/chat/completions", "{\"model\":\"m\"}", "m", "", false},
+        {"/v1/responses",
+         "{\"model\":\"r\",\"stream\":true,\"input\":[{\"type\":\"function_call_output\","
+         "\"call_id\":\"c\",\"output\":\"x\"},{\"type\":\"local_shell_call_output\",\"call_id\":"
+         "\"d\",\"output\":\"y\"}]}",
+         "r", "c d ", false},
+        {"/v1/responses", "{\"input\":\"hello\"}", "", "", false},
+        {"/v1/messages",
+         "{\"model\":\"c\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
+         "\"tool_result\",\"tool_use_id\":\"t\",\"content\":\"x\",\"is_error\":true},{\"type\":"
+         "\"text\",\"text\":\"y\"}]},{\"role\":\"user\",\"content\":\"plain\"}]}",
+         "c", "t! ", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_buf results = IPW_BUF(1000);
+        struct ipw_proxy_call call;
+
+        ipw_proxy_call_of_path(&call, "POST", rows[i].path);
+        assert_int_equal(ipw_proxy_call_read(&call, rows[i].body, strlen(rows[i].body), NULL), 0);
+        assert_string_equal(call.model, rows[i].model);
+        for (size_t k = 0; k < call.n_results; k++)
+            ipw_buf_addf(&results, "%s%s ", call.results[k].id, call.results[k].failed ? "!" : "");
+        assert_string_equal(ipw_buf_str(&results), rows[i].results);
+        assert_int_equal(ipw_proxy_call_wants_usage(&call), rows[i].wants_usage);
+        ipw_buf_release(&results);
+        ipw_proxy_call_release(&call);
+    }
+}
+
+static void what_is_no_object_is_not_read(void **state)
+{
+    static const char *const bodies[] = {"", "[]", "\"x\"", "{\"model\":"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        struct ipw_proxy_call call;
+
+        ipw_proxy_call_of_path(&call, "POST", "/v1/responses");
+        assert_int_not_equal(ipw_proxy_call_read(&call, bodies[i], strlen(bodies[i]), NULL), 0);
+        ipw_proxy_call_release(&call);
+    }
+}
+
+static void usage_is_asked_for_in_front(void **state)
+{
+    static const char body[] = " {\"model\":\"m\"}";
+    struct ipw_buf out = IPW_BUF(1000);
+
+    (void)state;
+    ipw_proxy_call_ask_usage(&out, body, sizeof body - 1);
+    assert_string_equal(ipw_buf_str(&out),
+                        " {\"stream_options\":{\"include_usage\":true},\"model\":\"m\"}");
+    ipw_buf_release(&out);
+}
+
+static void refusals_have_the_shape_of_their_api(void **state)
+{
+    static const struct {
+        const char *path, *want;
+    } rows[] = {
+        {"/v1/chat/completions",
+         "{\"error\":{\"code\":\"ipw_limit\",\"message\":\"no\",\"param\":null,\"type\":"
+         "\"invalid_request_error\"}}"},
+        {"/v1/messages", "{\"error\":{\"code\":\"ipw_limit\",\"message\":\"no\",\"type\":"
+                         "\"invalid_request_error\"},\"type\":\"error\"}"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_buf out = IPW_BUF(1000);
+        struct ipw_proxy_call call;
+
+        ipw_proxy_call_of_path(&call, "POST", rows[i].path);
+        ipw_proxy_call_refusal(&out, &call, "ipw_limit", "no");
+        assert_string_equal(ipw_buf_str(&out), rows[i].want);
+        ipw_buf_release(&out);
+    }
+}
+
+UNIT(call)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_path_names_the_call),
+        cmocka_unit_test(bodies_tell_model_usage_and_results),
+        cmocka_unit_test(what_is_no_object_is_not_read),
+        cmocka_unit_test(usage_is_asked_for_in_front),
+        cmocka_unit_test(refusals_have_the_shape_of_their_api),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
