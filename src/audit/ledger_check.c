@@ -1,14 +1,12 @@
 #include "audit/ledger_check.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/open.h"
 #include "base/table.h"
 #include "json/diff.h"
 #include "json/document.h"
@@ -31,9 +29,9 @@ struct kept { /* the place of a line that was passed over, or was asked for */
 };
 
 struct source {
-    struct ipw_jsonl_reader *reader; /* NULL: there is none, or it is over */
+    struct ipw_jsonl_reader *reader; /* NULL: there is none */
     char *path;
-    int fd; /* to read a line once more; -1 */
+    bool over; /* each of its lines was read */
     /* Its newest line, read, until the next: mostly it is the one that is asked for. */
     struct ipw_query_loaded loaded;
     const char *text; /* NULL: none is held */
@@ -115,12 +113,11 @@ static int keep_next(struct ipw_check *c, int which, struct ipw_err *err)
     struct ipw_jsonl_line line;
     int rc;
 
-    if (!file->reader) return 0;
+    if (!file->reader || file->over) return 0;
     let_line_go(file);
     rc = ipw_jsonl_next(file->reader, &line, err);
     if (rc <= 0 || line.torn) {
-        ipw_jsonl_close(file->reader);
-        file->reader = NULL;
+        file->over = true;
         if (rc <= 0 || !c->watch) return rc < 0 ? rc : 0;
         return c->watch->line(c->watch->ud, (enum ipw_check_file)which, NULL, line.number, 0, err);
     }
@@ -148,8 +145,8 @@ static int read_kept(char **text, const struct ipw_check *c, const struct kept *
 
     *text = ipw_malloc(line->n + 1);
     while (have < line->n) {
-        ssize_t n =
-            pread(file->fd, *text + have, line->n - have, (off_t)line->offset + (off_t)have);
+        ssize_t n = pread(ipw_jsonl_fd(file->reader), *text + have, line->n - have,
+                          (off_t)line->offset + (off_t)have);
 
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) {
@@ -164,15 +161,6 @@ static int read_kept(char **text, const struct ipw_check *c, const struct kept *
     return 0;
 }
 
-static int open_source(struct source *file, struct ipw_err *err)
-{
-    int rc = ipw_jsonl_open(&file->reader, file->path, IPW_LINE_MAX, err);
-
-    if (rc) return rc;
-    file->fd = ipw_open_read(file->path, err);
-    return file->fd < 0 ? file->fd : 0;
-}
-
 int ipw_check_open(struct ipw_check **out, const char *run, const struct ipw_check_watch *watch,
                    struct ipw_err *err)
 {
@@ -183,13 +171,11 @@ int ipw_check_open(struct ipw_check **out, const char *run, const struct ipw_che
     *out = NULL;
     c->watch = watch;
     c->free = IPW_TABLE_NONE;
-    for (int i = 0; i < IPW_CHECK_FILES; i++) {
+    for (int i = 0; i < IPW_CHECK_FILES; i++)
         c->files[i].path = ipw_asprintf("%s/%s", run, ipw_check_names[i]);
-        c->files[i].fd = -1;
-    }
     for (int i = 0; i < IPW_CHECK_FILES && !rc; i++) {
         if (access(c->files[i].path, F_OK) < 0 && errno == ENOENT) continue;
-        rc = open_source(&c->files[i], err);
+        rc = ipw_jsonl_open(&c->files[i].reader, c->files[i].path, IPW_LINE_MAX, err);
         any = true;
     }
     if (!rc && any) rc = read_anchor(c, run, err);
@@ -387,7 +373,7 @@ static int load_line(struct ipw_query_loaded *loaded, const char **text, char **
 /* A line that was asked for may have a twin among the earlier attempts: see is_twin(). */
 static void note_over(struct ipw_check *c, uint32_t at, const char *text)
 {
-    if (c->files[IPW_CHECK_ATTEMPTS].fd < 0) {
+    if (!c->files[IPW_CHECK_ATTEMPTS].reader) {
         let_go(c, at);
         return;
     }
@@ -429,6 +415,34 @@ int ipw_check_query(struct ipw_check *c, const struct ipw_recompute_segment *seg
     if (rc) ipw_query_loaded_release(loaded);
     ipw_buf_release(&own_now);
     free(own);
+    return rc;
+}
+
+int ipw_check_find(struct ipw_check_line *out, struct ipw_check *c, int segment, int32_t index,
+                   struct ipw_err *err)
+{
+    uint32_t at;
+    int rc = find_line(&at, c, segment, index, err);
+
+    if (rc || at == IPW_TABLE_NONE) return rc;
+    *out = (struct ipw_check_line){(enum ipw_check_file)c->kept[at].file, c->kept[at].number,
+                                   segment, index, false};
+    return 1;
+}
+
+int ipw_check_take(struct ipw_query_loaded *out, struct ipw_check *c, int segment, int32_t index,
+                   struct ipw_err *err)
+{
+    const char *text;
+    uint32_t at;
+    char *own;
+    int rc = find_line(&at, c, segment, index, err);
+
+    if (!rc && at == IPW_TABLE_NONE) rc = ipw_fail(err, IPW_EPARSE, "a line of it was lost");
+    if (rc) return rc;
+    rc = load_line(out, &text, &own, c, &c->kept[at], err);
+    free(own);
+    let_go(c, at);
     return rc;
 }
 
@@ -478,8 +492,7 @@ void ipw_check_close(struct ipw_check *c)
     ipw_table_release(&c->by_query);
     for (int i = 0; i < IPW_CHECK_FILES; i++) {
         let_line_go(&c->files[i]);
-        if (c->files[i].reader) ipw_jsonl_close(c->files[i].reader);
-        if (c->files[i].fd >= 0) close(c->files[i].fd);
+        ipw_jsonl_close(c->files[i].reader);
         free(c->files[i].path);
     }
     free(c);

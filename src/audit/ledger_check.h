@@ -51,6 +51,12 @@ struct ipw_check_line { /* where a line is */
     /* Of a line that differs: not only the energy, but the course of the query. */
     bool other_course;
 };
+/* For a reader of the lines alone: where the line of a query is (1: it has one), and the head of
+ * that line, which is not found again.  The caller releases it. */
+int ipw_check_find(struct ipw_check_line *out, struct ipw_check *c, int segment, int32_t index,
+                   struct ipw_err *err);
+int ipw_check_take(struct ipw_query_loaded *out, struct ipw_check *c, int segment, int32_t index,
+                   struct ipw_err *err);
 /* The line that ipw_check_query() found last; it differed, or was the same. */
 struct ipw_check_line ipw_check_found(const struct ipw_check *c);
 /* How many lines of the run were not asked for.  A line that a crash left both in traces.jsonl and

@@ -25,6 +25,8 @@ struct ipw_jsonl_reader {
     bool skipping;  /* inside a line that was refused as too long */
 };
 
+int ipw_jsonl_fd(const struct ipw_jsonl_reader *reader) { return reader->fd; }
+
 int ipw_jsonl_open(struct ipw_jsonl_reader **out, const char *path, size_t line_max_bytes,
                    struct ipw_err *err)
 {

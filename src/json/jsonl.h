@@ -43,6 +43,8 @@ int ipw_jsonl_seek(struct ipw_jsonl_reader *reader, int64_t offset, struct ipw_e
  * so a torn line comes again. */
 void ipw_jsonl_more(struct ipw_jsonl_reader *reader);
 void ipw_jsonl_close(struct ipw_jsonl_reader *reader);
+/* Its descriptor, to read a part of the file once more (pread()). */
+int ipw_jsonl_fd(const struct ipw_jsonl_reader *reader);
 /* Calls fn for each whole line of the file (a torn line is skipped), until fn returns an error.
  * Returns that error with path and line before its message. */
 int ipw_jsonl_each(const char *path, size_t line_max_bytes,

@@ -170,7 +170,7 @@ cp -r cut.shards mixed.shards
 damaged mixed.shards/0-of-3 mixed.shards/1-of-3 mixed.shards/2-of-3 mixed.shards/again
 cp -r mixed.shards/1-of-3 mixed.shards/again
 expect_exit 3 agent merge mixed.shards
-check_err "mixed.shards/1-of-3 and mixed.shards/again: both have the query"
+check_err "mixed.shards/1-of-3 and mixed.shards/again: both are the shard 1-of-3, with its queries"
 expect_exit 3 agent merge mixed.shards --partial
 rm -r mixed.shards/again
 sed -i 's/"model":"fake-model"/"model":"other"/' mixed.shards/1-of-3/manifest.json

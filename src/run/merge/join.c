@@ -16,10 +16,12 @@
 #include "trace/event.h"
 #include "trace/schema.h"
 
-struct query {                         /* by its number in the merged run */
-    const struct ipw_shard_line *line; /* NULL: it has not started */
+struct query { /* by its number in the merged run */
+    bool started, ended;
     size_t member;
-    bool ended;
+    int32_t own;              /* its index there */
+    enum ipw_check_file file; /* with its line */
+    char *id;                 /* until it has ended */
 };
 
 struct job {
@@ -47,8 +49,7 @@ static bool is_repeated(const struct job *job, const struct ipw_join_events *m)
 
 /* The number in the uncut run, after the warm-up of all shards.  An earlier attempt that is in one
  * joined session with a later one gets a number after those of all queries. */
-static int64_t number_of(struct job *job, const struct ipw_join_events *m,
-                         const struct ipw_shard_line *line)
+static int64_t number_of(struct job *job, const struct ipw_join_events *m, enum ipw_check_file file)
 {
     const struct ipw_shard_runs *r = job->j->runs;
     const struct ipw_json *data = ipw_json_get(m->doc, "data");
@@ -58,7 +59,7 @@ static int64_t number_of(struct job *job, const struct ipw_join_events *m,
     warmups = r->warmup * r->count;
     if (ipw_json_bool(ipw_json_get(data, "warmup"), false))
         return m->run->index * r->warmup + m->event.query;
-    if (line->file == IPW_SHARD_ATTEMPTS && is_repeated(job, m))
+    if (file == IPW_CHECK_ATTEMPTS && is_repeated(job, m))
         return warmups + r->epochs * r->selected + (*job->j->n_extra)++;
     return warmups + ipw_json_int(ipw_json_get(data, "epoch"), 0) * r->selected +
            ipw_json_int(ipw_json_get(data, "place"), 0) - 1;
@@ -68,17 +69,21 @@ static int begin_query(struct job *job, size_t at, struct ipw_err *err)
 {
     struct ipw_join_events *m = &job->members[at];
     size_t own = (size_t)m->event.query;
-    const struct ipw_shard_line *line = ipw_shard_line_of(m->run, m->session, m->event.query);
+    struct query q = {.started = true, .member = at, .own = m->event.query};
+    struct ipw_check_line line;
     int64_t number;
+    int rc = ipw_check_find(&line, m->run->lines, m->session, q.own, err);
 
-    if (!line)
+    if (rc < 0) return rc;
+    if (!rc)
         return ipw_fail(err, IPW_EPARSE,
                         "%s: query %d of session %d has no line; `ipw-agent resume` mends it",
-                        m->run->path, m->event.query, m->session);
-    number = number_of(job, m, line);
+                        m->run->path, q.own, m->session);
+    q.file = line.file;
+    number = number_of(job, m, q.file);
     if (number < 0 || number > 10 * 1000 * 1000)
         return ipw_fail(err, IPW_ELIMIT, "%s: query %d has no place in the run", m->run->path,
-                        m->event.query);
+                        q.own);
     IPW_GROW(m->numbers, m->cap, own + 1);
     while (m->n <= own) m->numbers[m->n++] = -1;
     m->numbers[own] = number;
@@ -87,11 +92,22 @@ static int begin_query(struct job *job, size_t at, struct ipw_err *err)
         memset(job->queries + job->n, 0, ((size_t)number + 1 - job->n) * sizeof *job->queries);
         job->n = (size_t)number + 1;
     }
-    if (job->queries[number].line)
-        return ipw_fail(err, IPW_EINVAL, "%s and %s: both have the query '%.80s'", m->run->path,
-                        job->members[job->queries[number].member].run->path, line->id);
-    job->queries[number] = (struct query){line, at, false};
+    if (job->queries[number].started) {
+        job->j->at = SIZE_MAX; /* none of them alone is at fault */
+        return ipw_fail(err, IPW_EINVAL, "%s and %s: both have the query '%.80s'",
+                        job->members[job->queries[number].member].run->path, m->run->path,
+                        m->event.q.id);
+    }
+    q.id = ipw_strdup(m->event.q.id ? m->event.q.id : "");
+    job->queries[number] = q;
     return 0;
+}
+
+static void end_query(struct query *q)
+{
+    q->ended = true;
+    free(q->id);
+    q->id = NULL;
 }
 
 /* ---- booking ---- */
@@ -108,6 +124,7 @@ static int book(void *ud, const struct ipw_recompute_query *booked, struct ipw_e
 {
     struct job *job = ud;
     const struct query *q = &job->queries[booked->trace->index];
+    const struct ipw_join_events *m = &job->members[q->member];
     const struct ipw_event note = {.kind = IPW_EV_NOTE,
                                    .t_ns = job->now_ns,
                                    .query = booked->trace->index,
@@ -117,17 +134,17 @@ static int book(void *ud, const struct ipw_recompute_query *booked, struct ipw_e
     int rc;
 
     ipw_rundir_event(job->j->dir, &note);
-    rc = ipw_join_events_read_line(&was, &job->members[q->member], q->line, err);
+    rc = ipw_check_take(&was, m->run->lines, m->session, q->own, err);
     if (rc) {
+        ipw_err_prefix(err, "%s: query %d of session %d", m->run->path, q->own, m->session);
         job->j->at = q->member;
         return rc;
     }
     was.details.segment = job->j->number;
     if (job->j->n > 1 && was.judge) forget_judge_joules(was.judge);
-    if (q->line->file == IPW_SHARD_TRACES)
-        ipw_summary_add(job->j->summary, booked->trace, &was.details);
+    if (q->file == IPW_CHECK_TRACES) ipw_summary_add(job->j->summary, booked->trace, &was.details);
     rc = ipw_query_write_line(job->j->dir, booked->trace, &was.details, &job->rules.clock,
-                              q->line->file == IPW_SHARD_WARMUP, err);
+                              q->file == IPW_CHECK_WARMUP, err);
     ipw_query_loaded_release(&was);
     return rc;
 }
@@ -178,7 +195,7 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) return 0;
     if (e->kind == IPW_EV_QUERY_START && job->j->runs)
         ipw_json_merge_patch(&data, ipw_json_get(m->doc, "data"), "{}", place);
-    q->ended |= e->kind == IPW_EV_QUERY_END;
+    if (e->kind == IPW_EV_QUERY_END) end_query(q);
     rc = take(job, m, &data, err);
     ipw_buf_release(&data);
     return rc;
@@ -197,22 +214,16 @@ static bool is_led(const struct job *job, size_t at, const char *name)
     return channel != SIZE_MAX && ipw_join_rows_leads(job->rows, at, channel);
 }
 
-/* A note that tells of the device of one channel. */
-static bool is_of_device(const struct ipw_join_events *m)
-{
-    return (m->event.tool.name && !strcmp(m->event.tool.name, IPW_NOTE_LOST)) ||
-           ipw_doubts_reason(&m->event, ipw_json_get(m->doc, "data"));
-}
-
 static int take_run_event(struct job *job, size_t at, struct ipw_err *err)
 {
     struct ipw_join_events *m = &job->members[at];
     const struct ipw_event *e = &m->event;
+    bool is_lost = e->tool.name && !strcmp(e->tool.name, IPW_NOTE_LOST);
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
     int rc;
 
     if (e->kind == IPW_EV_RUN_END) m->ended = true;
-    if (e->kind != IPW_EV_NOTE || (is_of_device(m) && !is_led(job, at, channel_of(m)))) return 0;
+    if (e->kind != IPW_EV_NOTE || (is_lost && !is_led(job, at, channel_of(m)))) return 0;
     ipw_join_scopes_note(&data, job->rows, at, ipw_json_get(m->doc, "data"), m->clock.ahead_ns);
     rc = take(job, m, &data, err);
     ipw_buf_release(&data);
@@ -234,12 +245,12 @@ static int cut_member(struct job *job, size_t at, struct ipw_err *err)
                                 .q.outcome = "unfinished"};
         struct query *q = m->numbers[i] >= 0 ? &job->queries[m->numbers[i]] : NULL;
 
-        if (!q || !q->line || q->ended || q->member != at) continue;
+        if (!q || !q->started || q->ended || q->member != at) continue;
         end.query = (int32_t)m->numbers[i];
-        end.q.id = q->line->id;
+        end.q.id = q->id;
         ipw_rundir_event(job->j->dir, &end);
-        q->ended = true;
         rc = ipw_recompute_event(job->books, &end, NULL, err);
+        end_query(q);
     }
     return rc;
 }
@@ -254,8 +265,9 @@ static int take_event(struct job *job, size_t at, struct ipw_err *err)
     if (!ipw_join_events_at_note(m) && m->event.t_ns > m->now_ns) m->now_ns = m->event.t_ns;
     if (m->now_ns > job->now_ns) job->now_ns = m->now_ns;
     rc = m->event.query >= 0 ? take_query_event(job, at, err) : take_run_event(job, at, err);
+    if (rc) return rc;
     job->j->at = at;
-    return rc ? rc : ipw_join_events_next(m, true, err);
+    return ipw_join_events_next(m, true, err);
 }
 
 /* ---- both, as they came ---- */
@@ -434,7 +446,8 @@ static int open_all(struct job *job, struct ipw_err *err)
     return write_run_start(job, err);
 }
 
-/* What a member does not believe it never believed: it is known before the first query. */
+/* What a member does not believe it never believed, and its readings may be those that count: it is
+ * known before the first query. */
 static int take_doubts(struct job *job, struct ipw_err *err)
 {
     int rc = 0;
@@ -446,13 +459,11 @@ static int take_doubts(struct job *job, struct ipw_err *err)
         rc = ipw_doubts_read(&doubts, path, err);
         for (size_t k = 0; k < doubts.n && !rc; k++) {
             const struct ipw_doubt_note *note = &doubts.notes[k];
-            size_t n;
+            size_t n, channel = ipw_join_rows_joined(job->rows, i, note->channel);
             const struct ipw_channel *channels = ipw_join_rows_channels(job->rows, &n);
 
-            if (note->segment == job->members[i].session && is_led(job, i, note->channel))
-                ipw_recompute_doubt(
-                    job->books, channels[ipw_join_rows_joined(job->rows, i, note->channel)].name,
-                    note->reason);
+            if (note->segment == job->members[i].session && channel < n)
+                ipw_recompute_doubt(job->books, channels[channel].name, note->reason);
         }
         ipw_doubts_release(&doubts);
         free(path);
@@ -493,6 +504,7 @@ int ipw_join_run(struct ipw_join *j, struct ipw_err *err)
     for (size_t i = 0; i < j->n; i++) ipw_join_events_close(&job.members[i]);
     ipw_join_rows_close(job.rows);
     ipw_join_scopes_free(job.scopes, j->n);
+    for (size_t i = 0; i < job.n; i++) free(job.queries[i].id);
     free(job.members);
     free(job.queries);
     return rc;

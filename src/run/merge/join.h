@@ -44,7 +44,7 @@ struct ipw_join {
     /* Results. */
     struct ipw_recompute books; /* of this one session; the caller releases it */
     struct ipw_buf channels;    /* hardware.channels of its manifest; empty: those of the first */
-    size_t at;                  /* after an error: the member with the file that cannot be read */
+    size_t at; /* after an error: the member at fault; SIZE_MAX: none of them alone */
 };
 
 static inline const struct ipw_shard_session *ipw_join_session(const struct ipw_join *j, size_t i)

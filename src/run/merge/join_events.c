@@ -67,7 +67,6 @@ int ipw_join_events_open(struct ipw_join_events *m, const struct ipw_shard_run *
 void ipw_join_events_close(struct ipw_join_events *m)
 {
     ipw_jsonl_close(m->events);
-    for (int i = 0; i < IPW_SHARD_FILES; i++) ipw_jsonl_close(m->lines[i]);
     ipw_json_free(m->doc);
     free(m->numbers);
 }
@@ -91,21 +90,4 @@ int64_t ipw_join_events_due_ns(const struct ipw_join_events *m)
 {
     if (!m->doc) return ipw_join_events_cut_ns(m);
     return ipw_join_events_at_note(m) || m->event.t_ns < m->now_ns ? m->now_ns : m->event.t_ns;
-}
-
-int ipw_join_events_read_line(struct ipw_query_loaded *out, struct ipw_join_events *m,
-                              const struct ipw_shard_line *line, struct ipw_err *err)
-{
-    struct ipw_jsonl_reader **reader = &m->lines[line->file];
-    struct ipw_jsonl_line text;
-    char *path = ipw_asprintf("%s/%s", m->run->path, ipw_shard_file_names[line->file]);
-    int rc = *reader ? 0 : ipw_jsonl_open(reader, path, IPW_LINE_MAX, err);
-
-    if (!rc) rc = ipw_jsonl_seek(*reader, line->offset, err);
-    if (!rc) rc = ipw_jsonl_next(*reader, &text, err);
-    if (rc >= 0)
-        rc = rc ? ipw_schema_read_head(out, text.text, text.n, err)
-                : ipw_fail(err, IPW_EPARSE, "%s: a line was lost", path);
-    free(path);
-    return rc;
 }

@@ -1,13 +1,13 @@
 /* run/merge/join_events.h: the events of a session that is joined with others.
  *
  * Reads events.jsonl from the session's run_start to the line before the next one, one event at a
- * time, on the clock of the joined session (run/merge/join_clock.h), and finds the lines of its
- * queries.  Says when the next event is due; the caller (run/merge/join.c) decides which session is
- * next, and gives queries their numbers.
+ * time, on the clock of the joined session (run/merge/join_clock.h).  Says when the next event is
+ * due; the caller (run/merge/join.c) decides which session is next, and gives queries their
+ * numbers.
  *
  * A session that was killed has no run_end.  It ends with its newest reading, as its own books do
- * (ledger/recompute.h): nothing was measured later, so that its queries could have no joules there,
- * but a total that ends a little later would have those of before. */
+ * (ledger/recompute.h): nothing was measured later, so that its queries could have no joules
+ * there, but a total that ends a little later would have those of before. */
 #ifndef IPW_RUN_MERGE_JOIN_EVENTS_H
 #define IPW_RUN_MERGE_JOIN_EVENTS_H
 
@@ -29,7 +29,6 @@ struct ipw_join_events {
     /* The caller's: by its own number the query's number in the joined session; -1: none. */
     int64_t *numbers;
     size_t n, cap;
-    struct ipw_jsonl_reader *lines[IPW_SHARD_FILES]; /* opened with the first line that is asked */
 };
 
 /* Goes to the session's run_start. */
@@ -45,8 +44,5 @@ bool ipw_join_events_is_cut(const struct ipw_join_events *m);
 int64_t ipw_join_events_cut_ns(const struct ipw_join_events *m);
 /* When its next event is due, or its cut: a note of the run is due at once. */
 int64_t ipw_join_events_due_ns(const struct ipw_join_events *m);
-/* The line of a query of this session. */
-int ipw_join_events_read_line(struct ipw_query_loaded *out, struct ipw_join_events *m,
-                              const struct ipw_shard_line *line, struct ipw_err *err);
 
 #endif

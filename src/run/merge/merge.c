@@ -109,7 +109,7 @@ static int join_group(struct job *job, size_t number, struct ipw_err *err)
     int rc;
 
     rc = ipw_join_run(&j, err);
-    if (rc) job->at = j.members[j.at].run;
+    if (rc && j.at < j.n) job->at = j.members[j.at].run;
     if (!rc && job->sessions.len) ipw_buf_addc(&job->sessions, ',');
     if (!rc) ipw_merge_session_put(&job->sessions, job->m, &j, true);
     for (int d = 0; d < IPW_DOMAIN_COUNT && !rc; d++)
@@ -138,6 +138,10 @@ static int write_run(struct job *job, struct ipw_err *err)
     struct ipw_merge *m = job->m;
     int rc = ipw_sessions_joined_find(&job->groups, &m->runs, err), closed;
 
+    for (size_t i = 0; i < m->runs.n && !rc; i++) {
+        rc = ipw_shard_run_open_lines(&m->runs.all[i], err);
+        if (rc) job->at = &m->runs.all[i];
+    }
     if (!rc) rc = ipw_rundir_create(&job->dir, job->folder, NULL, err);
     if (rc) return rc;
     m->n_sessions = job->groups.n;
@@ -190,7 +194,6 @@ static int check_valid(struct job *job, struct ipw_err *err)
         *err = why;
         return why.code;
     }
-    remove_folder(job->folder, NULL);
     return ipw_err_prefix(err, "the merged run would not be valid");
 }
 
@@ -206,13 +209,13 @@ static int merge_once(struct ipw_merge *m, const struct ipw_shard_run **bad, str
 
     add_totals(m);
     ipw_summary_init(&job.summary);
-    if (!rc) rc = write_run(&job, err);
-    if (!rc) rc = check_valid(&job, err);
+    if (!rc) {
+        rc = write_run(&job, err);
+        if (!rc) rc = check_valid(&job, err);
+        if (rc) remove_folder(job.folder, NULL);
+    }
+    if (!rc) rc = put_in_place(&job, err);
     *bad = job.at;
-    if (!rc)
-        rc = put_in_place(&job, err);
-    else if (job.at)
-        remove_folder(job.folder, NULL);
     release(&job);
     return rc;
 }

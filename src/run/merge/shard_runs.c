@@ -15,92 +15,9 @@
 #include "trace/saved_clock.h"
 #include "trace/spec.h"
 
-/* Attempts first: a crash can leave a line both there and in traces.jsonl, and then it is an
- * earlier attempt. */
-const char *const ipw_shard_file_names[IPW_SHARD_FILES] = {"attempts.jsonl", "traces.jsonl",
-                                                           "warmup.jsonl"};
-
 static int64_t whole(const struct ipw_json *object, const char *key)
 {
     return ipw_json_int(ipw_json_get(object, key), 0);
-}
-
-/* ---- the lines of queries ---- */
-
-struct lines_job {
-    struct ipw_shard_run *run;
-    enum ipw_shard_file file;
-};
-
-static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err)
-{
-    const struct lines_job *job = ud;
-    struct ipw_shard_run *run = job->run;
-    /* Most of a line, and not needed here. */
-    static const char *const unread[] = {
-        "accounts", "energy", "energy_before", "energy_details", "messages",      "metadata",
-        "metrics",  "parts",  "power_metrics", "query_text",     "response_text", "spans_before",
-        "turns",    NULL};
-    struct ipw_json *doc;
-    int rc = ipw_json_parse_without(&doc, line->text, line->n, unread, NULL, err);
-
-    if (rc) return rc;
-    IPW_GROW(run->lines, run->cap_lines, run->n_lines + 1);
-    run->lines[run->n_lines++] = (struct ipw_shard_line){
-        .id = ipw_strdup(ipw_json_str(ipw_json_get(doc, "query_id"), "")),
-        .index = whole(doc, "query_index"),
-        .epoch = whole(doc, "epoch"),
-        .offset = line->offset,
-        .segment = (int)whole(doc, "segment"),
-        .file = job->file,
-    };
-    run->n_done += job->file == IPW_SHARD_TRACES;
-    ipw_json_free(doc);
-    return 0;
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct ipw_shard_line *x = a, *y = b;
-
-    if (x->segment != y->segment) return x->segment < y->segment ? -1 : 1;
-    if (x->index != y->index) return x->index < y->index ? -1 : 1;
-    return (x->file > y->file) - (x->file < y->file);
-}
-
-static int read_lines(struct ipw_shard_run *run, struct ipw_err *err)
-{
-    int rc = 0;
-
-    for (int i = 0; i < IPW_SHARD_FILES && !rc; i++) {
-        struct lines_job job = {run, (enum ipw_shard_file)i};
-        char *path = ipw_asprintf("%s/%s", run->path, ipw_shard_file_names[i]);
-
-        if (i == IPW_SHARD_TRACES || access(path, F_OK) == 0)
-            rc = ipw_jsonl_each(path, IPW_LINE_MAX, take_line, &job, err);
-        free(path);
-    }
-    if (run->n_lines) qsort(run->lines, run->n_lines, sizeof *run->lines, by_place);
-    return rc;
-}
-
-const struct ipw_shard_line *ipw_shard_line_of(const struct ipw_shard_run *run, int segment,
-                                               int64_t index)
-{
-    size_t low = 0, high = run->n_lines;
-    const struct ipw_shard_line *l;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        l = &run->lines[mid];
-        if (l->segment < segment || (l->segment == segment && l->index < index))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    l = low < run->n_lines ? &run->lines[low] : NULL;
-    return l && l->segment == segment && l->index == index ? l : NULL;
 }
 
 /* ---- a folder ---- */
@@ -139,6 +56,29 @@ static void read_sessions(struct ipw_shard_run *run)
             .doc = s};
         read_devices(session);
     }
+}
+
+static int count_line(void *run, const struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    (void)line, (void)err;
+    ((struct ipw_shard_run *)run)->n_done++;
+    return 0;
+}
+
+static int count_lines(struct ipw_shard_run *run, struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/traces.jsonl", run->path);
+    int rc = ipw_jsonl_each(path, IPW_LINE_MAX, count_line, run, err);
+
+    free(path);
+    return rc;
+}
+
+int ipw_shard_run_open_lines(struct ipw_shard_run *run, struct ipw_err *err)
+{
+    ipw_check_close(run->lines);
+    run->lines = NULL;
+    return ipw_check_open(&run->lines, run->path, NULL, err);
 }
 
 /* Why the shard cannot be merged, as an error. */
@@ -184,7 +124,7 @@ static int open_run(struct ipw_shard_run *run, struct ipw_err *err)
     if (rc) return rc;
     run->index = whole(ipw_json_get(run->config, "shard"), "index");
     rc = check_state(run, err);
-    return rc ? rc : read_lines(run, err);
+    return rc ? rc : count_lines(run, err);
 }
 
 int ipw_shard_run_read(struct ipw_shard_run *run, const char *path, struct ipw_err *err)
@@ -193,14 +133,13 @@ int ipw_shard_run_read(struct ipw_shard_run *run, const char *path, struct ipw_e
 
     *run = (struct ipw_shard_run){.path = ipw_strdup(path), .name = ipw_strdup("")};
     rc = read_manifest(run, err);
-    return rc ? rc : read_lines(run, err);
+    return rc ? rc : ipw_shard_run_open_lines(run, err);
 }
 
 void ipw_shard_run_release(struct ipw_shard_run *run)
 {
-    for (size_t i = 0; i < run->n_lines; i++) free(run->lines[i].id);
     for (size_t i = 0; i < run->n_sessions; i++) free(run->sessions[i].devices);
-    free(run->lines);
+    ipw_check_close(run->lines);
     free(run->sessions);
     ipw_json_free(run->manifest);
     free(run->path);
@@ -348,41 +287,6 @@ static int check_same(const struct ipw_shard_run *a, const struct ipw_shard_run 
     return rc ? rc : check_scripts(a, b, err);
 }
 
-struct named { /* a query that is done */
-    const struct ipw_shard_line *line;
-    const struct ipw_shard_run *run;
-};
-
-static int by_query(const void *a, const void *b)
-{
-    const struct named *x = a, *y = b;
-    int order = strcmp(x->line->id, y->line->id);
-
-    return order ? order : (x->line->epoch > y->line->epoch) - (x->line->epoch < y->line->epoch);
-}
-
-static int check_once(const struct ipw_shard_runs *r, struct ipw_err *err)
-{
-    struct named *all;
-    size_t n = 0;
-    int rc = 0;
-
-    for (size_t i = 0; i < r->n; i++) n += r->all[i].n_lines;
-    all = ipw_calloc(n + 1, sizeof *all);
-    n = 0;
-    for (size_t i = 0; i < r->n; i++)
-        for (size_t k = 0; k < r->all[i].n_lines; k++)
-            if (r->all[i].lines[k].file == IPW_SHARD_TRACES)
-                all[n++] = (struct named){&r->all[i].lines[k], &r->all[i]};
-    if (n) qsort(all, n, sizeof *all, by_query);
-    for (size_t i = 1; i < n && !rc; i++)
-        if (!by_query(&all[i - 1], &all[i]))
-            rc = ipw_fail(err, IPW_EINVAL, "%s and %s: both have the query '%.80s'",
-                          all[i - 1].run->path, all[i].run->path, all[i].line->id);
-    free(all);
-    return rc;
-}
-
 int64_t ipw_shard_runs_missing(const struct ipw_shard_runs *r)
 {
     int64_t n = r->selected * r->epochs;
@@ -440,8 +344,12 @@ int ipw_shard_runs_read(struct ipw_shard_runs *r, const char *folder, bool parti
     r->selected = whole(shard, "selected");
     r->epochs = whole(r->all[0].config, "epochs");
     r->warmup = whole(r->all[0].config, "warmup");
-    for (size_t i = 1; i < r->n && !rc; i++) rc = check_same(&r->all[0], &r->all[i], err);
-    if (!rc) rc = check_once(r, err);
+    for (size_t i = 1; i < r->n && !rc; i++) {
+        rc = check_same(&r->all[0], &r->all[i], err);
+        if (!rc && r->all[i].index == r->all[i - 1].index)
+            rc = ipw_fail(err, IPW_EINVAL, "%s and %s: both are the shard %s, with its queries",
+                          r->all[i - 1].path, r->all[i].path, r->all[i - 1].name);
+    }
     return rc || partial ? rc : check_gaps(r, err);
 }
 

@@ -1,9 +1,9 @@
 /* run/merge/shard_runs.h: the folders NAME.shards/I-of-N, read for a merge.
  *
- * Reads each manifest and the places of the lines of traces, attempts and warmup.jsonl, and decides
- * which folders can be merged: a shard that is running, was killed and not resumed, is damaged, or
- * was written by another version is named with its reason.  Shards that can be merged must be of
- * one run: the same agent, model, data and settings, and each query once.  Nothing is written. */
+ * Reads each manifest, and decides which folders can be merged: a shard that is running, was
+ * killed and not resumed, is damaged, or was written by another version is named with its
+ * reason.  Shards that can be merged must be of one run: the same agent, model, data and settings,
+ * and each query once.  Nothing is written. */
 #ifndef IPW_RUN_MERGE_SHARD_RUNS_H
 #define IPW_RUN_MERGE_SHARD_RUNS_H
 
@@ -11,19 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "audit/ledger_check.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "json/json.h"
-
-enum ipw_shard_file { IPW_SHARD_ATTEMPTS, IPW_SHARD_TRACES, IPW_SHARD_WARMUP, IPW_SHARD_FILES };
-extern const char *const ipw_shard_file_names[IPW_SHARD_FILES];
-
-struct ipw_shard_line { /* the line of a query */
-    char *id;
-    int64_t index, epoch, offset;
-    int segment;
-    enum ipw_shard_file file;
-};
 
 struct ipw_shard_device { /* a device in the sums of a session */
     const char *domain, *name, *device;
@@ -46,10 +37,9 @@ struct ipw_shard_run {
     size_t n_added;       /* so many sources at its end were added to those of the sessions */
     struct ipw_json *manifest;
     const struct ipw_json *config;
-    int64_t index;                /* of the shard, from 0 */
-    int64_t n_tasks, n_done;      /* its tasks; its queries in traces.jsonl */
-    struct ipw_shard_line *lines; /* by session, index and file */
-    size_t n_lines, cap_lines;
+    int64_t index;           /* of the shard, from 0 */
+    int64_t n_tasks, n_done; /* its tasks; its queries in traces.jsonl */
+    struct ipw_check *lines; /* of its queries; each is found once */
     struct ipw_shard_session *sessions;
     size_t n_sessions;
 };
@@ -67,13 +57,15 @@ struct ipw_shard_runs {
     int64_t count, selected, epochs, warmup; /* as the shards have them */
 };
 
-/* Reads one run, which need not be a shard; release it. */
+/* Reads one run, which need not be a shard, and opens its lines; release it. */
 int ipw_shard_run_read(struct ipw_shard_run *run, const char *path, struct ipw_err *err);
 void ipw_shard_run_release(struct ipw_shard_run *run);
 /* Reads all shards of the folder.  Without `partial`, one that cannot be merged, and a missing
  * query, are errors; shards of different runs always are. */
 int ipw_shard_runs_read(struct ipw_shard_runs *r, const char *folder, bool partial,
                         struct ipw_err *err);
+/* Opens the lines of the run's queries, once more if need be: each merge goes through them. */
+int ipw_shard_run_open_lines(struct ipw_shard_run *run, struct ipw_err *err);
 /* Leaves out the i-th shard, for this reason. */
 void ipw_shard_runs_leave(struct ipw_shard_runs *r, size_t i, const char *why);
 /* How many queries of the run are in no shard. */
@@ -81,8 +73,5 @@ int64_t ipw_shard_runs_missing(const struct ipw_shard_runs *r);
 /* Is there no folder of this shard, from 0?  A shard without a task writes none. */
 bool ipw_shard_runs_lacks(const struct ipw_shard_runs *r, int64_t index);
 void ipw_shard_runs_release(struct ipw_shard_runs *r);
-/* The line of a query of this session; NULL: it has none. */
-const struct ipw_shard_line *ipw_shard_line_of(const struct ipw_shard_run *run, int segment,
-                                               int64_t index);
 
 #endif
