@@ -51,6 +51,12 @@ assert_json status/traces.jsonl "not d[0]['completed'] and 'exit status 7' in d[
 expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none -o nothing -- ./no-such-program
 check_err "./no-such-program: there is no such program"
 
+step "the exit status as a score: joules for each solved task"
+echo '[ -e solved ] || { : >solved; exit 1; }' >task.sh
+expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none --epochs 2 --exit-scores -o solved-half -- sh task.sh
+assert_json solved-half/traces.jsonl "[q['is_resolved'] for q in d] == [False, True]"
+assert_json solved-half/summary.json "d['totals']['resolved'] == 1"
+
 step "a limit refuses in a way that is not tried again"
 expect_exit 3 agent measure --upstream "$BASE_URL" --telemetry none --turn-limit 1 -o limit -- python3 "$client" agent 5
 check_out '"code":"ipw_limit"'
