@@ -177,6 +177,21 @@ for name in OPENAI_BASE_URL OPENAI_API_BASE ANTHROPIC_BASE_URL LLM_BASE_URL OPEN
 done
 stop_fake
 
+step "several upstreams: by path and by model; without --upstream those of the environment"
+start_fake --bench 0
+first=$BASE_URL first_log=$FAKE_LOG
+start_fake --script cassette.txt
+echo 'for path in chat/completions responses messages; do
+    curl -s "$OPENAI_BASE_URL/$path" -H "Authorization: Bearer $OPENAI_API_KEY" -d "{\"model\":\"$1\",\"stream\":true,\"messages\":[]}" >>said.txt
+done' >three.sh
+expect_exit 0 agent measure --upstream "$first" --upstream "big-*=$BASE_URL" --telemetry none -o table -- sh three.sh big-1
+assert_eq "$(grep -c '^#[0-9]* POST' "$FAKE_LOG")" 3
+OPENAI_BASE_URL=$first ANTHROPIC_BASE_URL=${BASE_URL%/v1} \
+    expect_exit 0 agent measure --telemetry none -o env -- sh three.sh small
+assert_eq "$(grep -c '^#[0-9]* POST' "$FAKE_LOG")" 4 "(messages alone)"
+assert_eq "$(grep -c '^#[0-9]* POST' "$first_log")" 2
+stop_fake
+
 step "a client that goes away cancels the call"
 cat >endless.txt <<'EOF'
 always
