@@ -25,6 +25,7 @@ static const struct ipw_opt options[] = {
     {"connect-timeout", 0, IPW_OPT_DURATION, AT(run.server.net.connect_ns), "TIME", "to connect to a server (default: 10s)", 1},
     {"Programs and sessions", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"epochs", 0, IPW_OPT_INT, AT(run.data.epochs), "N", "run the program N times (default: 1)", 1, 100000},
+    {"exit-scores", 0, IPW_OPT_FLAG, AT(exit_scores), NULL, "exit status 0 is a solved task, any other is not"},
     {"idle", 0, IPW_OPT_DURATION, AT(idle_ns), "TIME", "no command: a silent session is over (default: 5m)", IPW_NS_PER_S},
     {"port", 'p', IPW_OPT_INT, AT(port), "N", "port of the proxy (default: any free one)", 0, 65535},
     {"path", 0, IPW_OPT_LIST, AT(run.script.paths), "DIR", "search here first"},

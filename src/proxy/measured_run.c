@@ -193,6 +193,8 @@ static void seat(struct ipw_origin *origin, struct ipw_seat *out, struct ipw_pla
     taken->session = s;
     s->face.argv = m->o->argv;
     s->face.named = m->o->named;
+    s->face.exit_scores = m->o->exit_scores;
+    s->face.exit_code = -1;
     taken->c = (struct ipw_case){
         .id = ipw_strdup(m->o->argv && m->o->run.data.epochs > 1 ? "q0000" : s->id),
         .prompt = m->o->argv ? joined(m->o->argv, NULL) : ipw_asprintf("session %s", s->key),
@@ -206,7 +208,7 @@ static void unseat(struct ipw_origin *origin, struct ipw_seat *given)
     struct ipw_measured_run *m = of(origin);
     struct seat *taken = (struct seat *)(void *)(uintptr_t)given->c;
 
-    if (taken->session->face.exit_code) m->exit_code = taken->session->face.exit_code;
+    if (taken->session->face.exit_code > 0) m->exit_code = taken->session->face.exit_code;
     free(taken->c.id);
     free(taken->c.prompt);
     free(taken->c.metadata);

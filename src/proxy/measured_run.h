@@ -14,6 +14,7 @@ struct ipw_measure_options {
     struct ipw_opt_list upstreams; /* URL or MATCH=URL */
     const char *const *argv;       /* the program's words; NULL: clients come by themselves */
     bool named;                    /* argv has only the words for the agent's own program */
+    bool exit_scores;              /* the program's exit status says whether the task is solved */
     const char *host;
     int64_t port, idle_ns;
 };

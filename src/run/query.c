@@ -135,6 +135,8 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
     q->error = ipw_strdup(own && q->sinks.limits.reached ? q->sinks.limits.why : error);
     if (own) {
         ipw_dataset_score(g->cases, q->place.index, q->response, source, &q->score);
+        if (q->host.session && q->host.session->exit_scores)
+            q->score.resolved = q->host.session->exit_code == 0;
         q->scored = true;
         ipw_secret_clean(&q->score.answer, 0);
     }

@@ -61,7 +61,8 @@ struct ipw_host;
 struct ipw_host_session {
     const char *const *argv; /* the program and its words, NULL at the end; NULL: it is not ours */
     bool named;              /* argv has only its words: the agent's file knows the program */
-    int exit_code;           /* of the program, once it has ended; 128 and a signal's number */
+    int exit_code;           /* of the program; 128 and a signal's number; -1: it has not ended */
+    bool exit_scores;        /* exit status 0 solves the task, any other does not */
     const char *url;         /* of the proxy, for this query: http://127.0.0.1:PORT/q/WORD */
     const char *word;        /* in the place of a key, which is worth nothing elsewhere */
     const char *model;       /* of the run */

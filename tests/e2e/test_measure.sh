@@ -51,6 +51,12 @@ assert_json status/traces.jsonl "not d[0]['completed'] and 'exit status 7' in d[
 expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none -o nothing -- ./no-such-program
 check_err "./no-such-program: there is no such program"
 
+step "the exit status as a score: joules for each solved task"
+echo '[ -e solved ] || { : >solved; exit 1; }' >task.sh
+expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none --epochs 2 --exit-scores -o solved-half -- sh task.sh
+assert_json solved-half/traces.jsonl "[q['is_resolved'] for q in d] == [False, True]"
+assert_json solved-half/summary.json "d['totals']['resolved'] == 1"
+
 step "a limit refuses in a way that is not tried again"
 expect_exit 3 agent measure --upstream "$BASE_URL" --telemetry none --turn-limit 1 -o limit -- python3 "$client" agent 5
 check_out '"code":"ipw_limit"'
@@ -169,6 +175,21 @@ assert_contains "$FAKE_LOG" "Bearer sk-the-true-key-1234567890"
 for name in OPENAI_BASE_URL OPENAI_API_BASE ANTHROPIC_BASE_URL LLM_BASE_URL OPENAI_API_KEY ANTHROPIC_API_KEY; do
     assert_contains env.txt "$name="
 done
+stop_fake
+
+step "several upstreams: by path and by model; without --upstream those of the environment"
+start_fake --bench 0
+first=$BASE_URL first_log=$FAKE_LOG
+start_fake --script cassette.txt
+echo 'for path in chat/completions responses messages; do
+    curl -s "$OPENAI_BASE_URL/$path" -H "Authorization: Bearer $OPENAI_API_KEY" -d "{\"model\":\"$1\",\"stream\":true,\"messages\":[]}" >>said.txt
+done' >three.sh
+expect_exit 0 agent measure --upstream "$first" --upstream "big-*=$BASE_URL" --telemetry none -o table -- sh three.sh big-1
+assert_eq "$(grep -c '^#[0-9]* POST' "$FAKE_LOG")" 3
+OPENAI_BASE_URL=$first ANTHROPIC_BASE_URL=${BASE_URL%/v1} \
+    expect_exit 0 agent measure --telemetry none -o env -- sh three.sh small
+assert_eq "$(grep -c '^#[0-9]* POST' "$FAKE_LOG")" 4 "(messages alone)"
+assert_eq "$(grep -c '^#[0-9]* POST' "$first_log")" 2
 stop_fake
 
 step "a client that goes away cancels the call"

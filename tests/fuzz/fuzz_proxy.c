@@ -1,7 +1,7 @@
 /* libFuzzer target for what the recording proxy reads.  The first byte chooses the protocol and the
- * step; up to the first NUL follows a request's body, and behind it a stream.  A body that is read
- * gives a request that asks for usage and is JSON still; a filtered stream does not depend on how it
- * was cut; a fold of any bytes ends in a reply that is JSON. */
+ * step; a request's body follows up to the first NUL, and behind it a stream.  A body that is read
+ * gives a request that asks for usage and is JSON still; a filtered stream does not depend on where
+ * it was cut; a fold of any bytes ends in a reply that is JSON. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
