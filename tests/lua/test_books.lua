@@ -97,7 +97,7 @@ return {
     contains(shares.text("run", doc), "run: 2 queries by each sharing rule (the run used phase)",
       "a                      30.000000       20.000000  40.0 %", "all queries            40.000000       40.000000",
       "idle                   10.000000       10.000000",
-      "  equal and phase: 53.3 % apart on average, 66.7 % at most (b)")
+      "  equal, phase: 53.3 % apart on average, 66.7 % at most (b)")
   end },
   { "a meter's log, and the report with the keys of its guide", function()
     local given = {
