@@ -163,6 +163,14 @@ static void add_found(struct args *out, const struct ipw_json *config, const str
     }
 }
 
+static bool is_measured(const struct ipw_json *manifest)
+{
+    const struct ipw_json *config = ipw_json_get(manifest, "config");
+
+    return strcmp(ipw_json_str(ipw_json_get(config, "dataset"), ""), "measure") == 0 &&
+           !ipw_json_get_str(config, "dataset_sha256");
+}
+
 static int read_command(struct args *out, const char *run, int argc, char **argv,
                         struct ipw_err *err)
 {
@@ -176,6 +184,9 @@ static int read_command(struct args *out, const char *run, int argc, char **argv
     ipw_options_each(&ipw_run_command, argc, argv, note_name, &anew);
     if (ipw_json_get(manifest, "replay"))
         rc = ipw_fail(err, IPW_EINVAL, "cannot resume a replay; run `ipw-agent replay` again");
+    if (!rc && is_measured(manifest))
+        rc = ipw_fail(err, IPW_EINVAL,
+                      "a program cannot go on where it was cut; run `ipw-agent measure` again");
     if (!rc) rc = ipw_json_need_obj(&command, manifest, "command", "", err);
     if (!rc) rc = ipw_json_need_arr(&args, command, "args", "command", err);
     if (!rc) rc = ipw_json_need_str(&cwd, command, "cwd", "command", err);

@@ -51,6 +51,9 @@ assert_json status/traces.jsonl "not d[0]['completed'] and 'exit status 7' in d[
 expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none -o nothing -- ./no-such-program
 check_err "./no-such-program: there is no such program"
 
+expect_exit 2 agent resume status
+check_err "run \`ipw-agent measure\` again"
+
 step "the exit status as a score: joules for each solved task"
 echo '[ -e solved ] || { : >solved; exit 1; }' >task.sh
 expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none --epochs 2 --exit-scores -o solved-half -- sh task.sh
