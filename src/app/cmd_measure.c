@@ -55,16 +55,18 @@ static const struct ipw_opt options[] = {
 const struct ipw_command ipw_measure_command = {
     .name = "measure",
     .usage = "measure [options] [PROGRAM] [-- COMMAND...]",
-    .about = "Measure an agent you already have: its model calls pass through a recording proxy.",
+    .about = "Measure an agent you already have. Its model calls pass through a recording\n"
+             "proxy.",
     .options = options,
-    .more =
-        "COMMAND runs with the proxy's address in its environment, and what it cost is printed:\n"
-        "  ipw-agent measure -- python my_agent.py\n"
-        "  ipw-agent measure claude -- \"fix the test\"\n"
-        "PROGRAM is a name of `ipw-agent list programs`, or a file; without it, it follows from\n"
-        "COMMAND. Without both, the address is printed for clients of your own.\n"
-        "Without --upstream: $OPENAI_BASE_URL, $ANTHROPIC_BASE_URL, local ports, the demo model.\n"
-        "Exit status: the program's; 1 failed, 2 wrong usage, 130 interrupted.",
+    .more = "COMMAND runs with the proxy's address in its environment. At its end the\n"
+            "program prints what it cost:\n"
+            "  ipw-agent measure -- python my_agent.py\n"
+            "  ipw-agent measure claude -- \"fix the test\"\n"
+            "PROGRAM is a name of `ipw-agent list programs`, or a file; without it, it\n"
+            "follows from COMMAND. Without both, the address is printed for clients of\n"
+            "your own. Without --upstream: $OPENAI_BASE_URL, $ANTHROPIC_BASE_URL, local\n"
+            "ports, the demo model.\n"
+            "Exit status: the program's; 1 failed, 2 wrong usage, 130 interrupted.",
     .min_args = 0,
     .max_args = 1,
 };

@@ -48,7 +48,7 @@ static const struct ipw_opt options[] = {
     {"watch", 'w', IPW_OPT_FLAG, AT(watch), NULL, "show live readings; q or Ctrl-C stops"},
     {"record", 0, IPW_OPT_STR, AT(record), "FILE", "write every reading, as in power.jsonl"},
     {"read", 0, IPW_OPT_STR, AT(read), "FILE|RUN", "print such a file and stop"},
-    {"listen", 0, IPW_OPT_STR, AT(listen), "[ADDR:]PORT", "serve a page, /metrics and /stream (at 127.0.0.1:9440)"},
+    {"listen", 0, IPW_OPT_STR, AT(listen), "[ADDR:]PORT", "serve a page, /metrics and /stream (127.0.0.1:9440)"},
     {"expose", 0, IPW_OPT_FLAG, AT(expose), NULL, "let other machines reach --listen, unprotected"},
     {"allow-host", 0, IPW_OPT_LIST, AT(allow_hosts), "NAME", "with --listen: also accept this Host header"},
     {"json", 0, IPW_OPT_FLAG, AT(json), NULL, "print one JSON object"},

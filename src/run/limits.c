@@ -22,8 +22,8 @@ const struct ipw_opt ipw_limit_option_rows[] = {
     {"run-cost-limit", 0, IPW_OPT_NUM, AT(run.cost_usd), "USD", "cost of the run; needs a price", 1, INT64_MAX},
     {"run-energy-limit", 0, IPW_OPT_JOULES, AT(run.energy_j), "ENERGY", "energy of the run with idle, such as 0.1kWh", 1, INT64_MAX},
     {"prices", 0, IPW_OPT_STR, AT(prices), "FILE|free", "JSON table that overrides the built-in; free: $0"},
-    {"kwh-price", 0, IPW_OPT_NUM, AT(kwh_price), "USD", "price of electricity: prints what the measured joules cost", 1, INT64_MAX},
-    {"gco2-per-kwh", 0, IPW_OPT_NUM, AT(gco2_per_kwh), "GRAMS", "carbon of electricity: prints the grams of CO2e", 1, INT64_MAX},
+    {"kwh-price", 0, IPW_OPT_NUM, AT(kwh_price), "USD", "price of electricity: print what the joules cost", 1, INT64_MAX},
+    {"gco2-per-kwh", 0, IPW_OPT_NUM, AT(gco2_per_kwh), "GRAMS", "carbon of electricity: print the grams of CO2e", 1, INT64_MAX},
     IPW_OPT_END,
 };
 /* clang-format on */

@@ -26,7 +26,7 @@ local function run(io, o, args)
   local cut = facts.segments_cut
   for _, query in ipairs(share and {} or facts.queries) do
     if query.verdict == "differs" then
-      io.warn(("ipw-agent: query %s: %s"):format(query.query_id, query.what))
+      io.warn(("ipw-agent: query %s: %s"):format(require("ipw.screen").cell(query.query_id), query.what))
     end
   end
   local ledger = require "ipw.report.ledger"

@@ -230,7 +230,7 @@ end
 return {
   usage = "list agents|tools|datasets|models|programs|sensors",
   about = [[
-List agents, tools, datasets, models, programs (agents of others, for measure) or
+List agents, tools, datasets, models, programs (agents of others) or
 sensors, and where each comes from.
 For a dataset also: whether it is here, its rows, its scorer, how to fetch it.]],
   options = {

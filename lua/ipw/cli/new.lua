@@ -53,7 +53,7 @@ end
 return {
   usage = "new KIND NAME",
   about = "Create a commented file that works, and its test.",
-  more  = "KIND is tool, agent, dataset, export, analysis, plot, section, command or program.\n" ..
+  more  = "KIND is tool, agent, dataset, export, analysis, plot, section, command or\nprogram.\n" ..
     "Existing files are never overwritten.",
   options = { { "output", "string", "DIR", "folder (default: the kind's, such as tools)", letter = "o" } },
   args   = { 2, 2 },

@@ -37,11 +37,16 @@ function shares.add(all, rule, facts)
   end
 end
 
---- The difference between the simplest rule and the default over their mean; nil: one is not known, or nothing was
---- shared.
-local function apart(row, domain)
-  local equal, phase = (row.energy.equal or {})[domain], (row.energy.phase or {})[domain]
-  return equal and phase and equal + phase > 0 and 2 * math.abs(equal - phase) / (equal + phase) or nil
+--- How far the rules are apart: the difference of the largest and the smallest value over the mean of the two; nil: one
+--- is not known, or nothing was shared.
+local function apart(all, row, domain)
+  local lo, hi = math.huge, -math.huge
+  for _, rule in ipairs(all.rules) do
+    local j = (row.energy[rule] or {})[domain]
+    if not j then return nil end
+    lo, hi = math.min(lo, j), math.max(hi, j)
+  end
+  return lo + hi > 0 and 2 * (hi - lo) / (lo + hi) or nil
 end
 
 --- The table of --json.
@@ -52,7 +57,7 @@ function shares.document(all)
     for _, rule in ipairs(all.rules) do
       energy[rule] = values.by_domain(function(domain) return num((row.energy[rule] or {})[domain]) end)
     end
-    queries[i] = { apart = values.by_domain(function(domain) return num(apart(row, domain)) end), energy = energy,
+    queries[i] = { apart = values.by_domain(function(domain) return num(apart(all, row, domain)) end), energy = energy,
                    index = row.index, query_id = row.id, segment = row.segment }
   end
   return { idle = values.by_domain(function(domain)
