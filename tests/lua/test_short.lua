@@ -102,6 +102,7 @@ return {
   end },
   { "a row for each query, by its number", function()
     local one = run()
+    one.n_queries = 2
     one.queries[1] = short.query(one, query("frames-002", 2, { energy = of({ joules = 20.04 }, { joules = 1 }),
       answer = "Paris,\nFrance", num_turns = 2, total_tool_calls = 1, total_input_tokens = 1234,
       metadata = { level = 2 } }))
