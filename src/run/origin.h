@@ -63,7 +63,8 @@ struct ipw_origin {
     /* Asked to end (the first signal): true: its queries end by themselves and the run with them,
      * as it was meant.  Else the run is interrupted. */
     bool (*close)(struct ipw_origin *origin, int signum);
-    void (*over)(struct ipw_origin *origin); /* its queries have ended */
+    /* Its queries have ended, or the run did not begin.  May be called twice. */
+    void (*over)(struct ipw_origin *origin);
     /* Writes the manifest's member "replay". */
     void (*write)(const struct ipw_origin *origin, struct ipw_jw *w);
     /* Called after the summary is written.  `path`: the run's folder; `json`: --json was given. */

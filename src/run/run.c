@@ -543,6 +543,8 @@ static void release(struct run *run)
     ipw_connection_close(&run->connection);
     ipw_web_free(run->reach.web);
     if (run->loop) {
+        /* What it opened for a run that did not begin. */
+        if (run->origin->over) run->origin->over(run->origin);
         if (run->observer && run->observer->closing)
             run->observer->closing(run->observer, run->loop);
         ipw_loop_run(run->loop); /* reaps children and closes handles */

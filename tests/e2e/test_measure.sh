@@ -51,6 +51,12 @@ assert_json status/traces.jsonl "not d[0]['completed'] and 'exit status 7' in d[
 expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none -o nothing -- ./no-such-program
 check_err "./no-such-program: there is no such program"
 
+step "a run that does not begin leaves nothing open"
+expect_exit 2 agent measure --upstream demo --telemetry none -o never -- true
+check_err "--upstream 'demo': expected http://HOST:PORT/v1"
+expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none -o one -- true
+check_err "one: already contains a run"
+
 expect_exit 2 agent resume status
 check_err "run \`ipw-agent measure\` again"
 
