@@ -84,12 +84,14 @@ static void close_(void *ud)
     s->host = NULL;
 }
 
-static void limit(void *ud)
+static bool limit(void *ud)
 {
     struct ipw_proxy_session *s = ud;
 
     s->limited = true;
-    if (s->on_over) s->on_over(s->over_ud, true);
+    if (!s->on_over) return false;
+    s->on_over(s->over_ud, true);
+    return true;
 }
 
 static const char *answer(void *ud) { return ((struct ipw_proxy_session *)ud)->answer; }

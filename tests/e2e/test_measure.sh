@@ -249,6 +249,31 @@ stop_measure
 assert_contains interrupted.out "after the signal: 200 200"
 stop_fake
 
+step "a limit ends a program that did not end at Ctrl-C, and a program's file"
+start_fake --bench 0
+echo 'trap "" INT; echo ready; sleep 60' >deaf.sh
+"$IPW_AGENT" measure --upstream "$BASE_URL" --telemetry none --query-timeout 2s -o deaf -- sh deaf.sh >deaf.out 2>&1 &
+MEASURE_PID=$!
+FAKES="$FAKES $MEASURE_PID"
+tries=0
+until grep -q ready deaf.out 2>/dev/null || [ $tries -gt 500 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+done
+kill -TERM "$MEASURE_PID"
+wait "$MEASURE_PID" || true
+FAKES=$(echo "$FAKES" | sed "s/ $MEASURE_PID\$//")
+assert_json deaf/traces.jsonl "d[0]['outcome'] == 'timeout' and d[0]['end_ns'] - d[0]['start_ns'] < 30e9"
+cat >slow.lua <<'EOF'
+return require "ipw.program" {
+  name = "slow", about = "An answer that takes long.", command = { "true" },
+  answer = function() require("ipw").sleep(60) return "" end,
+}
+EOF
+expect_exit 1 agent measure slow.lua --query-timeout 1s --upstream "$BASE_URL" --telemetry none -o slow
+assert_json slow/traces.jsonl "d[0]['outcome'] == 'timeout' and d[0]['end_ns'] - d[0]['start_ns'] < 30e9"
+stop_fake
+
 step "a server of messages does not get the key of another server, and gets its own once"
 start_fake --script cassette.txt
 echo 'curl -s "$ANTHROPIC_BASE_URL/v1/messages" -H "Authorization: Bearer $ANTHROPIC_API_KEY" -H "x-api-key: $ANTHROPIC_API_KEY" -d "{\"messages\":[],\"stream\":true}"' >keys.sh
