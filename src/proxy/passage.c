@@ -214,8 +214,8 @@ static void fill_times(struct ipw_lm_times *out, const struct ipw_passage *x,
     };
 }
 
-/* How it ended.  After a finish reason it does not matter how the connection ends: many clients close
- * theirs as soon as they have read [DONE]. */
+/* How it ended.  After a finish reason it does not matter how the connection ends: many clients
+ * close theirs as soon as they have read [DONE]. */
 static enum ipw_lm_outcome outcome_of(const struct ipw_passage *x,
                                       const struct ipw_http_result *result, int code)
 {
