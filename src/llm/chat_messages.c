@@ -23,13 +23,14 @@ static int fold_block(struct ipw_chat_fold *fold, const struct ipw_json *block, 
     struct ipw_chat_reply *r = &fold->reply;
     const char *type = type_of(block);
 
+    fold->in_call = strcmp(type, "tool_use") == 0;
     if (strcmp(type, "text") == 0)
         return ipw_chat_gather_node(fold, &r->text, ipw_json_get(block, "text"), IPW_SEEN_TEXT,
                                     seen, err);
     if (strcmp(type, "thinking") == 0)
         return ipw_chat_gather_node(fold, &r->reasoning, ipw_json_get(block, "thinking"),
                                     IPW_SEEN_REASONING, seen, err);
-    if (strcmp(type, "tool_use") == 0) {
+    if (fold->in_call) {
         const struct ipw_chat_call_delta delta = {
             .id = ipw_json_str(ipw_json_get(block, "id"), NULL),
             .name = ipw_json_str(ipw_json_get(block, "name"), NULL),
@@ -52,7 +53,7 @@ static int fold_piece(struct ipw_chat_fold *fold, const struct ipw_json *delta, 
     if (strcmp(type, "thinking_delta") == 0)
         return ipw_chat_gather_node(fold, &r->reasoning, ipw_json_get(delta, "thinking"),
                                     IPW_SEEN_REASONING, seen, err);
-    if (strcmp(type, "input_json_delta") == 0 && r->n_calls)
+    if (strcmp(type, "input_json_delta") == 0 && fold->in_call && r->n_calls)
         return ipw_chat_gather_node(fold, &r->calls[r->n_calls - 1].arguments,
                                     ipw_json_get(delta, "partial_json"), IPW_SEEN_CALL, seen, err);
     return 0;

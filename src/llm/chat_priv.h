@@ -18,6 +18,7 @@ struct ipw_chat_fold {
     bool whole; /* a whole answer was read; it is complete without a finish reason */
     int64_t timed_prompt, timed_cached, timed_predicted; /* llama.cpp's timings; -1: unknown */
     int64_t fresh; /* of messages: input outside of the cache; -1: unknown */
+    bool in_call;  /* of messages: the block announced last is a call that the client answers */
 };
 
 /* Appends to one of the reply's buffers, within the size limit of the whole reply. */

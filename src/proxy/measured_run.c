@@ -60,7 +60,8 @@ static bool speaks_messages(const char *text)
            strncmp(text, "claude", 6) == 0;
 }
 
-/* Each key goes to the servers that the user named for it, and to no other. */
+/* Each key goes to the servers that the user named for it, and to no other: a server of messages
+ * gets the key of another one only if --api-key-env says so. */
 static int add_upstreams(struct ipw_measured_run *m, struct ipw_err *err)
 {
     struct ipw_upstreams *all = &m->proxy.ground.upstreams;
@@ -73,9 +74,9 @@ static int add_upstreams(struct ipw_measured_run *m, struct ipw_err *err)
 
     for (size_t i = 0; i < named->n && !rc; i++) {
         bool messages = speaks_messages(named->items[i]);
+        bool others = messages && (other_key || !m->o->run.server.api_key_env);
 
-        rc = ipw_upstreams_add(all, named->items[i], messages && other_key ? other_key : key,
-                               messages, err);
+        rc = ipw_upstreams_add(all, named->items[i], others ? other_key : key, messages, err);
     }
     if (!rc && !named->n) rc = ipw_upstreams_add(all, m->run.base_url, m->run.key, false, err);
     if (!rc && !named->n && other_url) rc = ipw_upstreams_add(all, other_url, other_key, true, err);

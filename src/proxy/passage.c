@@ -214,13 +214,14 @@ static void fill_times(struct ipw_lm_times *out, const struct ipw_passage *x,
     };
 }
 
-/* How it ended.  After a finish reason it does not matter how the connection ends. */
+/* How it ended.  After a finish reason it does not matter how the connection ends: many clients
+ * close theirs as soon as they have read [DONE]. */
 static enum ipw_lm_outcome outcome_of(const struct ipw_passage *x,
                                       const struct ipw_http_result *result, int code)
 {
     bool token = x->read.times.first_token_ns != 0;
 
-    if (!result) return IPW_LM_CANCELLED;
+    if (!result && (code || !x->read.finished)) return IPW_LM_CANCELLED;
     if (x->status && (x->status < 200 || x->status > 299)) return IPW_LM_HTTP_ERROR;
     if (!x->read.finished) switch (result->end) {
         case IPW_HTTP_REFUSED:

@@ -127,14 +127,15 @@ static const char *key_of(const struct ipw_exchange *x)
     return strncasecmp(value, "bearer ", 7) == 0 ? value + 7 : value;
 }
 
-/* The session that the word opens.  *run: it is the run's own word. */
+/* The session that the word opens.  *run: it is the run's own word, which those that clients name
+ * share. */
 static struct ipw_proxy_session *by_word(struct ipw_proxy *p, const char *word, size_t n, bool *run)
 {
     struct ipw_proxy_session *hit = NULL;
 
     *run = same_word(p->word, word, n);
     for (struct ipw_proxy_session *s = p->sessions; s; s = s->next)
-        if (!s->idle_ns && same_word(s->word, word, n)) hit = s;
+        if (same_word(s->word, word, n)) hit = s;
     return hit;
 }
 

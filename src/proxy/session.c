@@ -76,6 +76,7 @@ static void close_(void *ud)
 
     if (s->over) return;
     s->over = true;
+    s->on_over = NULL; /* its agent waits no more; a limit can still be reached */
     ipw_timer_cancel(s->idle);
     s->idle = NULL;
     ipw_passages_cut(s);
@@ -83,12 +84,14 @@ static void close_(void *ud)
     s->host = NULL;
 }
 
-static void limit(void *ud)
+static bool limit(void *ud)
 {
     struct ipw_proxy_session *s = ud;
 
     s->limited = true;
-    if (s->on_over) s->on_over(s->over_ud, true);
+    if (!s->on_over) return false;
+    s->on_over(s->over_ud, true);
+    return true;
 }
 
 static const char *answer(void *ud) { return ((struct ipw_proxy_session *)ud)->answer; }
@@ -235,12 +238,21 @@ static void end_tool(struct ipw_proxy_session *s, size_t at, const struct ipw_pr
     free(tool.name);
 }
 
+/* Whether a later result of the request has the same id.  A request carries all results of its
+ * conversation, and some servers give the calls of each turn the same ids. */
+static bool is_repeated(const struct ipw_proxy_call *call, size_t at)
+{
+    for (size_t i = at + 1; i < call->n_results; i++)
+        if (strcmp(call->results[i].id, call->results[at].id) == 0) return true;
+    return false;
+}
+
 static void end_tools(struct ipw_proxy_session *s, const struct ipw_proxy_call *call, int64_t t_ns)
 {
     for (size_t i = 0; i < call->n_results; i++)
         for (size_t k = 0; k < s->n_tools && s->host; k++) {
             if (strcmp(s->tools[k].call_id, call->results[i].id) != 0) continue;
-            end_tool(s, k, &call->results[i], t_ns);
+            if (!is_repeated(call, i)) end_tool(s, k, &call->results[i], t_ns);
             break;
         }
 }

@@ -31,8 +31,7 @@ int ipw_session_rules_read(struct ipw_session_rules *out, const char *json, size
                                       .in_body = member != NULL,
                                       .trace = ipw_json_bool(ipw_json_get(row, "trace"), false)};
         if (!out->list[out->n - 1].session)
-            rc =
-                ipw_fail(err, IPW_EINVAL, "ipw.programs.sessions: row %zu names no header", out->n);
+            rc = ipw_fail(err, IPW_EINVAL, "ipw.sessions: row %zu names no header", out->n);
     }
     ipw_json_free(doc);
     return rc;

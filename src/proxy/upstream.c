@@ -117,7 +117,8 @@ static void add_key(struct ipw_proxy_headers *out, const struct ipw_upstream *u)
 {
     char *bearer;
 
-    if (!u->key) return;
+    if (!u->key || out->has_key) return; /* some clients send it in two headers */
+    out->has_key = true;
     if (u->messages) {
         ipw_proxy_headers_add(out, "x-api-key", u->key);
         return;

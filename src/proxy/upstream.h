@@ -39,6 +39,7 @@ struct ipw_proxy_headers {
     struct ipw_http_header *list;
     char **texts;
     size_t n, cap, n_texts, cap_texts;
+    bool has_key; /* the upstream's own is there */
 };
 /* A header of the client's request.  `word`: see above. */
 void ipw_upstream_header(struct ipw_proxy_headers *out, const struct ipw_upstream *u,

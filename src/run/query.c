@@ -180,10 +180,9 @@ void ipw_query_cancel(struct ipw_query *q, enum ipw_query_stop how)
 
     if (q->stop || !q->agent) return;
     q->stop = how;
-    if (session && (how == IPW_STOP_LIMIT || how == IPW_STOP_RUN_LIMIT)) {
-        session->limit(session->ud);
+    if (session && (how == IPW_STOP_LIMIT || how == IPW_STOP_RUN_LIMIT) &&
+        session->limit(session->ud))
         return;
-    }
     ipw_agent_cancel(q->agent, stopped_as(q));
 }
 

@@ -70,8 +70,10 @@ struct ipw_host_session {
      * session has been silent for too long or the run ends; `limited`: when a limit was reached. */
     void (*open)(void *ud, struct ipw_host *host, void (*over)(void *over_ud, bool limited),
                  void *over_ud);
-    /* A limit was reached: calls are refused from now on, and the program may end by itself. */
-    void (*limit)(void *ud);
+    /* A limit was reached: calls are refused from now on, and the program may end by itself.
+     * false: nobody was told, so the query must be cancelled: its session is not open, or is over,
+     * or its program did not end when the run did. */
+    bool (*limit)(void *ud);
     /* No call is accepted any more; those in flight are cut.  Its program has ended, or must. */
     void (*close)(void *ud);
     /* What the model last said without calling a tool; NULL: nothing. */

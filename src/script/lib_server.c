@@ -31,7 +31,7 @@ struct asked { /* a request whose answer is due */
 struct next_op {
     struct ipw_op op;
     struct served *served;
-    struct asked *asked; /* what it waited for; NULL: not yet, or its client has gone */
+    lua_Integer number; /* of the request that it got; 0: none yet, or its client has gone */
     struct next_op *next;
 };
 
@@ -68,7 +68,7 @@ static void on_request(struct ipw_exchange *x, void *ud)
     *at = a;
     if (!op) return;
     leave(op);
-    op->asked = a;
+    op->number = a->number;
     a->taken = true;
     ipw_op_done(&op->op);
 }
@@ -142,8 +142,8 @@ static int next_finish(lua_State *L, struct ipw_op *base)
 
     /* Its client may have gone since: then the list does not have it any more. */
     for (const struct asked *a = op->served->asked; a; a = a->next)
-        if (a == op->asked) return push_request(L, a);
-    op->asked = NULL;
+        if (a->number == op->number) return push_request(L, a);
+    op->number = 0;
     op->op.done = false;
     for (at = &op->served->waiters; *at; at = &(*at)->next) continue;
     *at = op;

@@ -4,11 +4,15 @@
                                                    status, headers and body must be the same bytes
   proxy_client.py agent TURNS                      an agent: asks, runs the tools that the model calls,
                                                    until an answer comes (OPENAI_BASE_URL, OPENAI_API_KEY)
+  proxy_client.py same-ids                         an agent whose tools say which call they answer
+  proxy_client.py done                             a stream whose client closes once it has read [DONE]
+  proxy_client.py interrupted                      calls after the first signal
   proxy_client.py hostile ADDRESS WORD             what must be refused
 """
 import http.client
 import json
 import os
+import signal
 import socket
 import sys
 import time
@@ -72,6 +76,40 @@ def agent(turns):
             thread.append({"role": "tool", "tool_call_id": call["id"], "content": "5"})
 
 
+def chat(thread):
+    return ask(os.environ["OPENAI_BASE_URL"], "/chat/completions", {"model": "fake-model", "messages": thread})
+
+
+def same_ids():
+    thread = list(CHAT["messages"])
+    for number in range(3):
+        message = json.loads(chat(thread)[3])["choices"][0]["message"]
+        thread.append(message)
+        for call in message.get("tool_calls") or []:
+            thread.append({"role": "tool", "tool_call_id": call["id"], "content": f"result {number}"})
+
+
+def done():
+    at = urlparse(os.environ["OPENAI_BASE_URL"])
+    body = json.dumps(REQUESTS["usage"][1])
+    with socket.create_connection((at.hostname, at.port), timeout=10) as s:
+        s.sendall((f"POST {at.path}/chat/completions HTTP/1.1\r\nHost: {at.netloc}\r\n"
+                   f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode())
+        said = b""
+        while b"[DONE]" not in said:
+            said += s.recv(65536)
+
+
+def interrupted():
+    came = []
+    signal.signal(signal.SIGINT, lambda *_: came.append(1))
+    print("ready", flush=True)
+    until = time.monotonic() + 10
+    while not came and time.monotonic() < until:
+        time.sleep(0.02)
+    print("after the signal:", chat(CHAT["messages"])[0], chat(CHAT["messages"])[0], flush=True)
+
+
 def raw(at, text):
     with socket.create_connection((at.hostname, at.port), timeout=10) as s:
         s.sendall(text.encode())
@@ -116,5 +154,7 @@ if __name__ == "__main__":
         compare(sys.argv[2], sys.argv[3], sys.argv[4:])
     elif sys.argv[1] == "agent":
         agent(int(sys.argv[2]))
+    elif sys.argv[1] in ("same-ids", "done", "interrupted"):
+        {"same-ids": same_ids, "done": done, "interrupted": interrupted}[sys.argv[1]]()
     else:
         hostile(sys.argv[2], sys.argv[3])

@@ -219,6 +219,83 @@ assert_contains "$FAKE_LOG" "gone"
 assert_json gone/events.jsonl "[e['outcome'] for e in d if e['event'] == 'lm_inference_end'] == ['cancelled']"
 stop_fake
 
+step "a client that closes after [DONE] has its whole answer, and its tool runs"
+cat >done.txt <<'EOF'
+always
+call calculator {"expression":"1"}
+done
+delay 2000
+EOF
+start_fake --script done.txt
+expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -o done -- python3 "$client" done
+assert_json done/events.jsonl "[e['outcome'] for e in d if e['event'] == 'lm_inference_end'] == ['ok']"
+assert_json done/traces.jsonl "[[s['name'] for s in t['spans'] if s['kind'] == 'tool'] for t in d[0]['turns']] == [['calculator']]"
+stop_fake
+
+step "calls of each turn have the same id: each gets its own result"
+cat >ids.txt <<'EOF'
+json {"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"call_0","type":"function","function":{"name":"a","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}
+---
+json {"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"call_0","type":"function","function":{"name":"b","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}
+---
+text done
+EOF
+start_fake --script ids.txt
+expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -o ids -- python3 "$client" same-ids
+assert_json ids/events.jsonl "[e['data']['content'] for e in d if e['event'] == 'tool_call_end'] == ['result 0', 'result 1']"
+stop_fake
+
+step "after Ctrl-C a program can still make calls, and decides itself when it ends"
+start_fake --bench 0
+"$IPW_AGENT" measure --upstream "$BASE_URL" --telemetry none -o interrupted -- python3 "$client" interrupted >interrupted.out 2>&1 &
+MEASURE_PID=$!
+FAKES="$FAKES $MEASURE_PID"
+tries=0
+until grep -q ready interrupted.out 2>/dev/null || [ $tries -gt 500 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+done
+stop_measure
+assert_contains interrupted.out "after the signal: 200 200"
+stop_fake
+
+step "a limit ends a program that did not end at Ctrl-C, and a program's file"
+start_fake --bench 0
+echo 'trap "" INT; echo ready; sleep 60' >deaf.sh
+"$IPW_AGENT" measure --upstream "$BASE_URL" --telemetry none --query-timeout 2s -o deaf -- sh deaf.sh >deaf.out 2>&1 &
+MEASURE_PID=$!
+FAKES="$FAKES $MEASURE_PID"
+tries=0
+until grep -q ready deaf.out 2>/dev/null || [ $tries -gt 500 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+done
+kill -TERM "$MEASURE_PID"
+wait "$MEASURE_PID" || true
+FAKES=$(echo "$FAKES" | sed "s/ $MEASURE_PID\$//")
+assert_json deaf/traces.jsonl "d[0]['outcome'] == 'timeout' and d[0]['end_ns'] - d[0]['start_ns'] < 30e9"
+cat >slow.lua <<'EOF'
+return require "ipw.program" {
+  name = "slow", about = "An answer that takes long.", command = { "true" },
+  answer = function() require("ipw").sleep(60) return "" end,
+}
+EOF
+expect_exit 1 agent measure slow.lua --query-timeout 1s --upstream "$BASE_URL" --telemetry none -o slow
+assert_json slow/traces.jsonl "d[0]['outcome'] == 'timeout' and d[0]['end_ns'] - d[0]['start_ns'] < 30e9"
+stop_fake
+
+step "a server of messages does not get the key of another server, and gets its own once"
+start_fake --script cassette.txt
+echo 'curl -s "$ANTHROPIC_BASE_URL/v1/messages" -H "Authorization: Bearer $ANTHROPIC_API_KEY" -H "x-api-key: $ANTHROPIC_API_KEY" -d "{\"messages\":[],\"stream\":true}"' >keys.sh
+OPENAI_API_KEY=sk-of-another-server-123456 \
+    expect_exit 0 agent measure --upstream "/v1/messages=$BASE_URL" --telemetry none -o no-key -- sh keys.sh
+assert_contains "$FAKE_LOG" "POST /v1/messages"
+assert_lacks "$FAKE_LOG" sk-of-another-server
+ANTHROPIC_API_KEY=sk-of-messages-1234567890 \
+    expect_exit 0 agent measure --upstream "/v1/messages=$BASE_URL" --telemetry none -o one-key -- sh keys.sh
+assert_eq "$(grep -ci "x-api-key: sk-of-messages" "$FAKE_LOG")" 1
+stop_fake
+
 step "clients that nobody started: a query for each session, four at a time, and the joules add up"
 start_tree tree --watts-package 80 --watts-dram 5 --interval-ms 1
 start_fake --bench 2 --delay-ms 20

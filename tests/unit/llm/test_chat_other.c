@@ -136,6 +136,17 @@ static const struct row ROWS[] = {
      "ok finish=tool_use/3 prompt=95 completion=9 total=104 cached=80 chunks=2 model=claude "
      "call=[t1 run {\"a\":1}] done",
      5},
+    {"messages: pieces of a tool of the server are not the call's",
+     MESSAGES,
+     false,
+     {START, BLOCK("{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"run\",\"input\":{}}"),
+      DELTA("input_json_delta", "partial_json", "{\\\"a\\\":1}"),
+      BLOCK("{\"type\":\"server_tool_use\",\"id\":\"s1\",\"name\":\"web_search\",\"input\":{}}"),
+      DELTA("input_json_delta", "partial_json", "{\\\"query\\\":2}"),
+      STOP("tool_use", "{\"output_tokens\":9}"), END},
+     "ok finish=tool_use/3 prompt=95 completion=9 total=104 cached=80 chunks=2 model=claude "
+     "call=[t1 run {\"a\":1}] done",
+     5},
     {"messages: cut, the placeholder is no count",
      MESSAGES,
      false,
