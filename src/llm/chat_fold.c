@@ -57,7 +57,7 @@ void ipw_chat_reply_release(struct ipw_chat_reply *r)
     free(r->timings);
     free(r->error);
     free(r->error_type);
-    *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1, -1}};
+    *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1, -1, -1}};
 }
 
 int ipw_chat_gather(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *text, size_t n,
@@ -426,7 +426,7 @@ int ipw_chat_fold_end(struct ipw_chat_fold *fold, struct ipw_chat_reply *out, st
     ipw_chat_call_finish(r);
     usage_from_timings(fold);
     *out = *r;
-    *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1, -1}};
+    *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1, -1, -1}};
     r->text = r->reasoning = r->logprobs = IPW_BUF(fold->max);
     fold->left = fold->max;
     if (out->error) {

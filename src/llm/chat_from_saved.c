@@ -84,7 +84,8 @@ void ipw_chat_reply_read(struct ipw_chat_reply *out, const struct ipw_json *data
                   .total = count(usage, "total", -1),
                   .cached = count(usage, "cached", -1),
                   .reasoning = count(usage, "reasoning", -1),
-                  .written = count(usage, "written", -1)},
+                  .written = count(usage, "written", -1),
+                  .written_1h = count(usage, "written_1h", -1)},
         .cost_told = !ipw_json_is_null(cost),
         .cost_usd = ipw_json_num(cost, 0),
     };

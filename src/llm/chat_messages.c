@@ -69,6 +69,8 @@ static void fold_usage(struct ipw_chat_fold *fold, const struct ipw_json *usage,
     ipw_chat_keep_count(&fold->fresh, ipw_json_get(usage, "input_tokens"));
     ipw_chat_keep_count(&u->cached, ipw_json_get(usage, "cache_read_input_tokens"));
     ipw_chat_keep_count(&u->written, ipw_json_get(usage, "cache_creation_input_tokens"));
+    ipw_chat_keep_count(&u->written_1h, ipw_json_get(ipw_json_get(usage, "cache_creation"),
+                                                     "ephemeral_1h_input_tokens"));
     ipw_chat_keep_count(&u->reasoning, ipw_json_get(ipw_json_get(usage, "output_tokens_details"),
                                                     "thinking_tokens"));
     if (!begins) ipw_chat_keep_count(&u->completion, ipw_json_get(usage, "output_tokens"));

@@ -65,7 +65,7 @@ static void chat_cancel(void *ud, struct ipw_llm_call *call)
                                      .output_tokens = -1,
                                      .cached_tokens = -1,
                                      .reasoning_tokens = -1};
-        struct ipw_chat_reply reply = {.usage = {-1, -1, -1, -1, -1, -1}};
+        struct ipw_chat_reply reply = {.usage = {-1, -1, -1, -1, -1, -1, -1}};
 
         if (line && line->event.lm.outcome == IPW_LM_CANCELLED) {
             facts = line->event.lm;

@@ -81,8 +81,8 @@ double ipw_pricing_event(struct ipw_pricing *p, struct ipw_event *e)
     const struct ipw_price_usage usage = {.input = f->input_tokens,
                                           .output = f->output_tokens,
                                           .cached_read = f->cached_tokens,
-                                          .cached_write = -1,
-                                          .cached_write_1h = -1,
+                                          .cached_write = f->cache_write_tokens,
+                                          .cached_write_1h = f->cache_write_1h_tokens,
                                           .reasoning = f->reasoning_tokens};
     const struct ipw_priced_model *m;
     double usd, most;

@@ -132,6 +132,8 @@ static const struct ipw_spec lm_end[] = {
     LM(attempt, C),
     LM(bytes_received, CZ),
     LM(bytes_sent, CZ),
+    LM(cache_write_1h_tokens, C | OPT),
+    LM(cache_write_tokens, C | OPT),
     LM(cached_tokens, CZ),
     LM(calls, C),
     LM(chunks, CZ),

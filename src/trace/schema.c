@@ -206,6 +206,8 @@ struct domains {
 const struct ipw_spec ipw_spec_turn[] = {
     OF_TURN(agent_s, N),
     OF_TURN(attempts, C),
+    OF_TURN(cache_write_1h_tokens, C | OPT),
+    OF_TURN(cache_write_tokens, C | OPT),
     OF_TURN(cached_tokens, CU),
     AS_TURN("chunk_gap_p50_s", SU, times.gap_p50_s),
     AS_TURN("chunk_gap_p90_s", SU, times.gap_p90_s),
