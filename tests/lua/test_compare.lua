@@ -468,6 +468,12 @@ return {
     test.matches(page, "<th scope=\"col\">J per correct %(EpG%)</th>")
     local _, rows = page:gsub("<tr>", "")
     equal(rows, 4)
+    -- joules of two devices are known no better than the worse
+    for i, row in ipairs(best.rows) do
+      row.energy = { gpu = { j = 5, provenance = "measured" },
+                     cpu = { j = 5, provenance = i > 20 and "distributed" or "measured" } }
+    end
+    test.matches(leaderboard.text({ best }, "csv"), "distributed 40, measured 20")
   end },
 
   { "gates that are none", function()
