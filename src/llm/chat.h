@@ -58,7 +58,7 @@ enum ipw_chat_finish {
 struct ipw_chat_usage { /* -1: not reported */
     int64_t prompt, completion, total, cached, reasoning;
     int64_t written;    /* to the cache; part of prompt, as `cached` is */
-    int64_t written_1h; /* part of `written`: kept for an hour */
+    int64_t written_1h; /* of these, kept for an hour and not for 5 minutes */
 };
 
 struct ipw_chat_reply {

@@ -15,7 +15,7 @@ struct ipw_chat_fold *ipw_chat_fold_new(size_t reply_max_bytes)
 
     fold->max = fold->left = reply_max_bytes;
     fold->reply.text = fold->reply.reasoning = fold->reply.logprobs = IPW_BUF(reply_max_bytes);
-    fold->reply.usage = (struct ipw_chat_usage){-1, -1, -1, -1, -1, -1};
+    fold->reply.usage = (struct ipw_chat_usage){-1, -1, -1, -1, -1, -1, -1};
     fold->timed_prompt = fold->timed_cached = fold->timed_predicted = fold->fresh = -1;
     return fold;
 }

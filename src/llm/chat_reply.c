@@ -41,7 +41,7 @@ static void write_usage(struct ipw_jw *w, const struct ipw_chat_reply *reply)
     ipw_jw_kcount(w, "reasoning", u->reasoning);
     ipw_jw_kcount(w, "total", u->total);
     if (u->written >= 0) ipw_jw_kint(w, "written", u->written);
-    if (u->written_1h > 0) ipw_jw_kint(w, "written_1h", u->written_1h);
+    if (u->written_1h >= 0) ipw_jw_kint(w, "written_1h", u->written_1h);
     ipw_jw_obj_end(w);
 }
 

@@ -306,9 +306,9 @@ static void end_turn(struct ipw_passage *x, const struct ipw_http_result *result
     f.input_tokens = reply.usage.prompt;
     f.output_tokens = reply.usage.completion;
     f.cached_tokens = reply.usage.cached;
-    f.reasoning_tokens = reply.usage.reasoning;
     f.cache_write_tokens = reply.usage.written > 0 ? reply.usage.written : 0;
     f.cache_write_1h_tokens = reply.usage.written_1h > 0 ? reply.usage.written_1h : 0;
+    f.reasoning_tokens = reply.usage.reasoning;
     f.cost = (struct ipw_lm_cost){.known = reply.cost_told,
                                   .usd = reply.cost_usd,
                                   .source = reply.cost_told ? "provider" : NULL};

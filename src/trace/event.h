@@ -84,7 +84,8 @@ struct ipw_lm_facts {
     const char *finish_reason; /* the server's own word, or NULL */
     struct ipw_lm_times times;
     int64_t input_tokens, output_tokens, cached_tokens, reasoning_tokens; /* -1: unknown */
-    /* Of the prompt, put into the provider's cache; of these, for an hour.  0: none reported. */
+    /* Prompt tokens put into the provider's cache, and of these those kept for an hour; 0: none, or
+     * not reported. */
     int64_t cache_write_tokens, cache_write_1h_tokens;
     bool tokens_estimated;
     int calls;      /* number of tool calls in the reply */

@@ -189,11 +189,11 @@ static void take_tokens(struct ipw_turn *turn, const struct ipw_lm_facts *f)
         turn->tokens_estimated = f->tokens_estimated;
     }
     if (ok || turn->cached_tokens < 0) turn->cached_tokens = f->cached_tokens;
-    if (ok || turn->reasoning_tokens < 0) turn->reasoning_tokens = f->reasoning_tokens;
-    if (ok || !turn->cache_write_tokens) {
+    if (ok || turn->cache_write_tokens == 0) {
         turn->cache_write_tokens = f->cache_write_tokens;
         turn->cache_write_1h_tokens = f->cache_write_1h_tokens;
     }
+    if (ok || turn->reasoning_tokens < 0) turn->reasoning_tokens = f->reasoning_tokens;
     if (f->outcome != IPW_LM_CONTEXT_FULL) return;
     /* Known to be 0: the server refused the request without an inference. */
     if (turn->input_tokens < 0) turn->input_tokens = 0;

@@ -77,7 +77,7 @@ struct ipw_turn {
     int index; /* counted from 0 */
     int64_t start_ns, end_ns;
     int64_t input_tokens, output_tokens, cached_tokens, reasoning_tokens; /* -1: unknown */
-    int64_t cache_write_tokens, cache_write_1h_tokens;                    /* 0: none was reported */
+    int64_t cache_write_tokens, cache_write_1h_tokens; /* 0: none, or not reported */
     bool tokens_estimated;
     double inference_s, ttft_s, decode_s; /* NAN: unknown */
     double agent_s;                       /* neither model call nor tool */

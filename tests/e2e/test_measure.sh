@@ -85,7 +85,7 @@ sse-raw event: response.completed\ndata: {"type":"response.completed","response"
 ---
 always
 path /v1/messages
-sse-raw event: message_start\ndata: {"type":"message_start","message":{"id":"m","model":"small","content":[],"usage":{"input_tokens":3,"cache_read_input_tokens":90,"cache_creation_input_tokens":7,"output_tokens":1}}}\n\n
+sse-raw event: message_start\ndata: {"type":"message_start","message":{"id":"m","model":"small","content":[],"usage":{"input_tokens":3,"cache_read_input_tokens":90,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":2},"output_tokens":1}}}\n\n
 sse-raw event: ping\ndata: {"type":"ping"}\n\n
 sse-raw event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n
 sse-raw event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":12}}\n\n
@@ -113,6 +113,10 @@ EOF
 start_fake --script cassette.txt
 both bytes whole stream usage models responses messages count unknown
 assert_json bytes/traces.jsonl "[(t['model'], t['input_tokens'], t['output_tokens'], t['cached_tokens'], t['reasoning_tokens']) for t in d[0]['turns']][3:] == [('big', 50, 6, 40, 4), ('small', 100, 12, 90, None)]"
+assert_json bytes/traces.jsonl "[(t.get('cache_write_tokens'), t.get('cache_write_1h_tokens')) for t in d[0]['turns']][3:] == [(None, None), (7, 2)]"
+echo '{"models": {"small": {"input": 1, "output": 10, "cache_read": 0.1, "cache_write": 1.25, "cache_write_1h": 2}}}' >prices.json
+expect_exit 0 agent score bytes --prices prices.json --json
+assert_json out "[abs(m['now'] - (3 * 1 + 90 * 0.1 + 5 * 1.25 + 2 * 2 + 12 * 10) / 1e6) < 1e-12 for m in d['models'] if m['model'] == 'small'] == [True]"
 assert_json bytes/traces.jsonl "[(t['input_tokens'], t['output_tokens']) for t in d[0]['turns']][1:3] == [(21, 3)] * 2"
 assert_json bytes/traces.jsonl "[s['name'] for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'http'] == ['models', 'count_tokens', 'other']"
 stop_fake

@@ -102,6 +102,7 @@ return {
   end },
   { "a row for each query, by its number", function()
     local one = run()
+    one.n_queries = 2
     one.queries[1] = short.query(one, query("frames-002", 2, { energy = of({ joules = 20.04 }, { joules = 1 }),
       answer = "Paris,\nFrance", num_turns = 2, total_tool_calls = 1, total_input_tokens = 1234,
       metadata = { level = 2 } }))
@@ -114,7 +115,8 @@ return {
    query  epoch  level  turns  tools     in  out     s     J  answer
  ! 001        1      —      —      —      —    —  2.00     —  timed out: no\u{1…
  ✓ 002        —      2      2      1  1_234    —  2.00  21.0  Paris, France]])
-    for i = 3, 70 do one.queries[i] = short.query(one, query(("frames-%03d"):format(i), i)) end
+    one.n_queries = 70 -- of a long run only some are read
+    for i = 3, 62 do one.queries[i] = short.query(one, query(("frames-%03d"):format(i), i)) end
     contains(short.rows(screen.view(80), one), "… and 10 more in traces.jsonl")
     test.equal(short.rows(screen.view(80), run()), "")
   end },

@@ -17,7 +17,8 @@ local terminal = require "ipw.report.terminal"
 local short = {}
 
 local LABEL, NUMBERS, DEAREST, REASONS, IDS = 12, 40, 4, 3, 6
-local SHOWN_TOOLS, SHOWN_QUERIES = 12, 60
+local SHOWN_TOOLS = 12
+short.SHOWN_QUERIES = 60 -- rows
 
 --- A query as this screen has it, from a line of traces.jsonl.
 function short.query(run, query)
@@ -371,7 +372,7 @@ function short.rows(view, run)
     if a.index ~= b.index then return a.index < b.index end
     return a.epoch < b.epoch
   end)
-  local shown, id_width, columns = math.min(#list, SHOWN_QUERIES), 5, {}
+  local shown, id_width, columns = math.min(#list, short.SHOWN_QUERIES), 5, {}
   for i = 1, shown do id_width = math.max(id_width, screen.columns(id_of(list[i].id))) end
   local head = "   " .. screen.left("query", id_width)
   for _, column in ipairs(row_columns) do
@@ -397,8 +398,8 @@ function short.rows(view, run)
     local room = view.width - screen.columns(line) - 2
     out[#out + 1] = room > 0 and text ~= "" and line .. "  " .. screen.fit(text, room) or line
   end
-  if shown < #list then
-    out[#out + 1] = view.paint(("   … and %d more in traces.jsonl"):format(#list - shown), "dim")
+  if shown < run.n_queries then
+    out[#out + 1] = view.paint(("   … and %d more in traces.jsonl"):format(run.n_queries - shown), "dim")
   end
   return table.concat(out, "\n")
 end
@@ -416,8 +417,9 @@ local function put_shared(out, view, run)
     numbers.share(shared, known, true)))
 end
 
---- What `--query` takes for a query: its id, of a long one a beginning that no other has.
+--- What `--query` takes for a query: its id, of a long one a beginning that no other has, if all others are known.
 local function name_of(run, one)
+  if #run.queries < run.n_queries then return one.id end
   local n = 8
   for _, q in ipairs(run.queries) do
     while q.id ~= one.id and n < #one.id and q.id:sub(1, n) == one.id:sub(1, n) do n = n + 1 end
@@ -438,7 +440,8 @@ end
 function short.text(view, run, note)
   local out, dearest = {}, {}
   for i, one in ipairs(run.summary.dearest or {}) do dearest[i] = { id = one.query_id } end
-  local id_of = shortener(#run.queries > 0 and run.queries or dearest) -- of a long run no query was read
+  local known = table.move(run.queries, 1, #run.queries, 1, {}) -- not all of them were read
+  local id_of = shortener(table.move(dearest, 1, #dearest, #known + 1, known))
   view.bar = view.bar or function(text) return text end
   put_title(out, view, run)
   put_parts(out, view, run)
