@@ -353,6 +353,8 @@ local changes = {
   ratio = function(a, b) return a > 0 and b / a or nil end,
 }
 
+local function finite(x) return x and x - x == 0 and x or nil end
+
 --- How what a correct answer takes changes from the first run to the second, over the tasks of both: mean, lo, hi (nil:
 --- no interval), all nil if it is not known. `how`: "difference", "relative" or "ratio".
 ---@param two table of compare.two
@@ -360,15 +362,20 @@ local changes = {
 ---@param how string
 ---@return {mean: number?, lo: number?, hi: number?}
 function compare.correct_change(two, what, how)
-  local drawn = stats.bootstrap(correct_tasks(two, of_query[what]), function(tasks)
+  local tasks, a_correct, b_correct = correct_tasks(two, of_query[what]), 0, 0
+  for _, task in ipairs(tasks) do a_correct, b_correct = a_correct + task.a_n, b_correct + task.b_n end
+  if a_correct == 0 or b_correct == 0 then return {} end
+  local drawn = stats.bootstrap(tasks, function(some)
     local a, b, a_n, b_n = 0.0, 0.0, 0, 0
-    for _, task in ipairs(tasks) do
+    for _, task in ipairs(some) do
       a, b, a_n, b_n = a + task.a, b + task.b, a_n + task.a_n, b_n + task.b_n
     end
-    if a_n == 0 or b_n == 0 then return nil end
-    return changes[how](a / a_n, b / b_n)
+    if a_n == 0 and b_n == 0 then return nil end
+    -- Without a correct answer in one of the two the change has no limit: such draws count, too.
+    return changes[how](a_n > 0 and a / a_n or math.huge, b_n > 0 and b / b_n or math.huge)
   end)
-  return { mean = drawn.value, lo = drawn.lo, hi = drawn.hi }
+  local lo, hi = finite(drawn.lo), finite(drawn.hi)
+  return { mean = drawn.value, lo = lo and hi and lo, hi = lo and hi }
 end
 
 local LINEAR <const> = "single" -- the agent that asks once

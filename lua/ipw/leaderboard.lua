@@ -20,13 +20,17 @@ local function hardware(run)
   return table.concat(out, "; ")
 end
 
---- How the joules of the queries are known: the provenances that occur, with their number of queries.
+local rank <const> = { measured = 1, interpolated = 2, distributed = 3, estimated = 4 }
+
+--- How the joules of the queries are known: the provenances that occur, with their number of queries. A query has the
+--- weakest of its devices'.
 local function provenance(run, basis)
   local counts, out = {}, {}
   for _, row in ipairs(run.rows) do
     local worst
     for _, domain in ipairs(basis) do
-      worst = worst or object(row.energy[domain]).provenance
+      local of = object(row.energy[domain]).provenance
+      if of and (rank[of] or 0) > (rank[worst] or 0) then worst = of end
     end
     if worst then counts[worst] = (counts[worst] or 0) + 1 end
   end

@@ -29,11 +29,20 @@ static struct ipw_stats_cluster cluster(const struct ipw_interval_sample *s, siz
     return ipw_stats_cluster(&s->clusters, i);
 }
 
+/* A ratio may be without a limit in some draws: with more than a few of them it has no interval. */
 static void set_bounds(struct ipw_interval *out, double *means)
 {
+    double lo, hi;
+
     qsort(means, RESAMPLES, sizeof *means, ipw_stats_by_value);
-    out->lo = ipw_stats_quantile(means, RESAMPLES, 0.025);
-    out->hi = ipw_stats_quantile(means, RESAMPLES, 0.975);
+    lo = ipw_stats_quantile(means, RESAMPLES, 0.025);
+    hi = ipw_stats_quantile(means, RESAMPLES, 0.975);
+    if (isfinite(lo) && isfinite(hi)) {
+        out->lo = lo;
+        out->hi = hi;
+    } else {
+        out->method = "none";
+    }
 }
 
 /* All samples of one n together, because they use the same draws: each cluster is a row with the
@@ -56,7 +65,8 @@ static void bootstrap(struct ipw_interval_sample **all, size_t count, uint64_t s
             for (size_t k = 0; k < width; k++) sums[k] += row[k];
         }
         for (size_t m = 0; m < count; m++)
-            means[m * RESAMPLES + r] = sums[2 * m + 1] != 0 ? sums[2 * m] / sums[2 * m + 1] : 0;
+            means[m * RESAMPLES + r] =
+                sums[2 * m + 1] != 0 ? sums[2 * m] / sums[2 * m + 1] : INFINITY;
     }
     for (size_t m = 0; m < count; m++) set_bounds(&all[m]->out, means + m * RESAMPLES);
     free(rows);

@@ -4,7 +4,8 @@
  * do not count as new tasks.  Below 3 clusters there is no interval.  Below 20, the interval of a
  * mean is Student's t times the cluster-robust standard error; from 20 on it is the percentile
  * bootstrap over clusters (seeded, 2000 resamples).  A proportion always has Wilson's interval.  A
- * ratio is bootstrapped, or has no interval.
+ * ratio is bootstrapped, or has no interval: where 2.5 % of the resamples have nothing to divide
+ * by, as with few correct answers, it has no upper limit.
  *
  * Clusters are rows of two columns, which the caller fills and releases. */
 #ifndef IPW_BASE_INTERVAL_H

@@ -330,8 +330,23 @@ static void take_until(struct ipw_book *b, int64_t until_ns)
     b->queue.next = 0;
 }
 
+/* In the cells between those that are next to two records, from `least` to `most`: the shares are
+ * not kept, so each may be anything from none to all of the device's energy. */
+static void guess(struct ipw_book_record *r, int64_t least, int64_t most, int64_t after,
+                  int64_t before)
+{
+    if (most < least) most = least;
+    r->uj = least;
+    if (after + before > 0) r->uj += (int64_t)((__int128)(most - least) * after / (after + before));
+    if (most > least + after) most = least + after;
+    if (least < most - before) least = most - before;
+    r->less = r->uj > least ? r->uj - least : 0;
+    r->more = most > r->uj ? most - r->uj : 0;
+    r->before = r->after = 1; /* at most */
+}
+
 /* Between two records of the query.  Its share is known in the cell after the one and in the cell
- * before the other; between these it is taken to be the larger of both. */
+ * before the other. */
 static struct ipw_book_record between(const struct ipw_book *b, const struct ipw_book_record *x,
                                       const struct ipw_book_record *y, int64_t t_ns)
 {
@@ -367,13 +382,7 @@ static struct ipw_book_record between(const struct ipw_book *b, const struct ipw
             if (r.uj < least) r.uj = least;
             return r;
         }
-        if (most < least) most = least;
-        after -= first;
-        before -= last;
-        r.uj = least;
-        if (after + before > 0)
-            r.uj += (int64_t)((__int128)(most - least) * after / (after + before));
-        r.before = r.after = fmax(x->after, y->before);
+        guess(&r, least, most, after - first, before - last);
         r.with_up = x->with_up;
         r.with_down = x->with_down;
     }

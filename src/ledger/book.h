@@ -47,6 +47,9 @@ struct ipw_book_record {
     /* How far the uncertain energy at the instants before, with shares as given, may move `uj` up
      * or down, in microjoules; and likewise with the instant itself. */
     double up, down, with_up, with_down;
+    /* At an instant that was not told: how far its energy may be below and above `uj`, because its
+     * shares there were not kept. */
+    int64_t less, more;
     int64_t alone, crowded_ns; /* of the sums */
     double parted_ns;
     __int128 base;
@@ -170,7 +173,7 @@ double ipw_book_clock_uj(const struct ipw_book *b, int64_t t_ns);
  * equal.  *in_flight: the queries from there on. */
 struct ipw_book_sums ipw_book_sums_at(const struct ipw_book *b, int64_t t_ns, int64_t *in_flight);
 /* The query at an instant, also at one that was not told: exact in the cells next to one that was;
- * else its energy grows with that of the device, and its share is the larger of those around it.
+ * else its energy grows with that of the device, within bounds, and its share may be all.
  * Past all that was taken its slices are equal. */
 struct ipw_book_record ipw_book_record_at(const struct ipw_book *b,
                                           const struct ipw_book_account *a, int64_t t_ns);

@@ -121,6 +121,18 @@ static void bound_share(const struct ipw_book_record *from, const struct ipw_boo
     if (f->hi_j < f->j) f->hi_j = f->j;
 }
 
+/* An end at an instant that was not told is shared out by a guess. */
+static void widen_by_guess(const struct ipw_book_record *from, const struct ipw_book_record *to,
+                           double whole_hi, struct ipw_figure *f)
+{
+    double less = (double)(from->more + to->less) / 1e6;
+    double more = (double)(from->less + to->more) / 1e6;
+
+    f->lo_j = fmax(0, f->lo_j - less);
+    f->hi_j = fmax(f->j, fmin(whole_hi, f->hi_j + more));
+    f->u_j = hypot(f->u_j, (less + more) / sqrt(12)); /* anything between them */
+}
+
 /* The window may begin and end earlier or later. */
 static void widen_by_clock(const struct ipw_book *b, int64_t t0_ns, int64_t t1_ns,
                            struct ipw_figure *f, struct ipw_series_ends *ends)
@@ -142,7 +154,7 @@ static struct ipw_figure window_of(const struct ipw_book *b, const struct ipw_bo
     struct ipw_book_record from, to;
     struct ipw_series_ends ends;
     struct ipw_figure f;
-    double whole;
+    double whole, whole_hi;
 
     if (!a) return unknown("not_covered");
     from = ipw_book_record_at(b, a, t0_ns);
@@ -154,6 +166,7 @@ static struct ipw_figure window_of(const struct ipw_book *b, const struct ipw_bo
     whole = f.j;
     if (!f.known) return ipw_ledger_estimate(b, a, t0_ns, t1_ns, f);
     if (b->clock_error_ns) widen_by_clock(b, t0_ns, t1_ns, &f, &ends);
+    whole_hi = f.hi_j;
     f.j = (double)(to.uj - from.uj) / 1e6;
     f.u_j = whole > 0 ? f.u_j * f.j / whole : 0;
     if (to.crowded_ns <= from.crowded_ns) return f;
@@ -165,6 +178,7 @@ static struct ipw_figure window_of(const struct ipw_book *b, const struct ipw_bo
     } else {
         bound_share(&from, &to, &ends, &f);
     }
+    widen_by_guess(&from, &to, whole_hi, &f);
     return f;
 }
 

@@ -133,7 +133,8 @@ static int read_row(struct ipw_prices *p, const struct ipw_json *row, const stru
     static const char *const fields[] = {
         "above",  "cache_read", "cache_write", "cache_write_1h", "from",      "input",  "note",
         "output", "per_call",   "provider",    "read",           "reasoning", "source", NULL};
-    const char *from = ipw_json_str(ipw_json_get(row, "from"), "");
+    const struct ipw_json *day = ipw_json_get(row, "from");
+    const char *from = ipw_json_str(day, "");
     struct ipw_price price = {0};
     char where[160];
     int rc;
@@ -143,7 +144,7 @@ static int read_row(struct ipw_prices *p, const struct ipw_json *row, const stru
                         at->model);
     snprintf(where, sizeof where, "model '%.100s': ", at->model);
     rc = check_keys(row, fields, at->file, where, err);
-    if (!rc && *from && !is_day(from))
+    if (!rc && !ipw_json_is_null(day) && !is_day(from))
         rc = ipw_fail(err, IPW_EPARSE, "%s: %sfrom: expected a day such as 2026-07-01", at->file,
                       where);
     if (!rc) rc = read_rates(&price.base, row, at, err);

@@ -28,11 +28,12 @@ static int prices_close(lua_State *L)
 /* A count of tokens in the table at `index`; -1: not there. */
 static int64_t count(lua_State *L, int index, const char *key)
 {
-    int64_t n = -1;
+    int whole = 0;
+    lua_Integer n = -1;
 
-    if (lua_getfield(L, index, key) == LUA_TNUMBER) n = (int64_t)lua_tonumber(L, -1);
+    if (lua_getfield(L, index, key) == LUA_TNUMBER) n = lua_tointegerx(L, -1, &whole);
     lua_pop(L, 1);
-    return n;
+    return whole ? n : -1;
 }
 
 /* prices:cost(model, day, usage): USD of a call, or nil; then the name of the row that priced it,

@@ -348,6 +348,21 @@ return {
     test.ok(gate.judge(assert(gate.parse "j_query<=+3%"), with_u(40)).why:find("standard uncertainty", 1, true))
   end },
 
+  { "few correct answers have no interval: a draw without any has no limit", function()
+    for _, of in ipairs { { 2, "unknown" }, { 20, "held" } } do
+      local a, b, right, some = {}, {}, {}, {}
+      for i = 1, 40 do a[i], b[i], right[i], some[i] = 100, 1, 1, i <= of[1] and 1 or 0 end
+      local two = two_of(a, b, right, some)
+      equal(judged("j_correct<=+0", two), of[2])
+      equal(judged("j_correct<=+0%", two), of[2])
+      local value = compare.alone(two.b, { "gpu" })
+      equal(gate.judge_alone(assert(gate.parse "j_correct<=1kJ"), two.b, value).state, of[2])
+      equal(value.j_solved.mean, 40 / of[1])
+    end
+    local none = two_of({ 1, 1, 1 }, { 1, 1, 1 }, { 0, 0, 0 }, { 1, 1, 1 })
+    equal(compare.correct_change(none, "joules", "relative").mean, nil)
+  end },
+
   { "gates on a run's own values", function()
     local one = run "one"
     for i = 1, 40 do
@@ -453,6 +468,12 @@ return {
     test.matches(page, "<th scope=\"col\">J per correct %(EpG%)</th>")
     local _, rows = page:gsub("<tr>", "")
     equal(rows, 4)
+    -- joules of two devices are known no better than the worse
+    for i, row in ipairs(best.rows) do
+      row.energy = { gpu = { j = 5, provenance = "measured" },
+                     cpu = { j = 5, provenance = i > 20 and "distributed" or "measured" } }
+    end
+    test.matches(leaderboard.text({ best }, "csv"), "distributed 40, measured 20")
   end },
 
   { "gates that are none", function()

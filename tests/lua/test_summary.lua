@@ -527,6 +527,19 @@ return {
     equal(#made {}.repeats.pass_at, 0)
   end },
 
+  { "why a cost is not known: no price of the model, or tokens that were not told", function()
+    local costs = require "ipw.costs"
+    local saved = { totals = { queries = 3, resolved = 2 }, statistics = { cost_usd = { n = 2 } },
+                    run = { model = "m" } }
+    local priced = costs.of(saved, { model = "m", price = { input = 1 } })
+    equal(priced.unpriced, 1)
+    equal(costs.lines(priced)[1][2],
+      "not known: of 1 of 3 queries neither the reply nor a table tells it (--prices)")
+    equal(costs.of(saved, { model = "m" }).why, "no price for 'm' (--prices)")
+    saved.totals.cost_usd, saved.statistics.cost_usd.n = 0.6, 3
+    equal(costs.lines(costs.of(saved, {}))[1][2], "0.600 USD, 0.200 per query, 0.300 per correct answer")
+  end },
+
   { "more rows than are read at a time", function()
     local queries, sum = {}, 0
     for i = 1, 2500 do

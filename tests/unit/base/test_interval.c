@@ -89,6 +89,26 @@ static void a_share_has_wilsons_interval_or_none(void **state)
     assert_true(isnan(none.mean) && isnan(none.lo) && isnan(none.hi));
 }
 
+/* 1 J each, for the n first of 40 that are right.  With 2 of them 13 % of the draws have none. */
+static void a_ratio_without_a_divisor_has_no_limit(void **state)
+{
+    (void)state;
+    for (int right = 2; right <= 10; right += 8) {
+        struct ipw_interval_sample s = {.kind = IPW_INTERVAL_RATIO};
+
+        ipw_columns_init(&s.clusters, 2);
+        for (int i = 0; i < 40; i++) ipw_columns_add(&s.clusters, (double[]){1, i < right});
+        ipw_interval_make(&s, 1, IPW_INTERVAL_SEED);
+        ipw_columns_release(&s.clusters);
+        assert_near(s.out.mean, 40.0 / right, 0);
+        assert_string_equal(s.out.method, right == 2 ? "none" : "bootstrap");
+        if (right == 2)
+            assert_true(isnan(s.out.lo) && isnan(s.out.hi));
+        else
+            assert_true(s.out.lo > 2 && s.out.lo < 4 && s.out.hi > 4 && s.out.hi < 14);
+    }
+}
+
 enum { SAMPLES = 12, CLUSTERS = 300 };
 
 /* Values that are often the same in every cluster, or those of another sample. */
@@ -133,7 +153,7 @@ static void plain_bootstrap(double *lo, double *hi, const struct ipw_interval_sa
             sum += c.sum;
             n += c.n;
         }
-        means[r] = n != 0 ? sum / n : 0;
+        means[r] = sum / n;
     }
     qsort(means, IPW_INTERVAL_RESAMPLES, sizeof *means, ipw_stats_by_value);
     *lo = ipw_stats_quantile(means, IPW_INTERVAL_RESAMPLES, 0.025);
@@ -168,6 +188,7 @@ UNIT(interval)
         cmocka_unit_test(case_51_two_values_have_no_interval_three_have_t),
         cmocka_unit_test(from_20_on_the_bootstrap_and_always_the_same),
         cmocka_unit_test(a_share_has_wilsons_interval_or_none),
+        cmocka_unit_test(a_ratio_without_a_divisor_has_no_limit),
         cmocka_unit_test(samples_that_share_their_draws_have_the_plain_bounds),
     };
 

@@ -447,9 +447,9 @@ static void nothing_is_left(void **state)
                                              doubts, damaged_files, readings};
     size_t held = 0;
 
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; round < 60; round++) {
         for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) tests[i](state);
-        if (round == 19) held = bytes_held();
+        if (round == 39) held = bytes_held();
     }
     if (bytes_held() > held + 500) fail_msg("%zu bytes are left over", bytes_held() - held);
 }

@@ -34,7 +34,8 @@ struct row {
 #define START                                                                                      \
     "{\"type\":\"message_start\",\"message\":{\"id\":\"m1\",\"model\":\"claude\",\"content\":[],"  \
     "\"usage\":{\"input_tokens\":10,\"cache_read_input_tokens\":80,"                               \
-    "\"cache_creation_input_tokens\":5,\"output_tokens\":1}}}"
+    "\"cache_creation_input_tokens\":5,\"cache_creation\":{\"ephemeral_1h_input_tokens\":"         \
+    "3},\"output_tokens\":1}}}"
 #define BLOCK(block) "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":" block "}"
 #define DELTA(kind, key, text)                                                                     \
     "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"" kind "\",\"" key        \
@@ -194,6 +195,7 @@ static void replies_become_one_form(void **state)
         if (strcmp(line, row->want) != 0)
             fail_msg("%s:\n  got  %s\n  want %s", row->what, line, row->want);
         if (row->written) assert_int_equal(reply.usage.written, row->written);
+        if (row->written == 5) assert_int_equal(reply.usage.written_1h, 3); /* START has it */
         free(line);
         ipw_chat_reply_release(&reply);
         ipw_chat_fold_free(fold);

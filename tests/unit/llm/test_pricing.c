@@ -158,6 +158,8 @@ static void test_refused(void **state)
         {"{\"models\":{\"a\":[3]}}", "model 'a': expected an object"},
         {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"from\":\"July\"}}}",
          "from: expected a day such as 2026-07-01"},
+        {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"from\":20260701}}}",
+         "from: expected a day such as 2026-07-01"},
         {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"per_call\":-1}}}",
          "per_call: expected USD"},
         {"{\"models\":{\"a\":{\"input\":1,\"output\":1,\"above\":{}}}}", "above: expected a list"},

@@ -423,6 +423,8 @@ static void what_attempts_say_of_tokens(void **state)
         first->output_tokens = 3;
         first->cached_tokens = 8;
         first->reasoning_tokens = 2;
+        first->cache_write_tokens = 5;
+        first->cache_write_1h_tokens = 1;
         first->tokens_estimated = true;
         second->attempt = 2;
         second->outcome = rows[i].second;
@@ -430,6 +432,7 @@ static void what_attempts_say_of_tokens(void **state)
         second->output_tokens = rows[i].told[1];
         second->cached_tokens = rows[i].told[2];
         second->reasoning_tokens = rows[i].told[3];
+        second->cache_write_tokens = 7;
         second->tokens_estimated = rows[i].told_estimated;
         build_trace(&q, events, 6);
         assert_int_equal(q.n_turns, 1);
@@ -437,6 +440,8 @@ static void what_attempts_say_of_tokens(void **state)
         assert_int_equal(q.turns[0].output_tokens, rows[i].want[1]);
         assert_int_equal(q.turns[0].cached_tokens, rows[i].want[2]);
         assert_int_equal(q.turns[0].reasoning_tokens, rows[i].want[3]);
+        assert_int_equal(q.turns[0].cache_write_tokens, rows[i].second == IPW_LM_OK ? 7 : 5);
+        assert_int_equal(q.turns[0].cache_write_1h_tokens, rows[i].second == IPW_LM_OK ? 0 : 1);
         assert_int_equal(q.turns[0].tokens_estimated, rows[i].want_estimated);
         ipw_query_trace_release(&q);
     }
