@@ -102,15 +102,21 @@ def move_line(name, a, b):
     return do
 
 
+def plus(joules, more):
+    """As the program adds: in whole microjoules, of which a sum of doubles may be a bit apart."""
+    return round(joules + more, 6)
+
+
 def whole_query_energy(trace):
     """One joule more, everywhere where the sums of the line itself would tell."""
-    trace["turns"][0]["energy"]["cpu"]["joules"] += 1
-    trace["turns"][0]["energy"]["cpu"]["hi"] += 1
+    first = next(turn["energy"]["cpu"] for turn in trace["turns"] if "joules" in turn["energy"]["cpu"])
+    for figure in first, trace["energy"]["cpu"]:
+        figure["hi"] = plus(figure["hi"], 1)
+    first["joules"] = plus(first["joules"], 1)
     total = trace["energy_before"]["cpu"]["joules"]
     for turn in trace["turns"]:
         turn["cpu_energy_joules"] = turn["energy"]["cpu"]["joules"]
-        total += turn["cpu_energy_joules"]
-    trace["energy"]["cpu"]["hi"] += 1
+        total = plus(total, turn["cpu_energy_joules"])
     trace["energy"]["cpu"]["joules"] = trace["query_cpu_energy_joules"] = total
 
 
