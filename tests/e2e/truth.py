@@ -220,7 +220,10 @@ def check_book(run, name, book, joules, warm):
     total, queries, idle, warmup, wasted = (
         micro(book[k] or 0) for k in ("total_j", "queries_j", "idle_j", "warmup_j", "wasted_j")
     )
-    if total != queries + idle + warmup + wasted:
+    # Of several sessions each rounds its own parts.
+    with open(run + "/manifest.json", encoding="utf-8") as f:
+        spare = max(0, len(json.load(f).get("segments", [])) - 1)
+    if abs(total - queries - idle - warmup - wasted) > spare:
         fail("%s: %s: %d uJ in total, %d + %d + %d + %d in parts" % (run, name, total, queries, idle, warmup, wasted))
     if book["balanced"] is not True:
         fail("%s: %s is not balanced: %s" % (run, name, book))
