@@ -444,6 +444,8 @@ static int mend_summary(struct job *j, struct ipw_err *err)
 
         if (strcmp(ipw_json_str(ipw_json_get(last, "end"), "killed"), "killed") != 0) {
             rc = ipw_validate_summary(&wrong, j->run, err);
+            /* A microjoule is no fault, but its parts shall sum to the whole. */
+            wrong |= j->m->again || j->m->sessions;
             if (!rc && wrong) rc = ipw_rebuild_summary(j->run, NULL, err);
             if (!rc && wrong)
                 ipw_rebuild_say(j->m, "%s: computed again from the other files", path);
