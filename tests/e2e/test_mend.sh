@@ -108,6 +108,21 @@ PY
     truth books bytes
 done
 
+step "a byte of a line of traces.jsonl is damaged: the same"
+rm -rf bytes
+cp -r whole bytes
+LC_ALL=C sed -i '5s/"query_text":"./"query_text":"\xff/' bytes/traces.jsonl
+damaged bytes
+expect_exit 3 agent resume bytes
+check_err "bytes/traces.jsonl:5: not valid UTF-8"
+expect_exit 0 agent repair bytes
+check_err "bytes/traces.jsonl: 1 damaged line taken out, kept in traces.jsonl.damaged"
+expect_exit 0 agent validate bytes
+expect_exit 0 agent resume bytes
+expect_exit 0 agent validate bytes
+assert_file_lines bytes/traces.jsonl 12
+truth books bytes
+
 step "a lost manifest, with what the events carry"
 cp -r whole manifest
 : >manifest/manifest.json

@@ -67,8 +67,13 @@ static int read_event(const char *text, size_t n, struct ipw_err *err)
 static int read_query(const char *text, size_t n, struct ipw_err *err)
 {
     struct ipw_query_loaded query;
-    int rc = ipw_schema_read_query(&query, text, n, err);
+    struct ipw_json *doc = NULL;
+    size_t repairs = 0;
+    int rc = ipw_json_parse(&doc, text, n, &repairs, err);
 
+    if (!rc) rc = ipw_json_need_no_repair(repairs, err);
+    ipw_json_free(doc);
+    if (!rc) rc = ipw_schema_read_query(&query, text, n, err);
     if (!rc) ipw_query_loaded_release(&query);
     return rc;
 }
