@@ -299,9 +299,8 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     if (ipw_json_kind(doc) != IPW_JSON_OBJ) {
         return ipw_fail(err, IPW_EPARSE, "a query's trace must be a JSON object");
     }
-    if (version > IPW_SCHEMA_VERSION) {
-        return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "schema_version: %lld is newer than this program can read (%d)",
+    if (version && !ipw_spec_knows(version)) {
+        return ipw_fail(err, IPW_EUNSUPPORTED, "schema_version: %lld; this program reads %d",
                         (long long)version, IPW_SCHEMA_VERSION);
     }
     if (ipw_json_need_str(&id, doc, "query_id", "", err) < 0) return IPW_EPARSE;
