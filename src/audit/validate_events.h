@@ -10,10 +10,10 @@
 #include "json/json.h"
 
 struct ipw_event_check {
-    int segment;   /* the session that is being read; -1: none yet */
-    bool over;     /* its run_end was seen */
-    int64_t t_ns;  /* of the last event other than a note of the run */
-    int64_t rows;  /* rows of power.jsonl, so far */
+    int segment;               /* the session that is being read; -1: none yet */
+    bool over;                 /* its run_end was seen */
+    int64_t t_ns;              /* of the last event other than a note of the run */
+    int64_t rows;              /* rows of power.jsonl, so far */
     struct ipw_table by_query; /* how far each query of the session came, by its index */
     struct ipw_open_span {
         int64_t query, span, t_ns;

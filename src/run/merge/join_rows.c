@@ -27,7 +27,7 @@ struct point {
     int64_t t_ns, value;
 };
 
-struct counter {      /* by channel of the union */
+struct counter {       /* by channel of the union */
     struct point last; /* passed on */
     bool due;          /* its new leader may have another zero */
 };
@@ -43,9 +43,9 @@ struct from {
     int64_t n_own;    /* readings taken that are the session's own */
     struct part *parts;
     size_t n_parts, cap_parts;
-    size_t *joined; /* for each own channel: the joined one, or SIZE_MAX */
-    bool *has;      /* by sensor: it has read it */
-    struct seen {   /* by channel of the union */
+    size_t *joined;         /* for each own channel: the joined one, or SIZE_MAX */
+    bool *has;              /* by sensor: it has read it */
+    struct seen {           /* by channel of the union */
         int64_t now, shift; /* the value of this row; what is added to a counter */
         /* Its newest value, and those around the last one that was passed on of the counter. */
         struct point newest, before, after;
@@ -61,7 +61,7 @@ struct ipw_join_rows {
     struct ipw_channel *channels;
     size_t n_channels, cap_channels;
     struct counter *counters; /* by channel */
-    char *header; /* of the first session with sensors */
+    char *header;             /* of the first session with sensors */
 };
 
 /* ---- the sensors of all sessions together ---- */
