@@ -118,7 +118,8 @@ static void find_place(struct found *f, const struct ipw_source_options *o)
         .now = o->now,
         .open_event = o->open_event,
         .fetch = &o->fetch,
-        .link = &o->link};
+        .link = &o->link,
+        .estimate = o->estimate};
 }
 
 /* Adds the source and those that were opened with it; *n is the number of their channels. */
