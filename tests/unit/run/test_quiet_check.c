@@ -1,5 +1,5 @@
-/* The check before a run: what it asks of ipw.quiet (for which this test answers, and for NVML), and
- * which sensors are not believed. */
+/* The check before a run: what it asks of ipw.quiet (for which this test answers, and for NVML),
+ * and which sensors are not believed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
