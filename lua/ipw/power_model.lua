@@ -1,8 +1,8 @@
 --- ipw.power_model: the power of processors without an energy sensor, by published laws.
 ---
---- If no sensor can be read, a few public models tell the power of such a machine at a given utilisation. They differ by
---- a factor of about three, and that is the width of the bounds. An energy value made with this is never known: it is an
---- estimate beside a null, in no total.
+--- If no sensor can be read, a few public models tell the power of such a machine at a given utilisation. They
+--- disagree by a factor of about three, and that is the width of the bounds. An energy value made with this is never
+--- known: it is an estimate beside a null, in no total.
 ---
 --- Laws, where u is the utilisation of all processors (0 to 1):
 ---   Teads     TDP * {0: .12, .1: .32, .5: .75, 1: 1.02}, straight in between (Impact Framework, generics.yml)
@@ -10,11 +10,12 @@
 ---   cubic     TDP * (.1 + .9 u^3) (CodeCarbon, a machine; hardware.py)
 ---   per vCPU  least + (most - least) * u, by micro-architecture (Cloud Carbon Footprint, AWSConstants)
 --- On bare metal powercap names the power limits, which every user can read (energy_uj is protected): one for long
---- (PL1), and a higher one for boosts (PL2). A laptop may follow either, so the estimate is Teads' curve with the middle
---- of both as TDP. Its lower bound is 0.7 times the lowest of the first three laws with the lower limit, its upper
---- bound 1.3 times the highest of them with the higher limit. Elsewhere the row of the processor's micro-architecture
---- gives the estimate. Its bounds are 0.7 and 1.3 times the lowest and highest of that row taken linearly, cubically,
---- and by Teads' curve. A processor without a row is estimated between the lowest and the highest row.
+--- (PL1), and a higher one for boosts (PL2). A laptop may follow either, so the estimate is Teads' curve with the
+--- middle of both as TDP. Its lower bound is 0.7 times the lowest of the first three laws with the lower limit, its
+--- upper bound 1.3 times the highest of them with the higher limit. Elsewhere the row of the processor's
+--- micro-architecture gives the estimate. Its bounds are 0.7 and 1.3 times the lowest and highest of that row taken
+--- linearly, cubically, and by Teads' curve. A processor without a row is estimated between the lowest and the highest
+--- row.
 local json = require "ipw.core.json"
 
 local power_model = {}
