@@ -1,6 +1,6 @@
 /* script/installed.h: the program's own files in the share/ folder of an installation.
  *
- * `cmake --install` copies lua/, agents/, datasets/, prices/ and third_party/ to share/ipw-agent,
+ * `cmake --install` copies lua/, agents/, datasets/ and prices/ to share/ipw-agent,
  * beside the folder of the program's own file, with a stamp of the files that the binary has inside
  * (`stamp`).  An edited or added file there is used in place of the binary's.  A copy that is equal
  * to the binary's is not used, so that such a file is "builtin:" wherever it was installed.  A
