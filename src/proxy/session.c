@@ -44,6 +44,7 @@ static void open_(void *ud, struct ipw_host *host, void (*over)(void *over_ud, b
     struct ipw_proxy_session *s = ud;
 
     s->host = host;
+    s->last_ns = host->start_ns;
     s->on_over = over;
     s->over_ud = over_ud;
     ipw_passages_go_on(s);
@@ -52,13 +53,15 @@ static void open_(void *ud, struct ipw_host *host, void (*over)(void *over_ud, b
 
 static void emit(struct ipw_proxy_session *s, struct ipw_event *event, struct ipw_buf *data)
 {
+    s->last_ns = event->t_ns;
     ipw_host_emit(s->host, event, data);
 }
 
 static void end_agents(struct ipw_proxy_session *s)
 {
     for (size_t i = s->n_agents; i-- > 0;) {
-        struct ipw_event event = {.kind = IPW_EV_SPAN_END, .span = s->agents[i].span};
+        struct ipw_event event = {
+            .kind = IPW_EV_SPAN_END, .t_ns = s->last_ns, .span = s->agents[i].span};
         struct ipw_buf none = IPW_BUF(1);
 
         event.tool = (struct ipw_tool_facts){.name = s->agents[i].id,
@@ -101,6 +104,7 @@ void ipw_proxy_session_finish(struct ipw_proxy_session *s)
     void (*over)(void *ud, bool limited) = s->on_over;
 
     s->on_over = NULL;
+    if (!s->face.argv) s->face.end_ns = s->last_ns;
     if (over) over(s->over_ud, false);
 }
 
@@ -136,6 +140,7 @@ void ipw_proxy_session_free(struct ipw_proxy_session *s)
     free(s->tools);
     free(s->agents);
     free(s->hashes);
+    free(s->reply_id);
     free(s->answer);
     free(s->key);
     free(s->id);
@@ -276,51 +281,54 @@ static void see_agent(struct ipw_proxy_session *s, const char *id, int64_t t_ns)
 
 /* ---- turns ---- */
 
-static uint64_t hash_of(const char *text, size_t n)
+/* The number of the session's last messages with which the request begins. */
+static size_t kept_messages(const struct ipw_proxy_session *s, const struct ipw_proxy_call *call)
 {
-    uint64_t h = 1469598103934665603u;
+    size_t n = 0;
 
-    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)text[i]) * 1099511628211u;
-    return h;
+    while (n < s->n_hashes && n < call->n_hashes && s->hashes[n] == call->hashes[n]) n++;
+    return n;
+}
+
+bool ipw_proxy_session_goes_on(const struct ipw_proxy_session *s, const struct ipw_proxy_call *call)
+{
+    const char *before = ipw_json_get_str(call->doc, "previous_response_id");
+
+    if (before && s->reply_id && strcmp(before, s->reply_id) == 0) return true;
+    return s->n_hashes && call->n_hashes > s->n_hashes && kept_messages(s, call) == s->n_hashes;
+}
+
+/* A message as it is; what is none (one text, a prompt) as the content of one. */
+static void put_message(struct ipw_jw *w, const struct ipw_json *m)
+{
+    bool bare = ipw_json_kind(m) != IPW_JSON_OBJ;
+    char *text = ipw_json_text(m);
+
+    if (bare) ipw_jw_obj(w);
+    if (bare) ipw_jw_key(w, "content");
+    ipw_jw_raw(w, text, strlen(text));
+    if (bare) ipw_jw_kstr(w, "role", "user");
+    if (bare) ipw_jw_obj_end(w);
+    free(text);
 }
 
 /* The messages that the session's last request did not have. */
-static void put_messages(struct ipw_jw *w, struct ipw_proxy_session *s,
-                         const struct ipw_json *messages)
+static void put_messages(struct ipw_jw *w, struct ipw_proxy_session *s, struct ipw_proxy_call *call)
 {
-    struct ipw_buf text = IPW_BUF(PAYLOAD_MAX_BYTES);
-    size_t i = 0, kept = 0;
-    bool same = true;
+    size_t i = 0, kept = kept_messages(s, call);
 
     ipw_jw_key(w, "messages");
     ipw_jw_arr(w);
-    if (ipw_json_kind(messages) == IPW_JSON_STR) { /* Responses take one text */
-        ipw_jw_obj(w);
-        ipw_jw_key(w, "content");
-        ipw_jw_strn(w, ipw_json_str(messages, ""), ipw_json_str_len(messages));
-        ipw_jw_kstr(w, "role", "user");
-        ipw_jw_obj_end(w);
-    }
-    if (ipw_json_kind(messages) == IPW_JSON_ARR) {
-        IPW_GROW(s->hashes, s->cap_hashes, ipw_json_count(messages));
-        for (const struct ipw_json *m = ipw_json_first(messages); m; m = ipw_json_next(m), i++) {
-            uint64_t h;
-
-            ipw_buf_clear(&text);
-            ipw_json_print(&text, m);
-            h = hash_of(ipw_buf_str(&text), text.len);
-            same = same && i < s->n_hashes && s->hashes[i] == h;
-            s->hashes[i] = h;
-            if (same)
-                kept++;
-            else
-                ipw_jw_raw(w, ipw_buf_str(&text), text.len);
-        }
-    }
-    s->n_hashes = i;
+    if (ipw_json_kind(call->messages) == IPW_JSON_STR) put_message(w, call->messages);
+    if (ipw_json_kind(call->messages) == IPW_JSON_ARR)
+        for (const struct ipw_json *m = ipw_json_first(call->messages); m; m = ipw_json_next(m))
+            if (i++ >= kept) put_message(w, m);
     ipw_jw_arr_end(w);
     ipw_jw_kint(w, "messages_kept", (int64_t)kept);
-    ipw_buf_release(&text);
+    free(s->hashes);
+    s->hashes = call->hashes;
+    s->n_hashes = call->n_hashes;
+    call->hashes = NULL;
 }
 
 static int by_key(const void *a, const void *b)
@@ -352,7 +360,7 @@ static void put_request(struct ipw_jw *w, const struct ipw_proxy_call *call)
     free(members);
 }
 
-int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, const struct ipw_proxy_call *call,
+int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, struct ipw_proxy_call *call,
                                 const char *agent, int attempt, int64_t t_ns)
 {
     struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns};
@@ -367,15 +375,15 @@ int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, const struct ipw_pr
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
     if (agent) ipw_jw_kstr(&w, "agent", agent);
-    put_messages(&w, s, call->messages);
+    put_messages(&w, s, call);
     if (call->protocol != IPW_CHAT_COMPLETIONS)
         ipw_jw_kstr(&w, "protocol", ipw_chat_protocol_words[call->protocol]);
     put_request(&w, call);
+    if (call->rule) ipw_jw_kstr(&w, "session_rule", call->rule);
     ipw_jw_obj_end(&w);
     event.span = ipw_host_next_span(s->host, false);
     event.lm.attempt = attempt;
     event.lm.model = *call->model ? call->model : NULL;
-    s->turns++;
     emit(s, &event, &data);
     return event.span;
 }
@@ -395,6 +403,8 @@ void ipw_proxy_session_end(struct ipw_proxy_session *s, const struct ipw_proxy_c
     ipw_chat_reply_json(&data, reply);
     event.lm.asked = call->model;
     emit(s, &event, &data);
+    free(s->reply_id);
+    s->reply_id = ipw_strdup(reply->id);
     for (size_t i = 0; facts->outcome == IPW_LM_OK && i < reply->n_calls && s->host; i++)
         begin_tool(s, &reply->calls[i], t_ns);
     if (facts->outcome == IPW_LM_OK && !reply->n_calls && reply->text.len) {

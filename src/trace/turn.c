@@ -340,7 +340,11 @@ static void end_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
 
 static enum ipw_span_kind own_kind(const struct ipw_event *e)
 {
-    return e->tool.kind && !strcmp(e->tool.kind, "http") ? IPW_SPAN_HTTP : IPW_SPAN_EVENT;
+    const char *kind = e->tool.kind ? e->tool.kind : "";
+
+    return !strcmp(kind, "http")    ? IPW_SPAN_HTTP
+           : !strcmp(kind, "agent") ? IPW_SPAN_AGENT
+                                    : IPW_SPAN_EVENT;
 }
 
 static struct ipw_span *start_own(struct ipw_turn_builder *b, const struct ipw_event *e)
@@ -375,7 +379,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
         q->index = e->query;
         b->any = true;
     }
-    if (!b->ended && e->t_ns > b->last_ns) b->last_ns = e->t_ns;
+    if (!b->ended && e->kind != IPW_EV_QUERY_END && e->t_ns > b->last_ns) b->last_ns = e->t_ns;
     if (b->ended && e->kind != IPW_EV_QUERY_START) return;
     switch (e->kind) {
     case IPW_EV_QUERY_START:
@@ -392,7 +396,8 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
     case IPW_EV_SPAN_END: end_own(b, e); break;
     case IPW_EV_QUERY_END:
         b->ended = true;
-        q->end_ns = e->t_ns;
+        q->end_ns = ipw_event_end_ns(e);
+        if (e->t_ns > b->last_ns && q->end_ns < b->last_ns) q->end_ns = b->last_ns;
         if (!q->id) q->id = keep(b, e->q.id);
         q->outcome = keep(b, e->q.outcome);
         q->error = keep(b, e->q.error);
