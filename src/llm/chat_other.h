@@ -1,9 +1,10 @@
 /* llm/chat_other.h: replies of the other protocols that agents speak.
  *
  * Pure.  "/v1/responses", Anthropic messages and "/v1/completions", whole and as the events of a
- * stream, become a struct ipw_chat_reply: text, reasoning, calls, finish reason, usage.  A fold that was told its
- * protocol reads each event by that protocol's rules; it starts with chat completions.  Only the
- * recording proxy meets them: the program itself asks for chat completions. */
+ * stream, become a struct ipw_chat_reply: text, reasoning, calls, finish reason, usage.  A fold
+ * that was told its protocol reads each event by that protocol's rules; it starts with chat
+ * completions.  Only the recording proxy meets them: the program itself asks for chat
+ * completions. */
 #ifndef IPW_LLM_CHAT_OTHER_H
 #define IPW_LLM_CHAT_OTHER_H
 
