@@ -57,11 +57,12 @@ static void emit(struct ipw_proxy_session *s, struct ipw_event *event, struct ip
     ipw_host_emit(s->host, event, data);
 }
 
+static void end_all_tools(struct ipw_proxy_session *s, int64_t t_ns);
+
 static void end_agents(struct ipw_proxy_session *s)
 {
     for (size_t i = s->n_agents; i-- > 0;) {
-        struct ipw_event event = {
-            .kind = IPW_EV_SPAN_END, .t_ns = s->last_ns, .span = s->agents[i].span};
+        struct ipw_event event = {.kind = IPW_EV_SPAN_END, .span = s->agents[i].span};
         struct ipw_buf none = IPW_BUF(1);
 
         event.tool = (struct ipw_tool_facts){.name = s->agents[i].id,
@@ -83,7 +84,10 @@ static void close_(void *ud)
     ipw_timer_cancel(s->idle);
     s->idle = NULL;
     ipw_passages_cut(s);
-    end_agents(s);
+    if (!s->face.end_ns) { /* else they ended with it, in the past */
+        if (!s->limited) end_all_tools(s, ipw_now_ns());
+        end_agents(s);
+    }
     s->host = NULL;
 }
 
@@ -216,25 +220,27 @@ static void add_content(struct ipw_buf *out, const struct ipw_json *content)
     }
 }
 
+/* `result` NULL: it is over, and its result did not pass as one. */
 static void end_tool(struct ipw_proxy_session *s, size_t at, const struct ipw_proxy_result *result,
                      int64_t t_ns)
 {
+    bool failed = result && result->failed;
     struct ipw_session_tool tool = s->tools[at];
     struct ipw_event event = {.kind = IPW_EV_TOOL_END, .t_ns = t_ns, .span = tool.span};
     struct ipw_buf data = IPW_BUF(PAYLOAD_MAX_BYTES), content = IPW_BUF(PAYLOAD_MAX_BYTES);
     struct ipw_jw w;
 
     s->tools[at] = s->tools[--s->n_tools];
-    add_content(&content, result->content);
+    if (result) add_content(&content, result->content);
     event.tool = (struct ipw_tool_facts){.name = tool.name,
                                          .call_id = tool.call_id,
-                                         .ok = !result->failed,
-                                         .outcome = result->failed ? "error" : "ok",
-                                         .result_bytes = (int64_t)content.len};
+                                         .ok = !failed,
+                                         .outcome = failed ? "error" : "ok",
+                                         .result_bytes = result ? (int64_t)content.len : -1};
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
-    ipw_jw_key(&w, "content");
-    ipw_jw_strn(&w, ipw_buf_str(&content), content.len);
+    if (result) ipw_jw_key(&w, "content");
+    if (result) ipw_jw_strn(&w, ipw_buf_str(&content), content.len);
     ipw_jw_kbool(&w, "inferred", true);
     ipw_jw_obj_end(&w);
     ipw_buf_release(&content);
@@ -252,6 +258,11 @@ static bool is_repeated(const struct ipw_proxy_call *call, size_t at)
     return false;
 }
 
+static void end_all_tools(struct ipw_proxy_session *s, int64_t t_ns)
+{
+    while (s->n_tools) end_tool(s, s->n_tools - 1, NULL, t_ns);
+}
+
 static void end_tools(struct ipw_proxy_session *s, const struct ipw_proxy_call *call, int64_t t_ns)
 {
     for (size_t i = 0; i < call->n_results; i++)
@@ -260,6 +271,8 @@ static void end_tools(struct ipw_proxy_session *s, const struct ipw_proxy_call *
             if (!is_repeated(call, i)) end_tool(s, k, &call->results[i], t_ns);
             break;
         }
+    /* Some clients tell results in texts of their own. */
+    if (ipw_proxy_session_goes_on(s, call)) end_all_tools(s, t_ns);
 }
 
 /* ---- agents inside of the session ---- */
