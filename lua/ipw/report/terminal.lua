@@ -234,9 +234,9 @@ local function story(run, options)
     "bold") end
   out[#out + 1] = ""
   local config = run.manifest.config or {}
-  out[#out + 1] = cut((" agent %s · %s at a time%s · %s s on the clock"):format(terminal.plain((run.summary.run
+  out[#out + 1] = cut((" agent %s · %s%s · %s s on the clock"):format(terminal.plain((run.summary.run
     or {}).agent or "?"),
-    numbers.at(config.concurrency or 1, 0), headline.date(run) and " · " .. headline.date(run) or "",
+    headline.at_a_time(config), headline.date(run) and " · " .. headline.date(run) or "",
       numbers.plain(run.seconds)), WIDTH)
   local missing = headline.unmeasured(run)
   out[#out + 1] = cut((" measured: %s%s"):format(headline.devices(run.domains),
