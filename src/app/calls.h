@@ -14,6 +14,7 @@ typedef int ipw_call_fn(void *bench, const char *const *args, size_t n, struct i
 ipw_call_fn ipw_call_machine, ipw_call_sensors, ipw_call_server; /* calls_machine.c */
 /* calls_books.c */
 ipw_call_fn ipw_call_ledger, ipw_call_meter, ipw_call_meter_logs, ipw_call_book_meter;
+ipw_call_fn ipw_call_shard, ipw_call_same_run, ipw_call_merge; /* calls_merge.c */
 ipw_call_fn ipw_call_run_words, ipw_call_score, ipw_call_start;
 
 #endif

@@ -372,6 +372,7 @@ bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source
     struct found f;
     struct ipw_source *source;
 
+    if (!options->estimate) return false;
     for (size_t i = 0; i < set->n_channels; i++) {
         const struct ipw_channel *c = &set->channels[i];
 
