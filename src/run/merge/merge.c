@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/validate.h"
 #include "base/mem.h"
 #include "base/walk.h"
 #include "json/document.h"
@@ -243,22 +242,6 @@ static int write_run(struct job *job, struct ipw_err *err)
     return rc ? rc : ipw_rebuild_summary(job->folder, &job->summary, err);
 }
 
-/* What was written, as `validate` checks it; if it does not hold, the shard at fault. */
-static int check_valid(struct job *job, struct ipw_err *err)
-{
-    struct ipw_validation v;
-    struct ipw_err why;
-
-    if (!ipw_validate_run(&v, job->folder, err)) return 0;
-    for (size_t i = 0; i < job->runs.n; i++) {
-        if (!ipw_validate_run(&v, job->runs.all[i].path, &why)) continue;
-        job->m->bad = i;
-        *err = why;
-        return why.code;
-    }
-    return ipw_err_prefix(err, "the merged run would not be valid");
-}
-
 static void release(struct job *job)
 {
     ipw_summary_release(&job->summary);
@@ -282,7 +265,6 @@ int ipw_merge_run(struct ipw_merge *m, struct ipw_err *err)
     if (!rc && ipw_rundir_holds_run(job.folder)) rc = remove_folder(job.folder, err);
     if (!rc) {
         rc = write_run(&job, err);
-        if (!rc) rc = check_valid(&job, err);
         if (rc) remove_folder(job.folder, NULL);
     }
     if (!rc) rc = put_in_place(&job, err);

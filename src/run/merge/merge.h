@@ -4,9 +4,10 @@
  * merged.  Sessions that shared devices are joined into one session with one ledger
  * (run/merge/join.h); all others stay sessions of their own, and their joules add.  So a device is
  * booked once, however many shards it served.  Everything is computed anew from events, readings
- * and the lines of queries; the shards' summaries and balances are not used.
+ * and the lines of queries; the shards' summaries and balances are not used.  Each event and line is checked as it
+ * is read.
  *
- * The run is written to OUT.merging and renamed when it is complete and valid.  A merge that was
+ * The run is written to OUT.merging and renamed when it is complete.  A merge that was
  * killed can be started again at any time.  The shards are only read. */
 #ifndef IPW_RUN_MERGE_MERGE_H
 #define IPW_RUN_MERGE_MERGE_H
