@@ -1,10 +1,10 @@
 /* run/merge/merge.h: the shards of a run (run/shard.h) written as one run, as a plan has it.
  *
- * The plan is made by lua/ipw/merge.lua, which reads the shards' manifests and decides what is
- * merged.  Sessions that shared devices are joined into one session with one ledger
- * (run/merge/join.h); all others stay sessions of their own, and their joules add.  So a device is
- * booked once, however many shards it served.  Everything is computed anew from events, readings
- * and the lines of queries; the shards' summaries and balances are not used.  Each event and line is checked as it
+ * The plan is made by lua/ipw/merge/plan.lua, from the shards' manifests: it says what is merged.
+ * Sessions that shared devices are joined into one session with one ledger (run/merge/join.h); all
+ * others stay sessions of their own, and their joules add.  So a device is booked once, however
+ * many shards it served.  Everything is computed anew from events, readings and the lines of
+ * queries; the shards' summaries and balances are not used.  Each event and line is checked as it
  * is read.
  *
  * The run is written to OUT.merging and renamed when it is complete.  A merge that was
