@@ -91,8 +91,8 @@ static int check_query_event(struct ipw_event_check *c, const struct ipw_json *e
     if (start) {
         *ipw_table_at(&c->by_query, (uint64_t)query, NULL) = GOES_ON;
     } else if (end) {
-        *ipw_table_at(&c->by_query, (uint64_t)query, NULL) =
-            ENDED; /* no event of the spans that are open still may follow */
+        /* No event of the spans that are open still may follow. */
+        *ipw_table_at(&c->by_query, (uint64_t)query, NULL) = ENDED;
     } else if (strcmp(name, "note") != 0) {
         if (state == ENDED)
             return ipw_fail(err, IPW_EPARSE, "query: %lld has ended", (long long)query);

@@ -33,7 +33,7 @@ static int tear_down(void **state)
 }
 
 /* A session with a sensor of one channel and another one; rows: "t value" words; "-": the reading
- * failed; "o": of the other one. */
+ * failed; "o": a reading of the other one. */
 static void write_session(char *path, size_t size, int number, const char *channel,
                           const char *rows)
 {
@@ -55,7 +55,7 @@ static void write_session(char *path, size_t size, int number, const char *chann
                  "\"modulus_uj\":0,\"name\":\"o\",\"unit\":\"mW\"}],\"name\":\"other\"}]}\n",
                  channel);
     for (; sscanf(rows, "%lld %23s%n", &t, value, &n) == 2; rows += n)
-        if (!strcmp(value, "o"))
+        if (strcmp(value, "o") == 0)
             ipw_buf_addf(&text, "[%lld,1,7]\n", t);
         else
             ipw_buf_addf(&text, "[%lld,0,%s%s]\n", t, strcmp(value, "-") != 0 ? value : "null",
@@ -109,6 +109,11 @@ static const struct {
      {20, 40},
      {"10 100 20 200", "15 1050 25 1150 35 1250"},
      "10 100 20 200 25 250 35 350 "},
+    {"a counter that begins with its process: only the leader's readings",
+     OWN_ZERO,
+     {20, 40},
+     {"10 100 20 200", "11 110 15 150 25 250 35 350"},
+     "10 100 20 200 25 250 35 350 "},
     {"a counter with another zero: the leader goes on with another sensor, and later ends",
      COUNTER,
      {24, 40},
@@ -119,11 +124,6 @@ static const struct {
      {34, 50},
      {"10 100 20 200 34 o", "15 1050 22 1120 25 1150 30 1200 35 1250 45 1350"},
      "10 100 20 200 35 350 45 450 "},
-    {"a counter that begins with its process: only the leader's readings",
-     OWN_ZERO,
-     {20, 40},
-     {"10 100 20 200", "11 110 15 150 25 250 35 350"},
-     "10 100 20 200 25 250 35 350 "},
     {"the leader's last readings failed: its counter goes on from the last that did not",
      COUNTER,
      {40, 60},
