@@ -1,5 +1,6 @@
 /* The books of a saved run, for `ledger` and `meter`. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/calls.h"
 #include "audit/ledger_facts.h"
@@ -58,21 +59,20 @@ int ipw_call_meter(void *ud, const char *const *args, size_t n, struct ipw_buf *
     return rc;
 }
 
-/* book_meter(run, energy report, "replace"?, column, clocks, log...): false: these logs are in its
- * books already. */
+/* book_meter(run, plan, energy report, column, clocks, log...): see run/merge/book.h. */
 int ipw_call_book_meter(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
                         struct ipw_err *err)
 {
     struct ipw_metered_run report;
-    struct ipw_jw w;
+    struct ipw_json *plan = NULL;
     int rc = read_meter(&report, args[0], args[3], args + 5, n - 5, err);
 
     (void)ud;
+    (void)out;
     if (!rc) rc = ipw_metered_run_book(&report, args[4], err);
-    if (!rc) rc = ipw_book_run(args[0], &report, args[1], *args[2] != 0, err);
+    if (!rc) rc = ipw_json_parse(&plan, args[1], strlen(args[1]), NULL, err);
+    if (!rc) rc = ipw_book_run(args[0], plan, &report, args[2], err);
+    ipw_json_free(plan);
     ipw_metered_run_release(&report);
-    if (rc < 0) return rc;
-    ipw_jw_init(&w, out);
-    ipw_jw_bool(&w, rc == 0);
-    return 0;
+    return rc;
 }

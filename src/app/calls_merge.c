@@ -83,20 +83,21 @@ int ipw_call_merge(void *ud, const char *const *args, size_t n, struct ipw_buf *
                    struct ipw_err *err)
 {
     struct ipw_json *plan = NULL;
-    struct ipw_merge m = {.out = args[0], .bad = SIZE_MAX};
+    struct ipw_planned_run p = {.bad = SIZE_MAX};
     int rc = ipw_json_parse(&plan, args[1], strlen(args[1]), NULL, err);
     struct ipw_jw w;
 
     (void)ud;
     (void)n;
-    m.plan = plan;
-    if (!rc) rc = ipw_merge_run(&m, err);
+    if (!rc) rc = ipw_planned_run_open(&p, plan, err);
+    if (!rc) rc = ipw_merge_run(&p, args[0], err);
+    ipw_planned_run_release(&p);
     ipw_json_free(plan);
-    if (rc && m.bad == SIZE_MAX) return rc;
+    if (rc && p.bad == SIZE_MAX) return rc;
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     if (rc) {
-        ipw_jw_kint(&w, "bad", (int64_t)m.bad);
+        ipw_jw_kint(&w, "bad", (int64_t)p.bad);
         ipw_jw_kstr(&w, "code", ipw_code_name(err->code));
         ipw_jw_kstr(&w, "text", err->text);
     } else {
@@ -104,7 +105,7 @@ int ipw_call_merge(void *ud, const char *const *args, size_t n, struct ipw_buf *
         ipw_jw_obj(&w);
         for (int i = 0; i < IPW_DOMAIN_COUNT; i++)
             ipw_jw_knum(&w, ipw_domain_name(ipw_domains_by_name[i]),
-                        m.total_j[ipw_domains_by_name[i]]);
+                        p.total_j[ipw_domains_by_name[i]]);
         ipw_jw_obj_end(&w);
     }
     ipw_jw_obj_end(&w);
