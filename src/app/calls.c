@@ -12,7 +12,7 @@
 #include "app/workbench.h"
 #include "base/open.h"
 #include "export/redacted.h"
-#include "io/attached.h"
+#include "io/proc.h"
 #include "json/jsonl.h"
 #include "json/whole_output.h"
 #include "json/write.h"
@@ -158,7 +158,7 @@ static int copy(void *ud, const char *const *args, size_t n, struct ipw_buf *out
 static int which(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
                  struct ipw_err *err)
 {
-    char *path = ipw_attached_find(args[0]);
+    char *path = ipw_proc_find(args[0]);
 
     (void)ud;
     (void)n;
