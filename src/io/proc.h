@@ -40,10 +40,10 @@ struct ipw_proc_request {
      * files and the paths in `reads` (absolute, NULL-terminated, or NULL). */
     bool sandbox;
     const char *const *reads;
-    /* Whose program it is.  OURS has our whole environment (which holds no keys: base/keyring.h) and
-     * our standard error, and no limits of any kind.  USERS is the user's own, started in the user's
-     * place: it has our terminal and our environment, with `env` on top, the user's umask and no
-     * limits; argv[0] without a slash is looked up in $PATH (IPW_ENOTFOUND). */
+    /* Whose program it is.  OURS has our whole environment (which holds no keys: base/keyring.h),
+     * our standard error, and no limits of any kind.  USERS is the user's own, started in the
+     * user's place: it has our terminal and our environment, with `env` on top, the user's umask
+     * and no limits; argv[0] without a slash is looked up in $PATH (IPW_ENOTFOUND). */
     enum { IPW_PROC_TOOL, IPW_PROC_OURS, IPW_PROC_USERS } whose;
     /* Not NULL: the child stays and is talked to.  Its standard output goes here as it comes and is
      * not kept; its standard input takes what ipw_proc_write() sends.  The callback may cancel the
