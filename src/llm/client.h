@@ -149,9 +149,9 @@ int ipw_llm_models_at(struct ipw_llm_probe **out, struct ipw_llm *llm, size_t i,
                       ipw_llm_models_fn fn, void *ud, struct ipw_err *err);
 void ipw_llm_probe_cancel(struct ipw_llm_probe *probe);
 
-/* Asks the usual ports of this machine (11434, 8080, 8000, 30000, 1234; `ports`, which end with 0, if
- * not NULL) one after the other for /v1/models, each for timeout_ns at most.  The first with a model
- * is the one: its address and model, to free; NULL: none.  Runs the loop. */
+/* Asks the usual ports of this machine (11434, 8080, 8000, 30000, 1234; or `ports`, which end with
+ * 0) one after the other for /v1/models, each for timeout_ns at most.  The first with a model is
+ * the one: its address and model, to free; NULL: none.  Runs the loop. */
 int ipw_llm_search(char **url, char **model, struct ipw_loop *loop, struct ipw_http *http,
                    const int *ports, int64_t timeout_ns, struct ipw_err *err);
 

@@ -1,8 +1,8 @@
 /* script/conversation.h: the messages of a request as JSON, one after the other.
  *
- * Each request encodes its messages.  One that is sealed (json.seal, as replies and results of tools
- * are) is text already and is copied.  Each message has a hash, by which the next request of the
- * query finds the messages that it shares. */
+ * Each request encodes its messages.  One that is sealed (json.seal, as replies and results of
+ * tools are) is text already and is copied.  Each message has a hash, by which the next request of
+ * the query finds the messages that it shares. */
 #ifndef IPW_SCRIPT_CONVERSATION_H
 #define IPW_SCRIPT_CONVERSATION_H
 

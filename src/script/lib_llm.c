@@ -28,9 +28,9 @@ struct chat_op {
     struct ipw_host *host;
     struct ipw_llm_call *call;
     struct ipw_conversation conversation; /* the request's messages */
-    struct ipw_chat_text messages;         /* their text; NULL: only the body has it, at `from` */
-    size_t from;                           /* the member "messages" of the sent body */
-    struct ipw_buf text;                   /* every other piece, one after the other */
+    struct ipw_chat_text messages;        /* their text; NULL: only the body has it, at `from` */
+    size_t from;                          /* the member "messages" of the sent body */
+    struct ipw_buf text;                  /* every other piece, one after the other */
     struct ipw_chat_request request;
     const char *tools; /* as JSON.  NULL: at tools_at */
     size_t tools_at, choice_at, format_at, stop_at, extra_at, model_at; /* + 1; 0: none */
