@@ -12,7 +12,7 @@
 --- root. It cannot look into other processes, such as the program or its shell (Landlock, Linux 5.13
 --- and later). `memory` limits each process, and all processes of a child together, with the files in
 --- memory that they hold: if they need more, they are ended with signal 9.
-local core = require "ipw.core.proc"
+local core = require "ipw.core.child"
 
 local proc = {}
 
@@ -25,7 +25,13 @@ local proc = {}
 --- Raises if the run does not grant child processes.
 ---@param request table
 ---@return table? result, string? why
-proc.run = core.run
+function proc.run(request)
+  local number, why = core.open(request, true)
+  if not number then return nil, why end
+  local result, reason, of_program = core.wait(number)
+  if of_program then reason = request[1] .. ": " .. reason end
+  return result, reason
+end
 
 local Child = {}
 Child.__index = Child
@@ -39,26 +45,25 @@ Child.__index = Child
 ---@param request table
 ---@return ipw.Child? child, string? why
 function proc.open(request)
-  local core_child = require "ipw.core.child"
-  local number, why = core_child.open(request)
+  local number, why = core.open(request)
   if not number then return nil, why end
-  return setmetatable({ number = number, core = core_child }, Child)
+  return setmetatable({ number = number }, Child)
 end
 
 --- Sends bytes to its standard input. They wait until it reads them, 16 MiB at most.
 ---@param text string
 ---@return boolean? ok, string? why
-function Child:send(text) return self.core.send(self.number, text) end
+function Child:send(text) return core.send(self.number, text) end
 
 --- The next line that it printed, without its end; or nil, a reason and a word: "timeout" (no line in
 --- time; it runs on), "too_long" (more than 16 MiB), "gone" (it has ended).
 ---@param seconds number
 ---@return string? line, string? why, string? word
-function Child:line(seconds) return self.core.receive(self.number, seconds) end
+function Child:line(seconds) return core.receive(self.number, seconds) end
 
 --- Ends it and everything that it started.
 function Child:close()
-  self.core.close(self.number)
+  core.close(self.number)
   self.number = 0 -- no child has it
 end
 

@@ -12,7 +12,7 @@
 #include "app/workbench.h"
 #include "base/open.h"
 #include "export/redacted.h"
-#include "io/attached.h"
+#include "io/proc.h"
 #include "json/jsonl.h"
 #include "json/whole_output.h"
 #include "json/write.h"
@@ -133,7 +133,7 @@ static int copy(const struct ipw_call *c, struct ipw_err *err)
 /* which(name): the path of a program; or nothing. */
 static int which(const struct ipw_call *c, struct ipw_err *err)
 {
-    char *path = ipw_attached_find(c->args[0]);
+    char *path = ipw_proc_find(c->args[0]);
 
     (void)err;
     if (path) put_text(c->out, path);

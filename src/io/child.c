@@ -438,8 +438,7 @@ static bool read_errnum(struct ipw_child *child, int *errnum)
         return false;
     *errnum = report.mark;
     if (report.mark != PROC_REPORT) return true;
-    if (read(child->status_fd, rest, n) == (ssize_t)n)
-        ipw_child_usage_more(&child->usage, &report.usage);
+    if (read(child->status_fd, rest, n) == (ssize_t)n) child->usage = report.usage;
     return false;
 }
 

@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,41 +24,6 @@ void ipw_child_usage_add(struct ipw_child_usage *to, const struct rusage *of)
     to->cpu_ns += (of->ru_utime.tv_sec + of->ru_stime.tv_sec) * IPW_NS_PER_S +
                   (of->ru_utime.tv_usec + of->ru_stime.tv_usec) * 1000;
     if (peak > to->peak_bytes) to->peak_bytes = peak;
-}
-
-void ipw_child_usage_more(struct ipw_child_usage *to, const struct ipw_child_usage *of)
-{
-    if (of->cpu_ns > to->cpu_ns) to->cpu_ns = of->cpu_ns;
-    if (of->peak_bytes > to->peak_bytes) to->peak_bytes = of->peak_bytes;
-}
-
-/* The time of a process itself, to the nanosecond, and of the children that it has reaped, to the
- * tick. */
-static int64_t cpu_of(pid_t pid)
-{
-    char path[64], text[1024];
-    unsigned long long user = 0, system = 0;
-    const char *after_name;
-    struct timespec own;
-    clockid_t clock;
-    size_t n;
-    FILE *f;
-
-    if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &own)) return 0;
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    f = fopen(path, "re");
-    if (f) {
-        n = fread(text, 1, sizeof text - 1, f);
-        fclose(f);
-        text[n] = '\0';
-        after_name = strrchr(text, ')');
-        if (!after_name ||
-            sscanf(after_name + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %llu %llu",
-                   &user, &system) != 2)
-            user = system = 0;
-    }
-    return own.tv_sec * IPW_NS_PER_S + own.tv_nsec +
-           (int64_t)(user + system) * (IPW_NS_PER_S / sysconf(_SC_CLK_TCK));
 }
 
 /* The value of a line "NAME VALUE kB" of a file of /proc/PID, in bytes; -1: it is not there. */
@@ -126,20 +90,6 @@ bool ipw_child_kill_below(pid_t pid)
     for (size_t i = 0; i < all.n; i++) kill(all.list[i], SIGKILL);
     free(all.list);
     return any;
-}
-
-void ipw_child_usage_below(struct ipw_child_usage *out, pid_t pid)
-{
-    struct pids all = all_below(pid);
-
-    *out = (struct ipw_child_usage){all.n ? 0 : -1, 0};
-    for (size_t i = 0; i < all.n; i++) {
-        int64_t peak = kib_line(all.list[i], "status", "VmHWM: %lld");
-
-        out->cpu_ns += cpu_of(all.list[i]);
-        if (peak > out->peak_bytes) out->peak_bytes = peak;
-    }
-    free(all.list);
 }
 
 /* ---- files that were removed ---- */

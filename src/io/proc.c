@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -29,6 +30,8 @@ struct ipw_proc {
     struct ipw_timer timer; /* the wall limit, then the limit of each phase */
     struct ipw_timer look;  /* at the memory of its processes; not armed in a control group */
     size_t memory_bytes;    /* the limit of them all */
+    struct ipw_signal
+        *window; /* of a program with our terminal: only our session is told its size */
     struct ipw_pipe *in, *out, *err;
     struct ipw_output out_kept, err_kept;
     char *input;
@@ -72,6 +75,9 @@ static void finish(struct ipw_proc *proc)
     struct ipw_proc_result result;
 
     ipw_child_end(&proc->child, &end);
+    /* The kernel forgets what the processes of a sandbox used whose first one was killed. */
+    if (proc->timed_out && proc->child.in_sandbox) end.usage = (struct ipw_child_usage){-1, 0};
+    ipw_signal_cancel(proc->window);
     if (!proc->cancelled) drain(proc, proc->out, &proc->out_kept);
     if (!proc->cancelled) drain(proc, proc->err, &proc->err_kept);
     ipw_pipe_close(&proc->in);
@@ -123,17 +129,6 @@ static void on_loop_free(struct ipw_child *child)
     finish((struct ipw_proc *)child);
 }
 
-/* A helper that is killed says nothing, and the kernel forgets what a sandbox used whose first
- * process was killed. */
-static void end_group(struct ipw_proc *proc, int signum)
-{
-    struct ipw_child_usage now;
-
-    ipw_child_usage_below(&now, proc->child.pid);
-    ipw_child_usage_more(&proc->child.usage, &now);
-    ipw_child_signal(&proc->child, signum);
-}
-
 static void on_timer(void *ud)
 {
     struct ipw_proc *proc = ud;
@@ -142,12 +137,12 @@ static void on_timer(void *ud)
     case RUNNING:
         proc->timed_out = true;
         proc->phase = TERMINATING;
-        end_group(proc, SIGTERM);
+        ipw_child_signal(&proc->child, SIGTERM);
         arm(proc, PROC_GRACE_S * IPW_NS_PER_S);
         break;
     case TERMINATING:
         proc->phase = KILLING;
-        end_group(proc, SIGKILL);
+        ipw_child_signal(&proc->child, SIGKILL);
         arm(proc, PROC_GRACE_S * IPW_NS_PER_S);
         break;
     case KILLING: /* KILL does not end a process that hangs in the kernel */
@@ -171,7 +166,7 @@ static void look_at_memory(void *ud)
 
         ipw_output_add(&proc->err_kept, line, (size_t)n);
         proc->phase = KILLING;
-        end_group(proc, SIGKILL);
+        ipw_child_signal(&proc->child, SIGKILL);
         arm(proc, PROC_GRACE_S * IPW_NS_PER_S);
         return;
     }
@@ -290,30 +285,82 @@ static void set_limits(struct ipw_child_spec *spec, const struct ipw_proc *proc,
     if (request->sandbox) spec->sandbox = request->cwd ? request->cwd : "";
 }
 
+static bool is_program(const char *file)
+{
+    struct stat st;
+
+    return access(file, X_OK) == 0 && stat(file, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+char *ipw_proc_find(const char *name)
+{
+    const char *path = getenv("PATH");
+
+    if (strchr(name, '/')) return is_program(name) ? ipw_strdup(name) : NULL;
+    for (const char *at = path ? path : PROC_PATH; *name && *at;) {
+        size_t n = strcspn(at, ":");
+        char *file = ipw_asprintf("%.*s/%s", n ? (int)n : 1, n ? at : ".", name);
+
+        if (is_program(file)) return file;
+        free(file);
+        at += n + (at[n] == ':');
+    }
+    return NULL;
+}
+
+static void on_window(void *ud) { ipw_child_signal(&((struct ipw_proc *)ud)->child, SIGWINCH); }
+
+/* The user's own program has our descriptors, so nothing comes through us. */
+static int start_users(struct ipw_proc *proc, struct ipw_child_spec *spec, struct ipw_err *err)
+{
+    char *file = ipw_proc_find(spec->argv[0]);
+    const char **words;
+    size_t n = 0;
+    int rc;
+
+    if (!file)
+        return ipw_fail(err, IPW_ENOTFOUND, "%.200s: there is no such program%s", spec->argv[0],
+                        strchr(spec->argv[0], '/') ? "" : " in $PATH");
+    while (spec->argv[n]) n++;
+    words = ipw_calloc(n + 1, sizeof *words);
+    memcpy(words, spec->argv, n * sizeof *words);
+    words[0] = file;
+    spec->argv = words;
+    spec->inherit_env = spec->own = spec->measured = true;
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) spec->fds[fd] = fd;
+    rc = ipw_child_start(&proc->child, proc->loop, spec, err);
+    if (!rc) proc->window = ipw_signal_start(proc->loop, SIGWINCH, on_window, proc);
+    free(words);
+    free(file);
+    return rc;
+}
+
 static int start_child(struct ipw_proc *proc, const struct ipw_proc_request *request,
                        struct ipw_err *err)
 {
     /* The child's ends are at 0, 3 and 5; they are closed here in any case. */
     int fds[6] = {-1, -1, -1, -1, -1, -1};
     struct ipw_child_spec spec = {.argv = request->argv, .cwd = request->cwd, .env = request->env};
+    bool ours = request->whose == IPW_PROC_OURS;
     int rc = 0;
 
-    if (request->ours)
+    if (request->whose == IPW_PROC_USERS) return start_users(proc, &spec, err);
+    if (ours)
         spec.inherit_env = true;
     else
         set_limits(&spec, proc, request);
-    if (proc->input_len || (proc->on_output && !request->ours)) {
+    if (proc->input_len || (proc->on_output && !ours)) {
         rc = ipw_child_pipe(fds, 1, err);
     } else {
         fds[0] = ipw_child_null(err);
         if (fds[0] < 0) rc = fds[0];
     }
     if (!rc) rc = ipw_child_pipe(fds + 2, 0, err);
-    if (!rc && !request->ours) rc = ipw_child_pipe(fds + 4, 0, err);
+    if (!rc && !ours) rc = ipw_child_pipe(fds + 4, 0, err);
     if (!rc) {
         spec.fds[0] = fds[0];
         spec.fds[1] = fds[3];
-        spec.fds[2] = request->ours ? STDERR_FILENO : fds[5];
+        spec.fds[2] = ours ? STDERR_FILENO : fds[5];
         rc = ipw_child_start(&proc->child, proc->loop, &spec, err);
     }
     if (rc) {
@@ -375,14 +422,11 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
     }
     hold(proc, true);
     loop->leftovers++;
-    if (request->ours) {
-        *out = proc;
-        return 0;
-    }
+    *out = proc;
+    if (request->whose != IPW_PROC_TOOL) return 0;
     arm(proc, request->wall_ns > 0 ? request->wall_ns : DEFAULT_SECONDS * IPW_NS_PER_S);
     if (!proc->child.cgroup && proc->memory_bytes < machine_memory())
         arm_timer(&proc->look, MEMORY_LOOK_NS);
-    *out = proc;
     return 0;
 }
 
@@ -397,6 +441,8 @@ void ipw_proc_cancel(struct ipw_proc *proc)
     proc->cancelled = true;
     hold(proc, true);
     proc->loop->leftovers--;
+    ipw_signal_cancel(proc->window);
+    proc->window = NULL;
     ipw_pipe_close(&proc->in);
     ipw_pipe_close(&proc->out);
     ipw_pipe_close(&proc->err);
@@ -408,6 +454,8 @@ void ipw_proc_cancel(struct ipw_proc *proc)
         arm(proc, 0);
     }
 }
+
+void ipw_proc_signal(struct ipw_proc *proc, int signum) { ipw_child_signal(&proc->child, signum); }
 
 int ipw_proc_own_file(char *out, size_t size, struct ipw_err *err)
 {

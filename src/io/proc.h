@@ -40,9 +40,11 @@ struct ipw_proc_request {
      * files and the paths in `reads` (absolute, NULL-terminated, or NULL). */
     bool sandbox;
     const char *const *reads;
-    /* A program of ours: it has our whole environment (which holds no keys: base/keyring.h) and our
-     * standard error, and no limits of any kind. */
-    bool ours;
+    /* Whose program it is.  OURS has our whole environment (which holds no keys: base/keyring.h),
+     * our standard error, and no limits of any kind.  USERS is the user's own, started in the
+     * user's place: it has our terminal and our environment, with `env` on top, the user's umask
+     * and no limits; argv[0] without a slash is looked up in $PATH (IPW_ENOTFOUND). */
+    enum { IPW_PROC_TOOL, IPW_PROC_OURS, IPW_PROC_USERS } whose;
     /* Not NULL: the child stays and is talked to.  Its standard output goes here as it comes and is
      * not kept; its standard input takes what ipw_proc_write() sends.  The callback may cancel the
      * child. */
@@ -62,7 +64,7 @@ struct ipw_proc_result {
     size_t out_dropped, err_dropped;
     int64_t start_ns, end_ns;
     /* User and system time of the child and its descendants, and the most memory that one of these
-     * processes had resident.  Unknown: -1, 0. */
+     * processes had resident.  Unknown (-1, 0): it was killed, or its sandbox was ended in time. */
     int64_t cpu_ns, peak_bytes;
 };
 
@@ -82,9 +84,12 @@ void ipw_proc_rest_output(struct ipw_proc *proc, bool rests);
 void ipw_proc_background(struct ipw_proc *proc);
 /* Bytes of removed files, on the file system of the folder, that a child that runs holds open. */
 uint64_t ipw_proc_removed_bytes(const struct ipw_proc *proc, const char *folder);
+void ipw_proc_signal(struct ipw_proc *proc, int signum); /* to its whole group */
 /* Ends the child's group; no callback follows.  The loop still reaps the child. */
 void ipw_proc_cancel(struct ipw_proc *proc);
 
+/* The path of a program in $PATH, malloc'ed; NULL: there is none. */
+char *ipw_proc_find(const char *name);
 /* The path of this program's own file, with a 0 at its end. */
 int ipw_proc_own_file(char *out, size_t size, struct ipw_err *err);
 /* Sets the helper executable.  Without one, or if the path now leads to another file, the helper is

@@ -29,10 +29,6 @@ struct ipw_child_usage {
 };
 struct rusage;
 void ipw_child_usage_add(struct ipw_child_usage *to, const struct rusage *of);
-/* Both are of the same processes: the larger values. */
-void ipw_child_usage_more(struct ipw_child_usage *to, const struct ipw_child_usage *of);
-/* Of the processes below `pid` that run now, and of those that they have reaped. */
-void ipw_child_usage_below(struct ipw_child_usage *out, pid_t pid);
 /* Kills the processes below `pid`; whether there was one. */
 bool ipw_child_kill_below(pid_t pid);
 /* Do the processes below `pid` together hold more memory than that? */

@@ -7,10 +7,10 @@
  * tests/unit/llm/test_chat_scan.c compares both over all captures and mutated events. */
 #include "llm/chat_priv.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "json/scan.h"
 
 enum { SCAN_MAX = 4096, MAX_CALLS_AT_ONCE = 4, MAX_DIGITS = 12 };
@@ -33,14 +33,67 @@ struct event {
     bool has_delta, has_usage;
     /* -1: not reported.  hit: DeepSeek's cached tokens; thought: SGLang's reasoning tokens */
     int64_t prompt, completion, total, hit, cached, thought, reasoned;
+    struct text skipped;
+    int64_t other;
 };
 
 struct scan {
     const char *p, *end;
     char *room; /* the next text is written here */
     struct event *event;
-    struct text skipped;
 };
+
+/* ---- what an event may have ---- */
+
+/* clang-format off */
+enum kind {
+    ZERO, NUMBER, INDEX, CHUNK, CHOICES, DELTA,
+    TEXT, SKIPPED, COUNT, NOTHING, USAGE, OBJECT, CALLS, /* these can be null */
+};
+
+/* The members of an object.  Each is there at most once; with any other the event is parsed. */
+struct row {
+    const char *name;
+    enum kind kind;
+    size_t at; /* in the event, or in the call */
+    const struct row *members;
+};
+
+#define E(field) offsetof(struct event, field)
+#define C(field) offsetof(struct call, field)
+static const struct row of_function[] = {
+    {"arguments", TEXT, C(arguments)}, {"name", TEXT, C(name)}, {NULL}};
+static const struct row of_call[] = {
+    {"function", OBJECT, 0, of_function}, {"id", TEXT, C(id)}, {"index", INDEX},
+    {"type", SKIPPED}, {NULL}};
+static const struct row of_delta[] = {
+    {"content", TEXT, E(content)}, {"reasoning_content", TEXT, E(reasoning_content)},
+    {"reasoning", TEXT, E(reasoning)}, {"role", SKIPPED}, {"tool_calls", CALLS},
+    {"refusal", NOTHING}, {"function_call", NOTHING}, {NULL}};
+static const struct row of_choice[] = {
+    {"delta", DELTA, 0, of_delta}, {"finish_reason", TEXT, E(finish)}, {"index", ZERO},
+    {"native_finish_reason", SKIPPED}, {"logprobs", NOTHING}, {"stop_reason", NOTHING},
+    {"matched_stop", NOTHING}, {"token_ids", NOTHING}, {NULL}};
+static const struct row of_prompt[] = {
+    {"cached_tokens", COUNT, E(cached)}, {"audio_tokens", COUNT, E(other)}, {NULL}};
+static const struct row of_completion[] = {
+    {"reasoning_tokens", COUNT, E(reasoned)}, {"audio_tokens", COUNT, E(other)},
+    {"accepted_prediction_tokens", COUNT, E(other)},
+    {"rejected_prediction_tokens", COUNT, E(other)}, {NULL}};
+static const struct row of_usage[] = {
+    {"prompt_tokens", COUNT, E(prompt)}, {"completion_tokens", COUNT, E(completion)},
+    {"total_tokens", COUNT, E(total)}, {"prompt_cache_hit_tokens", COUNT, E(hit)},
+    {"reasoning_tokens", COUNT, E(thought)}, {"prompt_cache_miss_tokens", COUNT, E(other)},
+    {"prompt_tokens_details", OBJECT, 0, of_prompt},
+    {"completion_tokens_details", OBJECT, 0, of_completion}, {NULL}};
+static const struct row of_event[] = {
+    {"choices", CHOICES}, {"created", NUMBER, E(other)}, {"id", TEXT, E(id)},
+    {"model", TEXT, E(model)}, {"object", CHUNK}, {"usage", USAGE, 0, of_usage},
+    {"system_fingerprint", SKIPPED}, {"service_tier", SKIPPED},
+    {"provider", SKIPPED}, {"obfuscation", SKIPPED}, {NULL}};
+#undef E
+#undef C
+/* clang-format on */
 
 /* ---- values ---- */
 
@@ -58,95 +111,17 @@ static bool take(struct scan *s, char c)
     return true;
 }
 
-static int hex_digit(char c)
+/* Writes the text of a string with escapes, which is parsed alone. */
+static bool unescape(char *to, size_t *written, const char *quoted, size_t n)
 {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
+    struct ipw_json *text = NULL;
+    size_t repairs = 0;
+    bool good = ipw_json_parse(&text, quoted, n, &repairs, NULL) == 0 && !repairs;
 
-/* Writes \uXXXX (s is after the u) as UTF-8.  0: the full path must decide. */
-static size_t unescape_unicode(char *to, const char *s, size_t n)
-{
-    unsigned code = 0;
-
-    if (n < 4) return 0;
-    for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(s[i]);
-
-        if (digit < 0) return 0;
-        code = code * 16 + (unsigned)digit;
-    }
-    if (code == 0 || (code >= 0xd800 && code <= 0xdfff)) return 0;
-    if (code < 0x80) {
-        to[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        to[0] = (char)(0xc0 | (code >> 6));
-        to[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    to[0] = (char)(0xe0 | (code >> 12));
-    to[1] = (char)(0x80 | ((code >> 6) & 0x3f));
-    to[2] = (char)(0x80 | (code & 0x3f));
-    return 3;
-}
-
-static char unescape_simple(char c)
-{
-    switch (c) {
-    case '"': return '"';
-    case '\\': return '\\';
-    case '/': return '/';
-    case 'b': return '\b';
-    case 'f': return '\f';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    }
-    return 0;
-}
-
-/* Decodes the n bytes of a string's body into `to`.  False: it has more than simple escapes. */
-static bool unescape(char *to, size_t *written, const char *s, size_t n)
-{
-    size_t i = 0, o = 0;
-
-    while (i < n) {
-        unsigned char c = (unsigned char)s[i];
-
-        if (c == '\\') {
-            size_t k;
-
-            if (i + 1 >= n) return false;
-            if (s[i + 1] == 'u') {
-                k = unescape_unicode(to + o, s + i + 2, n - i - 2);
-                if (k == 0) return false;
-                o += k;
-                i += 6;
-            } else {
-                to[o] = unescape_simple(s[i + 1]);
-                if (to[o++] == 0) return false;
-                i += 2;
-            }
-        } else if (c < 0x20 || c == '"') {
-            return false;
-        } else if (c < 0x80) {
-            to[o++] = (char)c;
-            i++;
-        } else {
-            size_t k = ipw_utf8_len(s + i, n - i);
-
-            if (k == 0) return false;
-            memcpy(to + o, s + i, k);
-            o += k;
-            i += k;
-        }
-    }
-    *written = o;
-    return true;
+    *written = ipw_json_str_len(text);
+    if (good) memcpy(to, ipw_json_str(text, ""), *written);
+    ipw_json_free(text);
+    return good && !memchr(to, '\0', *written);
 }
 
 /* Reads a string.  False: the full path must repair or refuse it. */
@@ -174,7 +149,7 @@ static bool read_text(struct scan *s, struct text *out)
     *out = (struct text){s->room, (size_t)(p - from)};
     if (!escaped)
         memcpy(s->room, from, out->n);
-    else if (!unescape(s->room, &out->n, from, out->n))
+    else if (!unescape(s->room, &out->n, from - 1, out->n + 2))
         return false;
     s->room[out->n] = '\0';
     s->room += out->n + 1;
@@ -190,12 +165,6 @@ static bool read_null(struct scan *s)
     return true;
 }
 
-static bool text_or_null(struct scan *s, struct text *out)
-{
-    *out = (struct text){0};
-    return next_is(s, '"') ? read_text(s, out) : read_null(s);
-}
-
 /* Reads a count: digits without a leading zero.  After a fraction or a further digit the caller's
  * take() fails. */
 static bool read_count(struct scan *s, int64_t *out)
@@ -209,191 +178,91 @@ static bool read_count(struct scan *s, int64_t *out)
     return digits > 0 && digits <= MAX_DIGITS;
 }
 
-static bool count_or_null(struct scan *s, int64_t *out)
-{
-    int64_t n;
-
-    if (next_is(s, 'n')) return read_null(s);
-    if (!read_count(s, &n)) return false;
-    *out = n;
-    return true;
-}
-
-/* Reads a member's name and its colon: its place in `names`, or -1.  Our names are plain text, so
- * that a name with an escape is none of them. */
-static int read_name(struct scan *s, const char *const *names)
+/* Reads a member's name and its colon.  Our names are plain text, so that a name with an escape is
+ * none of them. */
+static const struct row *read_name(struct scan *s, const struct row *rows)
 {
     const char *name;
     size_t n;
 
-    if (!take(s, '"')) return -1;
+    if (!take(s, '"')) return NULL;
     name = s->p;
     n = ipw_scan_plain(name, (size_t)(s->end - name));
     s->p += n;
-    if (s->p >= s->end || *s->p++ != '"' || !take(s, ':')) return -1;
-    for (int i = 0; names[i]; i++)
-        if (names[i][0] == name[0] && strncmp(names[i], name, n) == 0 && !names[i][n]) return i;
-    return -1;
+    if (s->p >= s->end || *s->p++ != '"' || !take(s, ':')) return NULL;
+    for (; rows->name; rows++)
+        if (rows->name[0] == name[0] && strncmp(rows->name, name, n) == 0 && !rows->name[n])
+            return rows;
+    return NULL;
 }
 
-/* Reads an object whose members are all in `names`, each at most once. */
-static bool read_object(struct scan *s, const char *const *names,
-                        bool (*member)(struct scan *s, int which))
+/* ---- the parts of an event ---- */
+
+static bool read_member(struct scan *s, const struct row *row, char *to);
+
+static bool read_object(struct scan *s, const struct row *rows, void *to)
 {
     unsigned found = 0;
 
     if (!take(s, '{')) return false;
     if (take(s, '}')) return true;
     do {
-        int which = read_name(s, names);
+        const struct row *row = read_name(s, rows);
 
-        if (which < 0 || found >> which & 1) return false;
-        found |= 1u << which;
-        if (!member(s, which)) return false;
+        if (!row || found >> (row - rows) & 1) return false;
+        found |= 1u << (row - rows);
+        if (!read_member(s, row, to)) return false;
     } while (take(s, ','));
     return take(s, '}');
 }
 
-/* ---- the parts of an event ---- */
-
-static bool function_member(struct scan *s, int which)
-{
-    struct call *call = &s->event->calls[s->event->n_calls - 1];
-
-    return text_or_null(s, which == 0 ? &call->arguments : &call->name);
-}
-
-static bool call_member(struct scan *s, int which)
-{
-    static const char *const names[] = {"arguments", "name", NULL};
-    struct call *call = &s->event->calls[s->event->n_calls - 1];
-
-    switch (which) {
-    case 0: return read_object(s, names, function_member);
-    case 1: return text_or_null(s, &call->id);
-    case 2: return call->has_index = read_count(s, &call->index);
-    default: return text_or_null(s, &s->skipped); /* type */
-    }
-}
-
 static bool read_calls(struct scan *s)
 {
-    static const char *const names[] = {"function", "id", "index", "type", NULL};
+    struct event *e = s->event;
 
-    if (next_is(s, 'n')) return read_null(s);
     if (!take(s, '[')) return false;
     if (take(s, ']')) return true;
     do {
-        if (s->event->n_calls++ == MAX_CALLS_AT_ONCE) return false;
-        if (!read_object(s, names, call_member)) return false;
+        if (e->n_calls == MAX_CALLS_AT_ONCE) return false;
+        if (!read_object(s, of_call, &e->calls[e->n_calls++])) return false;
     } while (take(s, ','));
     return take(s, ']');
 }
 
-static bool delta_member(struct scan *s, int which)
-{
-    switch (which) {
-    case 0: return text_or_null(s, &s->event->content);
-    case 1: return text_or_null(s, &s->event->reasoning_content);
-    case 2: return text_or_null(s, &s->event->reasoning);
-    case 3: return text_or_null(s, &s->skipped); /* role */
-    case 4: return read_calls(s);
-    default: return read_null(s); /* refusal, function_call */
-    }
-}
-
-static bool choice_member(struct scan *s, int which)
-{
-    static const char *const names[] = {"content",    "reasoning_content", "reasoning",     "role",
-                                        "tool_calls", "refusal",           "function_call", NULL};
-    int64_t index;
-
-    switch (which) {
-    case 0: s->event->has_delta = true; return read_object(s, names, delta_member);
-    case 1: return text_or_null(s, &s->event->finish);
-    case 2: return read_count(s, &index) && index == 0;
-    case 3: return text_or_null(s, &s->skipped); /* native_finish_reason */
-    default: return read_null(s);
-    }
-}
-
+/* One choice.  Without a delta it can be a whole message: the full path reads it. */
 static bool read_choices(struct scan *s)
 {
-    static const char *const names[] = {
-        "delta",        "finish_reason", "index", "native_finish_reason", "logprobs", "stop_reason",
-        "matched_stop", "token_ids",     NULL};
-
     if (!take(s, '[')) return false;
     if (take(s, ']')) return true;
-    if (!read_object(s, names, choice_member)) return false;
-    /* A choice without a delta can be a whole message: the full path reads it. */
-    return s->event->has_delta && take(s, ']');
+    return read_object(s, of_choice, s->event) && s->event->has_delta && take(s, ']');
 }
 
-static bool prompt_detail(struct scan *s, int which)
+static bool read_member(struct scan *s, const struct row *row, char *to)
 {
-    int64_t other;
-
-    return count_or_null(s, which == 0 ? &s->event->cached : &other);
-}
-
-static bool completion_detail(struct scan *s, int which)
-{
-    int64_t other;
-
-    return count_or_null(s, which == 0 ? &s->event->reasoned : &other);
-}
-
-static bool usage_member(struct scan *s, int which)
-{
-    static const char *const of_prompt[] = {"cached_tokens", "audio_tokens", NULL};
-    static const char *const of_completion[] = {"reasoning_tokens", "audio_tokens",
-                                                "accepted_prediction_tokens",
-                                                "rejected_prediction_tokens", NULL};
     struct event *e = s->event;
-    int64_t other;
+    struct call *call = (struct call *)(void *)to;
 
-    switch (which) {
-    case 0: return count_or_null(s, &e->prompt);
-    case 1: return count_or_null(s, &e->completion);
-    case 2: return count_or_null(s, &e->total);
-    case 3: return count_or_null(s, &e->hit);
-    case 4: return count_or_null(s, &e->thought);
-    case 5: return count_or_null(s, &other); /* prompt_cache_miss_tokens */
-    case 6: return next_is(s, 'n') ? read_null(s) : read_object(s, of_prompt, prompt_detail);
-    default:
-        return next_is(s, 'n') ? read_null(s) : read_object(s, of_completion, completion_detail);
+    if (next_is(s, 'n')) return row->kind >= TEXT && read_null(s);
+    switch (row->kind) {
+    case TEXT: return read_text(s, (struct text *)(void *)(to + row->at));
+    case SKIPPED: return read_text(s, &e->skipped);
+    case COUNT:
+    case NUMBER: return read_count(s, (int64_t *)(void *)(to + row->at));
+    case ZERO: return read_count(s, &e->other) && e->other == 0;
+    case INDEX: return call->has_index = read_count(s, &call->index);
+    case CHUNK: return read_text(s, &e->skipped) && !strcmp(e->skipped.s, "chat.completion.chunk");
+    case NOTHING: return false;
+    case DELTA: e->has_delta = true; return read_object(s, row->members, to);
+    case USAGE: e->has_usage = true; return read_object(s, row->members, to);
+    case OBJECT: return read_object(s, row->members, to);
+    case CHOICES: return read_choices(s);
+    case CALLS: return read_calls(s);
     }
-}
-
-static bool root_member(struct scan *s, int which)
-{
-    static const char *const names[] = {
-        "prompt_tokens",           "completion_tokens",         "total_tokens",
-        "prompt_cache_hit_tokens", "reasoning_tokens",          "prompt_cache_miss_tokens",
-        "prompt_tokens_details",   "completion_tokens_details", NULL};
-    int64_t created;
-
-    switch (which) {
-    case 0: return read_choices(s);
-    case 1: return read_count(s, &created);
-    case 2: return text_or_null(s, &s->event->id);
-    case 3: return text_or_null(s, &s->event->model);
-    case 4: return read_text(s, &s->skipped) && !strcmp(s->skipped.s, "chat.completion.chunk");
-    case 5:
-        if (next_is(s, 'n')) return read_null(s);
-        s->event->has_usage = true;
-        return read_object(s, names, usage_member);
-    default: return text_or_null(s, &s->skipped);
-    }
+    return false;
 }
 
 static bool read_event(struct scan *s, struct event *e, const char *data, size_t n, char *room)
 {
-    static const char *const names[] = {
-        "choices",      "created",  "id",          "model", "object", "usage", "system_fingerprint",
-        "service_tier", "provider", "obfuscation", NULL};
-
     *e = (struct event){.prompt = -1,
                         .completion = -1,
                         .total = -1,
@@ -402,7 +271,7 @@ static bool read_event(struct scan *s, struct event *e, const char *data, size_t
                         .thought = -1,
                         .reasoned = -1};
     *s = (struct scan){.p = data, .end = data + n, .room = room, .event = e};
-    return read_object(s, names, root_member) && s->p == s->end;
+    return read_object(s, of_event, e) && s->p == s->end;
 }
 
 /* ---- the effect on the reply ---- */

@@ -149,14 +149,10 @@ int ipw_llm_models_at(struct ipw_llm_probe **out, struct ipw_llm *llm, size_t i,
                       ipw_llm_models_fn fn, void *ud, struct ipw_err *err);
 void ipw_llm_probe_cancel(struct ipw_llm_probe *probe);
 
-/* Asks the usual ports of this machine (11434, 8080, 8000, 30000, 1234) in parallel for
- * /v1/models.  The first port in this order with a model wins.  base_url is "" if none answers
- * within timeout_ns. */
-typedef void (*ipw_llm_found_fn)(void *ud, const char *base_url, const char *first_model);
-struct ipw_llm_search;
-int ipw_llm_discover(struct ipw_llm_search **out, struct ipw_loop *loop, struct ipw_http *http,
-                     int64_t timeout_ns, ipw_llm_found_fn fn, void *ud, struct ipw_err *err);
-/* Call it before `fn` was called and while the pool exists; NULL is fine. */
-void ipw_llm_search_cancel(struct ipw_llm_search *search);
+/* Asks the usual ports of this machine (11434, 8080, 8000, 30000, 1234; or `ports`, which end with
+ * 0) one after the other for /v1/models, each for timeout_ns at most.  The first with a model is
+ * the one: its address and model, to free; NULL: none.  Runs the loop. */
+int ipw_llm_search(char **url, char **model, struct ipw_loop *loop, struct ipw_http *http,
+                   const int *ports, int64_t timeout_ns, struct ipw_err *err);
 
 #endif

@@ -139,9 +139,4 @@ int64_t ipw_llm_told_wait(const struct ipw_llm_told *told, int64_t wall_now_ns);
 /* The n-th wait, from 0: random between 1 and base_ns * 2^n, at most 8 s. */
 int64_t ipw_llm_backoff(uint64_t *random, int64_t base_ns, int n);
 
-/* ipw_llm_discover() with a list of ports. */
-int ipw_llm_discover_ports(struct ipw_llm_search **out, struct ipw_loop *loop,
-                           struct ipw_http *http, int64_t timeout_ns, const int *ports,
-                           size_t n_ports, ipw_llm_found_fn fn, void *ud, struct ipw_err *err);
-
 #endif

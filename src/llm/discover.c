@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-enum { LIST_MAX_BYTES = 8 * 1024 * 1024, MOST_PORTS = 16 };
+enum { LIST_MAX_BYTES = 8 * 1024 * 1024 };
 
 struct ipw_llm_probe {
     struct ipw_llm *llm;
@@ -176,107 +176,45 @@ void ipw_llm_probe_cancel(struct ipw_llm_probe *p)
     probe_free(p);
 }
 
-/* One probe per port, in parallel.  The order of the ports decides, not their speed. */
-struct ipw_llm_search {
-    struct ipw_defer *settle; /* used if there is no port to ask */
-    size_t n;
-    struct candidate {
-        struct ipw_llm_search *search;
-        struct ipw_llm *llm;
-        struct ipw_llm_probe *probe; /* NULL: it ended */
-        char *model;                 /* its first model; NULL: it has none */
-    } candidates[MOST_PORTS];
-    ipw_llm_found_fn fn;
-    void *ud;
+/* ---- the usual ports ---- */
+
+struct search {
+    struct ipw_loop *loop;
+    char **names;
 };
-
-static void search_free(struct ipw_llm_search *s)
-{
-    ipw_defer_cancel(s->settle);
-    for (size_t i = 0; i < s->n; i++) {
-        ipw_llm_probe_cancel(s->candidates[i].probe);
-        ipw_llm_free(s->candidates[i].llm);
-        free(s->candidates[i].model);
-    }
-    free(s);
-}
-
-static void search_settle(void *ud)
-{
-    struct ipw_llm_search *s = ud;
-    const struct candidate *found = NULL;
-    char *url, *model;
-
-    if (s->n == 0) s->settle = NULL;
-    for (size_t i = 0; i < s->n && !found; i++) {
-        if (s->candidates[i].probe) return; /* a port with precedence has not answered yet */
-        if (s->candidates[i].model) found = &s->candidates[i];
-    }
-    url = ipw_strdup(found ? found->llm->servers[0].url : "");
-    model = ipw_strdup(found ? found->model : "");
-    {
-        ipw_llm_found_fn fn = s->fn;
-        void *fn_ud = s->ud;
-
-        search_free(s);
-        fn(fn_ud, url, model);
-    }
-    free(url);
-    free(model);
-}
 
 static void on_candidate(void *ud, char **names, const struct ipw_err *err)
 {
-    struct candidate *c = ud;
+    struct search *s = ud;
 
-    c->probe = NULL;
-    /* A server without a model cannot be used; a later port may have one. */
-    if (!err && names && names[0]) c->model = ipw_strdup(names[0]);
-    ipw_llm_models_free(names);
-    search_settle(c->search);
+    (void)err;
+    s->names = names;
+    ipw_loop_stop(s->loop);
 }
 
-int ipw_llm_discover_ports(struct ipw_llm_search **out, struct ipw_loop *loop,
-                           struct ipw_http *http, int64_t timeout_ns, const int *ports,
-                           size_t n_ports, ipw_llm_found_fn fn, void *ud, struct ipw_err *err)
+int ipw_llm_search(char **url, char **model, struct ipw_loop *loop, struct ipw_http *http,
+                   const int *ports, int64_t timeout_ns, struct ipw_err *err)
 {
-    struct ipw_llm_search *s = ipw_calloc(1, sizeof *s);
-    size_t asked = 0;
+    static const int usual[] = {11434, 8080, 8000, 30000, 1234, 0};
+    int rc = 0;
 
-    *out = NULL;
-    s->fn = fn;
-    s->ud = ud;
-    for (size_t i = 0; i < n_ports && i < MOST_PORTS; i++) {
-        struct candidate *c = &s->candidates[s->n++];
-        char *url = ipw_asprintf("http://127.0.0.1:%d/v1", ports[i]);
-        struct ipw_llm_options options = {.base_url = url};
-        int rc;
+    *url = *model = NULL;
+    for (ports = ports ? ports : usual; *ports && !*model && !rc; ports++) {
+        char *address = ipw_asprintf("http://127.0.0.1:%d/v1", *ports);
+        struct ipw_llm_options options = {.base_url = address};
+        struct search s = {.loop = loop};
+        struct ipw_llm_probe *probe;
+        struct ipw_llm *llm;
 
-        c->search = s;
-        rc = ipw_llm_new(&c->llm, loop, http, &options, err);
-        free(url);
-        if (rc == 0) rc = ipw_llm_models(&c->probe, c->llm, timeout_ns, on_candidate, c, err);
-        if (rc) {
-            search_free(s);
-            return rc;
-        }
-        asked++;
+        rc = ipw_llm_new(&llm, loop, http, &options, err);
+        if (!rc) rc = ipw_llm_models(&probe, llm, timeout_ns, on_candidate, &s, err);
+        if (!rc) ipw_loop_run(loop);
+        /* A server without a model cannot be used; a later port may have one. */
+        if (s.names && s.names[0]) *model = ipw_strdup(s.names[0]);
+        if (*model) *url = ipw_strdup(address);
+        ipw_llm_models_free(s.names);
+        ipw_llm_free(llm);
+        free(address);
     }
-    if (asked == 0) s->settle = ipw_defer_start(loop, search_settle, s);
-    *out = s;
-    return 0;
-}
-
-int ipw_llm_discover(struct ipw_llm_search **out, struct ipw_loop *loop, struct ipw_http *http,
-                     int64_t timeout_ns, ipw_llm_found_fn fn, void *ud, struct ipw_err *err)
-{
-    static const int ports[] = {11434, 8080, 8000, 30000, 1234};
-
-    return ipw_llm_discover_ports(out, loop, http, timeout_ns, ports, sizeof ports / sizeof *ports,
-                                  fn, ud, err);
-}
-
-void ipw_llm_search_cancel(struct ipw_llm_search *s)
-{
-    if (s) search_free(s);
+    return rc;
 }

@@ -60,7 +60,8 @@ static int start_demo(struct ipw_connection *c, struct ipw_err *err)
 {
     char self[1024];
     const char *argv[] = {self, "serve", "--port", "0", "--exit-with-parent", NULL};
-    const struct ipw_proc_request request = {.argv = argv, .ours = true, .on_output = service_says};
+    const struct ipw_proc_request request = {
+        .argv = argv, .whose = IPW_PROC_OURS, .on_output = service_says};
     struct ipw_timer *timer;
     int rc;
 

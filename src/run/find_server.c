@@ -35,24 +35,6 @@ int ipw_server_key(const char **key, const char *api_key_env, struct ipw_err *er
     return 0;
 }
 
-struct discovery {
-    struct ipw_loop *loop;
-    struct ipw_llm_search *search; /* NULL: it has ended */
-    char **url, **model;
-};
-
-static void discovered(void *ud, const char *base_url, const char *first_model)
-{
-    struct discovery *d = ud;
-
-    d->search = NULL;
-    if (base_url && base_url[0]) {
-        *d->url = ipw_strdup(base_url);
-        *d->model = ipw_strdup(first_model);
-    }
-    ipw_loop_stop(d->loop);
-}
-
 /* A proxy sees every prompt, so its use is reported even with --quiet. */
 static int take_url(char **out, const char *url, struct ipw_err *err)
 {
@@ -71,17 +53,11 @@ int ipw_server_choose(char **url, char **model, bool *named, struct ipw_loop *lo
                       struct ipw_http *http, const char *base_url, struct ipw_err *err)
 {
     const char *given = base_url ? base_url : ipw_keyring_env("OPENAI_BASE_URL");
-    struct discovery d = {.loop = loop, .url = url, .model = model};
-    int rc;
 
     *url = *model = NULL;
     *named = given && given[0];
     if (*named) return take_url(url, given, err);
-    rc = ipw_llm_discover(&d.search, loop, http, DISCOVER_NS, discovered, &d, err);
-    if (rc) return rc;
-    ipw_loop_run(loop);
-    ipw_llm_search_cancel(d.search);
-    return 0;
+    return ipw_llm_search(url, model, loop, http, NULL, DISCOVER_NS, err);
 }
 
 static void listed(void *ud, char **names, const struct ipw_err *err)

@@ -17,7 +17,6 @@ int ipw_lib_http(lua_State *L);     /* ipw.core.http: request, escape */
 int ipw_lib_fs(lua_State *L);       /* ipw.core.fs */
 int ipw_lib_child(lua_State *L);    /* ipw.core.child */
 int ipw_lib_kept(lua_State *L);     /* ipw.core.kept */
-int ipw_lib_proc(lua_State *L);     /* ipw.core.proc */
 int ipw_lib_budget(lua_State *L);   /* ipw.core.budget: energy, left */
 int ipw_lib_data(lua_State *L);     /* ipw.core.data: rows, scorers */
 int ipw_lib_session(lua_State *L);  /* ipw.core.session: facts, run, wait */

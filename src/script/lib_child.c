@@ -1,10 +1,14 @@
-/* ipw.core.child: child processes that stay, and are talked to line by line.
+/* ipw.core.child: child processes.
  *
- * A child is a number in a list of its state, which ends those that are left when it is closed.
- * Its lines wait in a buffer until receive() takes them; a child that says more waits itself.
- * Several tasks can wait for answers of one child (JSON-RPC): each line goes to the one that waits
- * for its number, every other line to the one that waits longest. */
+ * A child is a number in a list of its state, which ends those that are left when it is closed.  It
+ * stays and is talked to line by line, or it is *run*: its input is given at once, its output is
+ * kept, and wait() takes both streams when it has ended.
+ *
+ * The lines of one that stays wait in a buffer until receive() takes them; a child that says more
+ * waits itself.  Several tasks can wait for answers of one child (JSON-RPC): each line goes to the
+ * one that waits for its number, every other line to the one that waits longest. */
 #include <lauxlib.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +25,7 @@
 #include "script/value.h"
 #include "script/vm.h"
 
-enum { MAX_ARGS = 256, MAX_CHILDREN = 32, SERVER_CPU_S = 3600 };
+enum { MAX_ARGS = 256, MAX_STAYING = 32, SERVER_CPU_S = 3600 };
 #define LINE_MAX_BYTES      (16 * IPW_MIB)
 #define UNREAD_MAX_BYTES    (1 * IPW_MIB)     /* a longer line alone is still read */
 #define SERVER_MEMORY_BYTES ((size_t)1 << 40) /* node reserves far more than it uses */
@@ -38,12 +42,16 @@ struct child {
     struct ipw_buf said;     /* from `taken` on: unread */
     size_t taken, searched;
     bool open, too_long;
-    char *end;                  /* how it ended, for messages */
+    char *end;                  /* how it ended, for messages; of one that is run: its failure */
     struct receive_op *waiters; /* those that wait longest first */
+    bool run;
+    struct ipw_op *wait;           /* for its end; or NULL */
+    struct ipw_proc_result result; /* of one that is run; its texts are ours */
 };
 
 struct children {
-    struct child list[MAX_CHILDREN];
+    struct child **list; /* a place is used again */
+    size_t n, cap, staying;
 };
 
 /* ---- the child's side ---- */
@@ -151,7 +159,13 @@ static void leave_quota(struct child *c)
     c->quota = NULL;
 }
 
-/* If the child has filled the workspace, this ends it. */
+static void run_over(struct child *c)
+{
+    if (c->wait) ipw_op_done(c->wait);
+    c->wait = NULL;
+}
+
+/* If the child has filled the workspace, this ends it and everything that it started. */
 static void look(void *ud)
 {
     struct child *c = ud;
@@ -167,7 +181,20 @@ static void look(void *ud)
     c->proc = NULL;
     leave_quota(c);
     c->end = ipw_strdup(err.text);
+    run_over(c);
     deliver(c);
+}
+
+static void on_run_done(void *ud, const struct ipw_proc_result *r)
+{
+    struct child *c = ud;
+
+    c->proc = NULL;
+    leave_quota(c);
+    c->result = *r;
+    c->result.out = ipw_memdup(r->out, r->out_len);
+    c->result.err = ipw_memdup(r->err, r->err_len);
+    run_over(c);
 }
 
 static void on_done(void *ud, const struct ipw_proc_result *r)
@@ -198,11 +225,14 @@ static void on_done(void *ud, const struct ipw_proc_result *r)
 
 /* ---- the list ---- */
 
-static void close_child(struct child *c)
+static void close_child(struct children *all, struct child *c)
 {
     if (c->proc) ipw_proc_cancel(c->proc);
     leave_quota(c);
+    all->staying -= c->open && !c->run;
     free(c->end);
+    free((void *)c->result.out);
+    free((void *)c->result.err);
     ipw_buf_release(&c->said);
     *c = (struct child){0};
 }
@@ -211,7 +241,12 @@ static int close_all(lua_State *L)
 {
     struct children *all = lua_touserdata(L, 1);
 
-    for (int i = 0; i < MAX_CHILDREN; i++) close_child(&all->list[i]);
+    for (size_t i = 0; i < all->n; i++) {
+        close_child(all, all->list[i]);
+        free(all->list[i]);
+    }
+    free(all->list);
+    *all = (struct children){0};
     return 0;
 }
 
@@ -236,10 +271,24 @@ static struct children *children_of(lua_State *L)
 static struct child *child_at(lua_State *L)
 {
     lua_Integer number = luaL_checkinteger(L, 1);
-    struct child *c =
-        number < 1 || number > MAX_CHILDREN ? NULL : &children_of(L)->list[number - 1];
+    const struct children *all = children_of(L);
+    struct child *c = number < 1 || (size_t)number > all->n ? NULL : all->list[number - 1];
 
     return c && c->open ? c : NULL;
+}
+
+/* A place in the list: *number counts from 1. */
+static struct child *new_child(struct children *all, size_t *number)
+{
+    size_t i = 0;
+
+    while (i < all->n && all->list[i]->open) i++;
+    if (i == all->n) {
+        IPW_GROW(all->list, all->cap, all->n + 1);
+        all->list[all->n++] = ipw_calloc(1, sizeof **all->list);
+    }
+    *number = i + 1;
+    return all->list[i];
 }
 
 /* ---- the calls ---- */
@@ -253,7 +302,7 @@ static int why(lua_State *L, const char *text)
 
 /* The program and its arguments from the list at 1, as a NULL-terminated list in a userdata; the
  * strings stay in the table. [0, +1, e] */
-static const char *const *push_argv(lua_State *L)
+static const char *const *push_argv(lua_State *L, const char *who)
 {
     lua_Unsigned n = lua_rawlen(L, 1);
     const char **argv = lua_newuserdatauv(L, (MAX_ARGS + 1) * sizeof *argv, 0);
@@ -261,8 +310,11 @@ static const char *const *push_argv(lua_State *L)
     luaL_argcheck(L, n >= 1 && n <= MAX_ARGS, 1, "expects a program and its arguments");
     for (lua_Unsigned i = 1; i <= n; i++) {
         lua_rawgeti(L, 1, (lua_Integer)i);
-        if (lua_type(L, -1) != LUA_TSTRING || strlen(lua_tostring(L, -1)) != lua_rawlen(L, -1))
-            luaL_error(L, "proc.open: argument %d: expected a text without NUL", (int)i);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            luaL_error(L, "%s: argument %d: expected a string, got %s", who, (int)i,
+                       luaL_typename(L, -1));
+        if (strlen(lua_tostring(L, -1)) != lua_rawlen(L, -1))
+            luaL_error(L, "%s: argument %d has a NUL in it", who, (int)i);
         argv[i - 1] = lua_tostring(L, -1);
         lua_pop(L, 1);
     }
@@ -270,20 +322,38 @@ static const char *const *push_argv(lua_State *L)
     return argv;
 }
 
-/* A program of the script, as proc.run starts it. */
-static void take_own(lua_State *L, const struct ipw_host *host, struct ipw_proc_request *r)
+/* Of a program that is run.  Its input is left on the stack. [0, +1, e] */
+static void take_run(lua_State *L, struct ipw_proc_request *r)
 {
-    static const char *const known[] = {"cpu", "memory", NULL};
+    r->wall_ns = ipw_s_to_ns(ipw_fields_number(L, 1, "proc.run", "seconds", 0, 0, 1e8));
+    r->output_max_bytes = ipw_fields_bytes(L, 1, "proc.run", "output", 0, 0, SIZE_MAX);
+    lua_getfield(L, 1, "sandbox");
+    r->sandbox = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    if (lua_getfield(L, 1, "input") != LUA_TNIL && !lua_isstring(L, -1))
+        luaL_error(L, "proc.run: input: expected a text, got %s", luaL_typename(L, -1));
+    r->input = lua_tolstring(L, -1, &r->input_len);
+}
 
-    ipw_fields_take(L, 1, "proc.open", known, true);
-    r->cpu_s = (int64_t)ipw_fields_number(L, 1, "proc.open", "cpu", 0, 0, 1e8);
-    r->memory_bytes = ipw_fields_bytes(L, 1, "proc.open", "memory", 0, 0, SIZE_MAX);
+/* A program of the script. [0, +2, e] */
+static void take_own(lua_State *L, const struct ipw_host *host, struct ipw_proc_request *r,
+                     bool run)
+{
+    static const char *const of_open[] = {"cpu", "memory", NULL};
+    static const char *const of_run[] = {"cpu",     "input",   "memory", "output",
+                                         "sandbox", "seconds", NULL};
+    const char *who = run ? "proc.run" : "proc.open";
+
+    ipw_fields_take(L, 1, who, run ? of_run : of_open, true);
+    r->cpu_s = (int64_t)ceil(ipw_fields_number(L, 1, who, "cpu", 0, 0, 1e8));
+    r->memory_bytes = ipw_fields_bytes(L, 1, who, "memory", 0, 0, SIZE_MAX);
+    if (run) take_run(L, r);
+    r->argv = push_argv(L, who);
     if (!host || !host->grants.may_start)
-        luaL_error(L, "proc.open: %s",
+        luaL_error(L, "%s: %s", who,
                    host && host->grants.no_proc ? host->grants.no_proc : "not granted here");
-    r->argv = push_argv(L);
     r->cwd = ipw_host_workspace(ipw_vm_host(L));
-    r->sandbox = host->grants.sandbox;
+    r->sandbox = r->sandbox || host->grants.sandbox;
     r->reads = host->grants.readable;
 }
 
@@ -325,18 +395,22 @@ static void take_server(lua_State *L, const struct ipw_host_server *s, struct ip
 
 /* open{program, args..., cpu=, memory=}: the child's number; or nil and why it could not be
  * started.  A program that cannot be executed is reported by receive().  open(number): starts that
- * server of the user. [-1, +(1|2), e] */
+ * server of the user.  open({..., input=, output=, sandbox=, seconds=}, true): one that is run.
+ * [-2, +(1|2), e] */
 static int child_open(lua_State *L)
 {
     struct ipw_host *host = ipw_vm_host(L);
+    bool run = lua_toboolean(L, 2);
     struct ipw_proc_request request = {
         .wall_ns = LIFE_NS, .on_output = on_output, .output_max_bytes = 64 * IPW_KIB};
     struct children *all = children_of(L);
     struct ipw_quota *quota = NULL;
     struct ipw_err err;
-    struct child *c = NULL;
+    struct child *c;
+    size_t number;
     int rc;
 
+    if (run) request = (struct ipw_proc_request){0};
     lua_settop(L, 1);
     if (lua_isinteger(L, 1)) {
         const struct ipw_host_server *server = server_at(L, 1);
@@ -344,27 +418,31 @@ static int child_open(lua_State *L)
         luaL_argcheck(L, server->argv, 1, "no program");
         take_server(L, server, &request);
     } else {
-        take_own(L, host, &request);
+        take_own(L, host, &request, run);
         quota = &host->grants.quota;
     }
-    for (int i = 0; !c && i < MAX_CHILDREN; i++)
-        if (!all->list[i].open) c = &all->list[i];
-    if (!c) return why(L, "more than 32 children are open");
+    if (!run && all->staying == MAX_STAYING) return why(L, "more than 32 children are open");
     if (quota && ipw_quota_child_begins(quota, request.cwd, &request.file_bytes, &err))
         return why(L, err.text);
-    rc = ipw_proc_start(&c->proc, host->loop, &request, on_done, c, &err);
+    c = new_child(all, &number);
+    rc = ipw_proc_start(&c->proc, host->loop, &request, run ? on_run_done : on_done, c, &err);
     if (rc) {
         if (quota) ipw_quota_child_ended(quota);
         return why(L, err.text);
     }
-    ipw_tool_call_child_stays(ipw_vm_of(L));
+    if (run)
+        ipw_tool_call_child_starts(ipw_vm_of(L));
+    else
+        ipw_tool_call_child_stays(ipw_vm_of(L));
+    all->staying += !run;
     c->quota = quota;
     c->open = true;
+    c->run = run;
     c->loop = host->loop;
     c->folder = request.cwd;
     if (quota) c->look = ipw_timer_start(c->loop, IPW_QUOTA_LOOK_NS, look, c);
     ipw_buf_init(&c->said, LINE_MAX_BYTES);
-    lua_pushinteger(L, c - all->list + 1);
+    lua_pushinteger(L, (lua_Integer)number);
     return 1;
 }
 
@@ -393,7 +471,7 @@ static int child_close(lua_State *L)
     if (c->waiters && !c->waiters->id)
         return luaL_error(L, "a child is closed while a line of it is awaited");
     while (c->waiters) wake(c->waiters, "it was ended", "gone");
-    close_child(c);
+    close_child(children_of(L), c);
     return 0;
 }
 
@@ -448,6 +526,7 @@ static int child_receive(lua_State *L)
     if (ipw_recorded_effect_replayed(L, effect))
         return ipw_recorded_effect_wait(L, effect, "child.receive");
     c = child_at(L);
+    if (c && c->run) return luaL_error(L, "a child that is run has no lines");
     if (!c || (c->waiters && !id)) {
         why(L, c ? "another task waits for its next line" : "it is closed");
         lua_pushstring(L, c ? "busy" : "gone");
@@ -465,6 +544,121 @@ static int child_receive(lua_State *L)
     *at = op;
     op->timer = ipw_timer_start(ipw_vm_host(L)->loop, ipw_s_to_ns(seconds), receive_late, op);
     deliver(c);
+    return ipw_op_await(L);
+}
+
+/* ---- the end of one that is run ---- */
+
+struct wait_op {
+    struct ipw_op op;
+    struct children *all;
+    struct child *child;
+    int64_t effect;
+};
+
+static void wait_cancel(struct ipw_op *base)
+{
+    struct child *c = ((struct wait_op *)base)->child;
+
+    c->wait = NULL;
+    if (c->proc) ipw_proc_cancel(c->proc);
+    c->proc = NULL;
+    leave_quota(c);
+}
+
+static void wait_release(struct ipw_op *base)
+{
+    struct wait_op *op = (struct wait_op *)base;
+
+    close_child(op->all, op->child);
+}
+
+static void push_no_sandbox(lua_State *L, const struct ipw_proc_result *r)
+{
+    size_t line = 0;
+
+    while (line < r->err_len && r->err[line] != '\n') line++;
+    lua_pushfstring(L, "no program was started: the sandbox could not be made (");
+    if (line)
+        lua_pushlstring(L, r->err, line);
+    else
+        lua_pushfstring(L, "bwrap: %s",
+                        r->exec_errno ? strerror(r->exec_errno) : "it said nothing");
+    lua_pushstring(L, "): see ipw-agent doctor, or use --unsafe-tools");
+    lua_concat(L, 3);
+}
+
+static int push_outcome(lua_State *L, const struct child *c)
+{
+    const struct ipw_proc_result *r = &c->result;
+
+    if (c->end || r->exec_errno || r->no_sandbox) {
+        lua_pushnil(L);
+        if (c->end)
+            lua_pushstring(L, c->end);
+        else if (r->no_sandbox)
+            push_no_sandbox(L, r);
+        else
+            lua_pushstring(L, strerror(r->exec_errno));
+        lua_pushboolean(L, !c->end && !r->no_sandbox);
+        return 3;
+    }
+    lua_createtable(L, 0, 8);
+    if (r->exit_code >= 0) {
+        lua_pushinteger(L, r->exit_code);
+        lua_setfield(L, -2, "code");
+    }
+    if (r->term_signal) {
+        lua_pushinteger(L, r->term_signal);
+        lua_setfield(L, -2, "signal");
+    }
+    lua_pushlstring(L, r->out, r->out_len);
+    lua_setfield(L, -2, "stdout");
+    lua_pushlstring(L, r->err, r->err_len);
+    lua_setfield(L, -2, "stderr");
+    lua_pushboolean(L, r->timed_out);
+    lua_setfield(L, -2, "timed_out");
+    lua_pushinteger(L, (lua_Integer)(r->out_dropped + r->err_dropped));
+    lua_setfield(L, -2, "dropped");
+    lua_pushnumber(L, ipw_ns_to_s(r->end_ns - r->start_ns));
+    lua_setfield(L, -2, "seconds");
+    return 1;
+}
+
+static int wait_finish(lua_State *L, struct ipw_op *base)
+{
+    struct wait_op *op = (struct wait_op *)base;
+    const struct ipw_proc_result *r = &op->child->result;
+    struct ipw_vm *vm = ipw_vm_of(L);
+    int n = push_outcome(L, op->child);
+
+    if (r->no_sandbox) ipw_tool_call_refused(vm);
+    if (!op->child->end) ipw_tool_call_child_ended(vm, r);
+    ipw_tool_call_cut(vm, (int64_t)(r->out_dropped + r->err_dropped));
+    ipw_recorded_effect_note(L, op->effect, "child.wait", n);
+    return n;
+}
+
+/* wait(number): how the child that is run ended, and its output; or nil, a reason, and whether it
+ * is about the program, which could not be executed.  Its number is free then. [-1, +(1|3), e] */
+static int child_wait(lua_State *L)
+{
+    int64_t effect = ipw_recorded_effect_begin(L);
+    struct wait_op *op;
+    struct child *c;
+
+    if (ipw_recorded_effect_replayed(L, effect))
+        return ipw_recorded_effect_wait(L, effect, "child.wait");
+    c = child_at(L);
+    if (!c || !c->run || c->wait) return luaL_error(L, "no child that is run");
+    op = ipw_op_new(L, sizeof *op, wait_cancel, wait_finish, wait_release);
+    op->all = children_of(L);
+    op->child = c;
+    op->effect = effect;
+    if (c->proc)
+        c->wait = &op->op;
+    else
+        op->op.done = true;
     return ipw_op_await(L);
 }
 
@@ -498,9 +692,13 @@ static int recorded_send(lua_State *L)
 
 int ipw_lib_child(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"open", recorded_open},    {"send", recorded_send},
-                                         {"receive", child_receive}, {"close", child_close},
-                                         {"server", child_server},   {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"open", recorded_open},
+                                         {"send", recorded_send},
+                                         {"receive", child_receive},
+                                         {"close", child_close},
+                                         {"server", child_server},
+                                         {"wait", child_wait},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -27,10 +27,10 @@ struct chat_op {
     struct ipw_op op;
     struct ipw_host *host;
     struct ipw_llm_call *call;
-    struct ipw_conversation *conversation; /* the request's messages */
-    struct ipw_chat_text messages;         /* their text; NULL: only the body has it, at `from` */
-    size_t from;                           /* the member "messages" of the sent body */
-    struct ipw_buf text;                   /* every other piece, one after the other */
+    struct ipw_conversation conversation; /* the request's messages */
+    struct ipw_chat_text messages;        /* their text; NULL: only the body has it, at `from` */
+    size_t from;                          /* the member "messages" of the sent body */
+    struct ipw_buf text;                  /* every other piece, one after the other */
     struct ipw_chat_request request;
     const char *tools; /* as JSON.  NULL: at tools_at */
     size_t tools_at, choice_at, format_at, stop_at, extra_at, model_at; /* + 1; 0: none */
@@ -90,11 +90,11 @@ static void take_messages(lua_State *L, struct chat_op *op)
     lua_getfield(L, 1, "messages");
     if (!lua_istable(L, -1) || (n = lua_rawlen(L, -1)) == 0 || n > MAX_MESSAGES)
         luaL_error(L, "llm.chat: messages: expected a list of at least one message");
-    if (ipw_conversation_take(&op->conversation, &ipw_vm_of(L)->conversations, L, -1, &err))
+    if (ipw_conversation_take(&op->conversation, L, -1, &err))
         luaL_error(L, "llm.chat: %s", err.text);
     lua_pop(L, 1);
-    op->messages.json = op->conversation->text.data;
-    op->messages.n = op->conversation->text.len;
+    op->messages.json = op->conversation.text.data;
+    op->messages.n = op->conversation.text.len;
 }
 
 static void build_request(lua_State *L, struct chat_op *op)
@@ -212,7 +212,7 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     before = host->sent.n;
     /* Requests inside a tool are not part of the agent's thread, and a replay does not see them. */
     if (op->inside) host->sent.n = 0;
-    kept = messages_kept(host, op->conversation);
+    kept = messages_kept(host, &op->conversation);
     if (op->inside) host->sent.n = 0;
     host->sent.extended = before > 0 && kept == before;
     if (find_messages(op, body, n)) {
@@ -220,13 +220,13 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
         messages = body + from + KEY_BYTES;
         to = from + KEY_BYTES + op->messages.n + 2;
     }
-    start = ipw_conversation_start(op->conversation, kept);
+    start = ipw_conversation_start(&op->conversation, kept);
     ipw_buf_expect(&data, op->messages.n - start + n - (to - from) + 100);
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "messages");
     ipw_jw_arr(&w);
-    if (messages && kept < op->conversation->n)
+    if (messages && kept < op->conversation.n)
         ipw_jw_raw(&w, messages + start, op->messages.n - start);
     ipw_jw_arr_end(&w);
     ipw_jw_kint(&w, "messages_kept", (int64_t)kept);
@@ -246,8 +246,10 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     ipw_host_emit(host, &event, &data);
     /* The body has the messages too, and is all that a repeated request needs.  A replay can make
      * another body. */
-    if (to && !host->replay && ipw_conversation_drop_text(op->conversation))
+    if (to && !host->replay) {
+        ipw_buf_release(&op->conversation.text);
         op->messages.json = NULL;
+    }
 }
 
 static void on_attempt_end(void *ud, int64_t t_ns, const struct ipw_lm_facts *facts,
@@ -402,7 +404,7 @@ static void chat_release(struct ipw_op *base)
     ipw_buf_release(&op->thoughts);
     if (op->has_reply) ipw_chat_reply_release(&op->reply);
     ipw_buf_release(&op->text);
-    ipw_conversation_give_back(op->conversation);
+    ipw_conversation_release(&op->conversation);
 }
 
 /* chat(request): the reply as a table; or raises {code, message, status, retryable}. [-1, +1, e] */

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "io/attached.h"
+#include "io/proc.h"
 #include "json/write.h"
 #include "script/host.h"
 #include "script/lib.h"
@@ -22,8 +22,8 @@ struct session_op {
     struct ipw_op op;
     struct ipw_host *host;
     struct ipw_host_session *session;
-    struct ipw_attached *program; /* NULL: it has ended, or there is none */
-    struct ipw_attached_end end;
+    struct ipw_proc *program;   /* NULL: it has ended, or there is none */
+    struct ipw_proc_result end; /* without its texts */
     struct ipw_timer *patience; /* a limit was reached: until the program is ended */
     bool open, asked;
 };
@@ -97,7 +97,7 @@ static void note_program(const struct session_op *op)
     ipw_host_emit(op->host, &event, &data);
 }
 
-static void program_over(void *ud, const struct ipw_attached_end *end)
+static void program_over(void *ud, const struct ipw_proc_result *end)
 {
     struct session_op *op = ud;
 
@@ -116,9 +116,9 @@ static void out_of_patience(void *ud)
     struct session_op *op = ud;
 
     op->patience = NULL;
-    ipw_attached_cancel(op->program);
+    ipw_proc_cancel(op->program);
     op->program = NULL;
-    op->end = (struct ipw_attached_end){.exit_code = -1, .term_signal = SIGTERM, .cpu_ns = -1};
+    op->end = (struct ipw_proc_result){.exit_code = -1, .term_signal = SIGTERM, .cpu_ns = -1};
     close_session(op);
     ipw_op_done(&op->op);
 }
@@ -136,7 +136,7 @@ static void session_over(void *ud, bool limited)
         return;
     }
     if (op->program) {
-        ipw_attached_signal(op->program, SIGINT);
+        ipw_proc_signal(op->program, SIGINT);
         return;
     }
     close_session(op);
@@ -147,7 +147,7 @@ static void session_cancel(struct ipw_op *base)
 {
     struct session_op *op = (struct session_op *)base;
 
-    if (op->program) ipw_attached_cancel(op->program);
+    if (op->program) ipw_proc_cancel(op->program);
     op->program = NULL;
     ipw_timer_cancel(op->patience);
     op->patience = NULL;
@@ -219,6 +219,7 @@ static const char **texts_at(lua_State *L, int idx)
 static int session_run(lua_State *L)
 {
     const char **argv, **env;
+    struct ipw_proc_request program = {.whose = IPW_PROC_USERS};
     struct session_op *op;
     struct ipw_err err;
 
@@ -229,7 +230,9 @@ static int session_run(lua_State *L)
     op = new_op(L);
     op->open = true;
     op->session->open(op->session->ud, op->host, session_over, op);
-    if (ipw_attached_start(&op->program, op->host->loop, argv, env, program_over, op, &err)) {
+    program.argv = argv;
+    program.env = env;
+    if (ipw_proc_start(&op->program, op->host->loop, &program, program_over, op, &err)) {
         close_session(op);
         return luaL_error(L, "%s", err.text);
     }

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "script/conversation.h"
 #include "script/host.h"
 #include "script/vm_priv.h"
 
@@ -213,7 +212,6 @@ void ipw_vm_free(struct ipw_vm *vm)
         ipw_budget_leave(vm);
     }
     n_open--;
-    ipw_conversation_free_all(vm->conversations);
     ipw_arena_release(&vm->arena);
     free(vm->traceback);
     free(vm->script_dir);

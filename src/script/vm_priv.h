@@ -38,8 +38,7 @@ struct ipw_vm {
     struct ipw_vm *outside; /* the state whose Lua called into this state */
     int n_closing;          /* coroutine.close inside coroutine.close */
 
-    struct ipw_conversation *conversations; /* encoded requests (script/conversation.h) */
-    struct ipw_tool_call *tool_calls;       /* that are open (script/tool_call.h) */
+    struct ipw_tool_call *tool_calls; /* that are open (script/tool_call.h) */
     struct ipw_task *current, *tasks;
     size_t n_tasks;
     bool rest;               /* every task is in a pause */

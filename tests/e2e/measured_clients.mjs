@@ -3,6 +3,7 @@ import OpenAI from 'openai'
 import Anthropic from '@anthropic-ai/sdk'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, streamText } from 'ai'
+import { ChatOpenAI } from '@langchain/openai'
 
 const question = 'A server draws 412 watts during the first 35 minutes of an hour and 268 watts during the remaining ' +
   '25 minutes. How much energy does it use in that hour, in watt-hours? Answer with the number only.'
@@ -47,6 +48,12 @@ const streamed = streamText({ model: ai('demo'), prompt: question })
 text = ''
 for await (const piece of streamed.textStream) text += piece
 say('ai, streamed', text.slice(0, 30))
+const chain = new ChatOpenAI({ model, maxRetries: 0, configuration: { baseURL: process.env.OPENAI_BASE_URL } })
+const bound = await chain.bindTools(tools).invoke(question)
+say('langchain', bound.tool_calls[0].name, bound.usage_metadata.total_tokens)
+text = ''
+for await (const piece of await chain.stream(question)) text += piece.content
+say('langchain, streamed', text.slice(0, 30))
 try {
   await openai.chat.completions.create({ model: 'no-such-model', messages: [user] })
 } catch (error) {

@@ -36,22 +36,23 @@ framework() {
 npm_reached || skip "npm's registry is not reached"
 
 step "clients of npm, directly against the demo model, through the proxy, and from the record"
-npm install --silent --no-audit --no-fund openai @anthropic-ai/sdk ai @ai-sdk/openai-compatible >npm.log 2>&1 ||
+npm install --silent --no-audit --no-fund openai @anthropic-ai/sdk ai @ai-sdk/openai-compatible \
+    @langchain/openai @langchain/core >npm.log 2>&1 ||
     fail "npm: $(tail -3 npm.log)"
 cp "$IPW_SOURCE_DIR/tests/e2e/measured_clients.mjs" .
 start_serve
 OPENAI_BASE_URL=$BASE_URL OPENAI_API_KEY=none ANTHROPIC_BASE_URL=${BASE_URL%/v1} ANTHROPIC_API_KEY=none \
     node measured_clients.mjs >direct.out 2>direct.err || fail "directly: $(cat direct.err)"
-assert_file_lines direct.out 9
+assert_file_lines direct.out 11
 expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -q -o npm -- node measured_clients.mjs
 stop_serve
-head -n 9 out | diff direct.out - || fail "the clients see something else through the proxy"
-assert_json npm/traces.jsonl "len(d[0]['turns']) == 9 and all(t['output_tokens'] for t in d[0]['turns'][:8])"
+head -n 11 out | diff direct.out - || fail "the clients see something else through the proxy"
+assert_json npm/traces.jsonl "len(d[0]['turns']) == 11 and all(t['output_tokens'] for t in d[0]['turns'][:10])"
 start_serve --replay npm --speed 0 --with-failures
 expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -q -o npm-again -- node measured_clients.mjs
 stop_serve
-head -n 8 direct.out >want.out
-head -n 8 out | diff want.out - || fail "the record says something else"
+head -n 10 direct.out >want.out
+head -n 10 out | diff want.out - || fail "the record says something else"
 
 step "LangChain"
 npm install --silent --no-audit --no-fund @langchain/openai @langchain/core @langchain/langgraph zod >npm.log 2>&1 ||

@@ -16,21 +16,12 @@
 #endif
 
 #include "base/buf.h"
-#include "base/library.h"
 
 #define UNPACKED_MAX (512 * IPW_MIB)
 
 /* Each function returns whether it unpacked exactly out_n bytes. */
 
 #ifdef IPW_HAVE_SNAPPY
-/* Loaded when it is needed, because the library for C++ comes with it. */
-static struct ipw_library snappy = IPW_LIBRARY(IPW_SNAPPY_FILE);
-IPW_LIBRARY_FUNCTION(&snappy, snappy_status, snappy_uncompress,
-                     (const char *in, size_t in_n, char *out, size_t *out_n),
-                     (in, in_n, out, out_n))
-IPW_LIBRARY_FUNCTION(&snappy, snappy_status, snappy_uncompressed_length,
-                     (const char *in, size_t in_n, size_t *n), (in, in_n, n))
-
 static bool unpack_snappy(char *out, size_t out_n, const char *in, size_t in_n)
 {
     size_t n = 0;

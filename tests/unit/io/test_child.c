@@ -79,8 +79,9 @@ static int start_ours(struct ipw_err *err)
     const char *argv[] = {"echo", "here", NULL};
     struct ipw_proc *proc;
 
-    return ipw_proc_start(&proc, loop, &(struct ipw_proc_request){.argv = argv, .ours = true},
-                          on_done, NULL, err);
+    return ipw_proc_start(&proc, loop,
+                          &(struct ipw_proc_request){.argv = argv, .whose = IPW_PROC_OURS}, on_done,
+                          NULL, err);
 }
 
 static void settle(void *ud) { ipw_loop_stop(ud); }

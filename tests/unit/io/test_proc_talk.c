@@ -177,7 +177,8 @@ static void on_ours_over(void *ud, const struct ipw_proc_result *result)
 static void start_ours(struct ours *o, const char *program, const char *script)
 {
     const char *const argv[] = {program, "-c", script, NULL};
-    const struct ipw_proc_request request = {.argv = argv, .ours = true, .on_output = on_ours};
+    const struct ipw_proc_request request = {
+        .argv = argv, .whose = IPW_PROC_OURS, .on_output = on_ours};
     struct ipw_err err = {0};
 
     *o = (struct ours){0};

@@ -13,7 +13,7 @@ struct got {
     struct ipw_loop *loop;
     int calls;
     char **names;
-    char *error, *url, *model;
+    char *error;
 };
 
 static void on_models(void *ud, char **names, const struct ipw_err *err)
@@ -24,15 +24,6 @@ static void on_models(void *ud, char **names, const struct ipw_err *err)
     g->names = names;
     assert_true((names == NULL) == (err != NULL));
     if (err) g->error = ipw_strdup(err->text);
-}
-
-static void on_found(void *ud, const char *base_url, const char *first_model)
-{
-    struct got *g = ud;
-
-    g->calls++;
-    g->url = ipw_strdup(base_url);
-    g->model = ipw_strdup(first_model);
 }
 
 struct world {
@@ -60,8 +51,6 @@ static void world_close(struct world *w)
     ipw_loop_free(w->loop);
     ipw_llm_models_free(w->got.names);
     free(w->got.error);
-    free(w->got.url);
-    free(w->got.model);
 }
 
 /* OpenAI is told by its address, before it says anything: no reply of a forced length is asked of
@@ -215,7 +204,7 @@ static void a_list_can_be_cancelled(void **state)
     free(url);
 }
 
-/* Five ports; which of them answer decides who wins, never who is faster. */
+/* Which of them have a model decides who wins. */
 static void the_order_of_ports_decides(void **state)
 {
     static const struct script_line model_a = {JSON200 "{\"data\":[{\"id\":\"a\"}]}", THEN_CLOSE},
@@ -229,23 +218,19 @@ static void the_order_of_ports_decides(void **state)
         const char *model;
         bool times_out;
     } rows[] = {
-        {{&model_a, &model_b, NULL}, 0, "a", false},
-        {{NULL, &model_b, &model_a}, 1, "b", false},
-        {{&other, &none, &model_a}, 2, "a", false},
-        {{&model_a, &hold, &hold}, 0, "a", false}, /* those after the winner are not waited for */
-        {{&hold, &model_b, &hold}, 1, "b", true},  /* one before it is */
-        {{NULL, NULL, NULL}, -1, "", false},
-        {{&other, &none, NULL}, -1, "", false},
+        {{&model_a, &model_b, NULL}, 0, "a", false}, {{NULL, &model_b, &model_a}, 1, "b", false},
+        {{&other, &none, &model_a}, 2, "a", false},  {{&model_a, NULL, NULL}, 0, "a", false},
+        {{&hold, &model_b, NULL}, 1, "b", true}, /* it is given up */
+        {{NULL, NULL, NULL}, -1, "", false},         {{&other, &none, NULL}, -1, "", false},
     };
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct server servers[3] = {{0}};
-        int ports[3];
+        int ports[4] = {0};
         struct world w;
         struct ipw_err err = {0};
-        struct ipw_llm_search *search;
-        char *want;
+        char *want, *url, *model;
 
         world_open(&w);
         for (int k = 0; k < 3; k++) {
@@ -256,62 +241,20 @@ static void the_order_of_ports_decides(void **state)
                 close(server_listen(&ports[k]));
             }
         }
-        assert_int_equal(ipw_llm_discover_ports(&search, w.loop, w.http,
-                                                (rows[i].times_out ? 1 : 60) * IPW_NS_PER_S, ports,
-                                                3, on_found, &w.got, &err),
+        assert_int_equal(ipw_llm_search(&url, &model, w.loop, w.http, ports,
+                                        (rows[i].times_out ? 1 : 60) * IPW_NS_PER_S, &err),
                          0);
-        assert_int_equal(w.got.calls, 0);
-        ipw_loop_run(w.loop);
-        assert_int_equal(w.got.calls, 1);
         want = rows[i].winner < 0 ? ipw_strdup("")
                                   : ipw_asprintf("http://127.0.0.1:%d/v1", ports[rows[i].winner]);
-        assert_string_equal(w.got.url, want);
-        assert_string_equal(w.got.model, rows[i].model);
+        assert_string_equal(url ? url : "", want);
+        assert_string_equal(model ? model : "", rows[i].model);
+        free(url);
+        free(model);
         free(want);
         for (int k = 0; k < 3; k++)
             if (rows[i].lines[k]) server_stop(&servers[k]);
         world_close(&w);
     }
-}
-
-/* Nothing is left over when it is given up, and nobody is told. */
-static void a_search_can_be_cancelled(void **state)
-{
-    static const struct script_line hold = {NULL, THEN_HOLD};
-    struct ipw_llm_search *search;
-    struct server silent = {0};
-    struct world w;
-
-    (void)state;
-    server_start(&silent, &hold, 1);
-    world_open(&w);
-    assert_int_equal(ipw_llm_discover_ports(&search, w.loop, w.http, 60 * IPW_NS_PER_S,
-                                            &silent.port, 1, on_found, &w.got, NULL),
-                     0);
-    ipw_llm_search_cancel(search);
-    assert_int_equal(
-        ipw_llm_discover_ports(&search, w.loop, w.http, 1, NULL, 0, on_found, &w.got, NULL), 0);
-    ipw_llm_search_cancel(search);
-    ipw_llm_search_cancel(NULL);
-    ipw_loop_run(w.loop);
-    assert_int_equal(w.got.calls, 0);
-    world_close(&w);
-    server_stop(&silent);
-}
-
-static void no_ports_no_server(void **state)
-{
-    struct ipw_llm_search *search;
-    struct world w;
-
-    (void)state;
-    world_open(&w);
-    assert_int_equal(
-        ipw_llm_discover_ports(&search, w.loop, w.http, 1, NULL, 0, on_found, &w.got, NULL), 0);
-    ipw_loop_run(w.loop);
-    assert_int_equal(w.got.calls, 1);
-    assert_string_equal(w.got.url, "");
-    world_close(&w);
 }
 
 static int global_init(void **state)
@@ -330,9 +273,10 @@ static int global_release(void **state)
 UNIT(discover)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_of_models),           cmocka_unit_test(openai_cannot_force),
-        cmocka_unit_test(a_list_can_be_cancelled),   cmocka_unit_test(the_order_of_ports_decides),
-        cmocka_unit_test(a_search_can_be_cancelled), cmocka_unit_test(no_ports_no_server),
+        cmocka_unit_test(lists_of_models),
+        cmocka_unit_test(openai_cannot_force),
+        cmocka_unit_test(a_list_can_be_cancelled),
+        cmocka_unit_test(the_order_of_ports_decides),
     };
     return cmocka_run_group_tests(tests, global_init, global_release);
 }
