@@ -2,7 +2,6 @@
 --- sensor are those of telemetry and of a run's notes (ipw_source_verdict_words).
 local sensors = {}
 
-local hardware = require "ipw.hardware"
 local json = require "ipw.core.json"
 
 local ABSENT <const> = { unsupported = true, not_found = true }
@@ -31,7 +30,7 @@ end
 ---@return table[] rows, boolean virtual a virtual machine: its host has the sensors
 function sensors.rows(io)
   local facts = io.call "sensors"
-  local rows, seen, virtual = {}, {}, hardware.document(facts).virtualised
+  local rows, seen = {}, {}
   for i, one in ipairs(facts.sensors) do
     seen[one.name] = true
     rows[i] = { name = one.name, text = one.words, found = one.code == "ok", absent = ABSENT[one.code] or false,
@@ -43,7 +42,7 @@ function sensors.rows(io)
                           text = ("named: --telemetry %s%s"):format(kind, kind:find "=$" and "..." or "") }
     end
   end
-  return rows, virtual ~= json.null and virtual ~= "no"
+  return rows, require("ipw.power_model").facts(facts.cpuinfo ~= json.null and facts.cpuinfo or "").virtual
 end
 
 return sensors

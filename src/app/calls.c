@@ -17,7 +17,6 @@
 #include "json/whole_output.h"
 #include "json/write.h"
 #include "script/embedded.h"
-#include "script/installed.h"
 
 static void put_text(struct ipw_buf *out, const char *text)
 {
@@ -75,7 +74,7 @@ static int write_file(const struct ipw_call *c, struct ipw_err *err)
  * output as it is, and gives true; nothing if there is none. */
 static int built_in(const struct ipw_call *c, struct ipw_err *err)
 {
-    const struct ipw_embedded_file *f = c->n ? ipw_installed_find(c->args[0]) : NULL;
+    const struct ipw_embedded_file *f = c->n ? ipw_embedded_find(c->args[0]) : NULL;
     struct ipw_jw w;
 
     (void)err;
@@ -180,7 +179,11 @@ const struct ipw_lua_call ipw_calls[] = {
     {"score", ipw_call_score, 9},
     {"ledger", ipw_call_ledger, 1},
     {"meter", ipw_call_meter, 4},
+    {"meter_logs", ipw_call_meter_logs, 3},
     {"book_meter", ipw_call_book_meter, 6},
+    {"shard", ipw_call_shard, 1},
+    {"same_run", ipw_call_same_run, 1},
+    {"merge", ipw_call_merge, 2},
     {NULL, NULL},
 };
 /* clang-format on */
