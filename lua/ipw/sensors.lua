@@ -2,6 +2,7 @@
 --- sensor are those of telemetry and of a run's notes (ipw_source_verdict_words).
 local sensors = {}
 
+local hardware = require "ipw.hardware"
 local json = require "ipw.core.json"
 
 local ABSENT <const> = { unsupported = true, not_found = true }
@@ -30,7 +31,7 @@ end
 ---@return table[] rows, boolean virtual a virtual machine: its host has the sensors
 function sensors.rows(io)
   local facts = io.call "sensors"
-  local rows, seen = {}, {}
+  local rows, seen, virtual = {}, {}, hardware.document(facts).virtualised
   for i, one in ipairs(facts.sensors) do
     seen[one.name] = true
     rows[i] = { name = one.name, text = one.words, found = one.code == "ok", absent = ABSENT[one.code] or false,
@@ -42,7 +43,7 @@ function sensors.rows(io)
                           text = ("named: --telemetry %s%s"):format(kind, kind:find "=$" and "..." or "") }
     end
   end
-  return rows, require("ipw.power_model").facts(facts.cpuinfo ~= json.null and facts.cpuinfo or "").virtual
+  return rows, virtual ~= json.null and virtual ~= "no"
 end
 
 return sensors

@@ -1,5 +1,6 @@
 /* What `doctor` and `list` ask of this machine: facts without a word for the user, except the
  * texts that sensors and servers give. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "app/calls.h"
@@ -50,7 +51,7 @@ int ipw_call_sensors(const struct ipw_call *c, struct ipw_err *err)
     ipw_source_set_open(&set);
     trust = ipw_trust_new(set.channels, set.n_channels);
     ipw_trust_watch(trust, &set, 0);
-    ipw_hardware_facts(c->out, NULL, NULL, &set, trust);
+    ipw_hardware_facts(c->out, getenv("IPW_PROC_ROOT"), NULL, &set, trust);
     ipw_trust_free(trust);
     ipw_source_set_close(&set);
     return 0;
