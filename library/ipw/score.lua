@@ -12,7 +12,7 @@ local score = {}
 --- The text that Python's str() gives for a JSON value; nil for null, tables and the like.
 function score.text(value) end
 
---- GAIA's official rule (data/gaia.h); a missing answer counts as the text None.
+--- GAIA's official rule (ipw.gaia_rule); a missing answer counts as the text None.
 function score.gaia(answer, task) end
 
 --- Equal text, except for white space around it.

@@ -402,7 +402,7 @@ function dataset.extract(text, task, source)
   -- A tool's answer is taken as it is, unless the model put the whole line into it.
   if source == "tool" and not text:lower():find("final answer%s*:") then return text, source end
   if source == "marker" then text = "FINAL ANSWER: " .. text end
-  local answer, found = core.gaia_extract(text)
+  local answer, found = require "ipw.gaia_rule".extract(text)
   if found == "none" then return nil, found end
   return answer, given and source or found
 end

@@ -4,8 +4,6 @@
 -- details.  `answer` is text, or nil without an answer.  `task.answer` is the reference answer, nil if
 -- the dataset withholds it.
 
-local core = require "ipw.core.data"
-
 local score = {}
 
 local LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -28,20 +26,15 @@ function score.text(value)
   return nil
 end
 
---- C compares text up to a NUL, so NULs are replaced.
-local function safe(text)
-  return text and (text:gsub("%z", "\u{FFFD}"))
-end
-
 local function unscorable(rule, reason)
   return nil, { rule = rule, unscorable_reason = reason }
 end
 
---- GAIA's official rule (data/gaia.h); a missing answer counts as the text None.
+--- GAIA's official rule (ipw.gaia_rule); a missing answer counts as the text None.
 function score.gaia(answer, task)
   if task.answer == nil then return unscorable("gaia", "no_ground_truth") end
-  local truth = safe(task.answer)
-  return core.gaia_score(safe(answer), truth), { rule = "gaia", route = core.gaia_route(truth) }
+  local right, route = require "ipw.gaia_rule".score(answer, task.answer)
+  return right, { rule = "gaia", route = route }
 end
 
 local function trim(s) return (s:gsub("^%s+", ""):gsub("%s+$", "")) end
@@ -213,8 +206,7 @@ end
 
 --- The names of the rules, for a dataset's row and for `score RUN --scorer`.
 ---@type string[]
-score.rules = {}
-for name in core.scorers:gmatch "%w+" do score.rules[#score.rules + 1] = name end
+score.rules = { "boxed", "choice", "code", "contains", "exact", "f1", "gaia", "judge", "numeric" }
 
 --- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and a message with the
 --- names.
@@ -222,7 +214,7 @@ function score.named(name)
   for _, rule in ipairs(score.rules) do
     if rule == name then return { rule = name, score = score[name] } end
   end
-  return nil, ("unknown scorer '%s': use %s, or a Lua file"):format(name, core.scorers)
+  return nil, ("unknown scorer '%s': use %s, or a Lua file"):format(name, table.concat(score.rules, ", "))
 end
 
 --- By a judge model's verdict, which the record of a saved run has; until it was asked, not scored.

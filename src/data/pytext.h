@@ -1,22 +1,21 @@
-/* data/pytext.h: Python's definitions of white space, punctuation and float.
+/* data/pytext.h: the two tables of Unicode that GAIA's rule needs (lua/ipw/gaia_rule.lua), as
+ * Python has them: lower case, and decimal digits.
  *
- * GAIA's scorer follows Python's text rules; C's isspace, tolower and strtod give wrong scores.
- * Pure. */
+ * Pure.  tests/data/oracle_gaia.py compares them with Python itself. */
 #ifndef IPW_DATA_PYTEXT_H
 #define IPW_DATA_PYTEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-uint32_t ipw_py_char(const char *s, size_t len); /* decodes one valid sequence of that length */
-bool ipw_py_space(uint32_t c);                   /* str.isspace(), re's \s */
-bool ipw_py_punct(char c);                       /* string.punctuation: 32 ASCII characters */
+#include "base/buf.h"
 
-/* Moves *s and *n past white space at both ends.  The text may hold invalid UTF-8; an invalid byte
- * is not white space. */
-void ipw_py_strip(const char **s, size_t *n);
-/* float(text): true and the value, or false if it is not a number. */
-bool ipw_py_float(const char *text, double *value);
+/* Appends the text as Python's str.lower() has it; invalid UTF-8 becomes U+FFFD, as when Python
+ * reads the same text. */
+void ipw_py_lower(struct ipw_buf *out, const char *s, size_t n);
+/* Appends the text as float() reads it: decimal digits of any script are '0' to '9', and white
+ * space beyond ASCII is a blank.  false: another character beyond ASCII, with which it is no
+ * number. */
+bool ipw_py_digits(struct ipw_buf *out, const char *s, size_t n);
 
 #endif

@@ -216,7 +216,7 @@ static void add_tool(struct ipw_summary *s, const struct ipw_span *span)
 
         add_joules(g, d, known_j(&f), ipw_figure_bounds(&f));
     }
-    /* A call always has arguments: without their size nothing is known of its bytes. */
+    /* A call always has arguments: without their size nothing told these members. */
     g->argument_bytes += span->argument_bytes > 0 ? (double)span->argument_bytes : (double)NAN;
     g->cut_bytes += span->argument_bytes > 0 ? (double)span->cut_bytes : (double)NAN;
     g->result_bytes += count(span->result_bytes);

@@ -18,7 +18,7 @@ int ipw_lib_fs(lua_State *L);       /* ipw.core.fs */
 int ipw_lib_child(lua_State *L);    /* ipw.core.child */
 int ipw_lib_kept(lua_State *L);     /* ipw.core.kept */
 int ipw_lib_budget(lua_State *L);   /* ipw.core.budget: energy, left */
-int ipw_lib_data(lua_State *L);     /* ipw.core.data: rows, scorers */
+int ipw_lib_data(lua_State *L);     /* ipw.core.data: rows, paths */
 int ipw_lib_session(lua_State *L);  /* ipw.core.session: facts, run, wait */
 int ipw_lib_workload(lua_State *L); /* ipw.core.workload: turns, request, wait */
 int ipw_lib_text(lua_State *L);     /* ipw.core.text: from_html, find, printable */

@@ -16,13 +16,9 @@
  *   builtin_list(dir)   names of the files right below dir in the binary
  *   sha256(text)        hex digits
  *   read_text(path)     the whole file  |  nil, message
- *   gaia_score(answer, truth)  boolean; answer nil counts as the text None
- *   gaia_route(truth)   "number", "list" or "string"
- *   gaia_extract(text)  answer, "marker" | "last_line" | "none"
  *   exists(path)        "file", "dir", "other" or nil; nil, message where it is there, or may be,
  *                       and cannot be looked at (no permission, a link that leads nowhere)
  *   list_dir(path)      names without . and .., in no order  |  nil, message
- *   scorers             the names of the scorers, with commas between
  *   getenv(name)        one of a few names that say where datasets are
  *
  * C memory is in a box with a __gc, so that a Lua error leaks nothing. */
@@ -34,9 +30,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "data/gaia.h"
 #include "data/rows.h"
-#include "data/scorers.h"
 #include "data/sha256.h"
 #include "json/jsonl.h"
 #include "script/embedded.h"
@@ -303,34 +297,6 @@ static int data_read_text(lua_State *L)
     return 1;
 }
 
-static int data_gaia_score(lua_State *L)
-{
-    const char *answer = luaL_optstring(L, 1, NULL);
-
-    lua_pushboolean(L, ipw_gaia_score(answer, luaL_checkstring(L, 2)));
-    return 1;
-}
-
-static int data_gaia_route(lua_State *L)
-{
-    lua_pushstring(L, ipw_gaia_route(luaL_checkstring(L, 1)));
-    return 1;
-}
-
-static int data_gaia_extract(lua_State *L)
-{
-    size_t n;
-    const char *text = luaL_checklstring(L, 1, &n), *source;
-    struct box *box = push_box(L);
-
-    source = ipw_gaia_extract(&box->text, text, n);
-    if (box->text.failed) return luaL_error(L, "the answer is longer than 64 MiB");
-    lua_pushlstring(L, ipw_buf_str(&box->text), box->text.len);
-    lua_pushstring(L, source);
-    empty_box(box);
-    return 2;
-}
-
 static int data_exists(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
@@ -421,9 +387,6 @@ int ipw_lib_data(lua_State *L)
         {"builtin_list", data_builtin_list},
         {"sha256", data_sha256},
         {"read_text", data_read_text},
-        {"gaia_score", data_gaia_score},
-        {"gaia_route", data_gaia_route},
-        {"gaia_extract", data_gaia_extract},
         {"exists", data_exists},
         {"list_dir", data_list_dir},
         {"getenv", data_getenv},
@@ -437,7 +400,5 @@ int ipw_lib_data(lua_State *L)
     lua_pop(L, 1);
     make_reader_class(L);
     luaL_newlib(L, functions);
-    lua_pushliteral(L, IPW_SCORERS);
-    lua_setfield(L, -2, "scorers");
     return 1;
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/html.h"
 #include "data/inflate.h"
+#include "data/pytext.h"
 #include "data/sha256.h"
 #include "script/lib.h"
 #include "script/value.h"
@@ -143,6 +144,35 @@ static int text_inflate(lua_State *L)
     return 1;
 }
 
+/* lower(text): as Python's str.lower(). [-1, +1, m] */
+static int text_lower(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+    struct ipw_buf *out = push_buf(L);
+
+    ipw_py_lower(out, text, n);
+    if (out->failed) return luaL_error(L, "the text is longer than 64 MiB");
+    lua_pushlstring(L, ipw_buf_str(out), out->len);
+    ipw_buf_release(out);
+    return 1;
+}
+
+/* digits(text): as Python's float() reads it, in ASCII; nil: it can be no number. [-1, +1, m] */
+static int text_digits(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+    struct ipw_buf *out = push_buf(L);
+
+    if (ipw_py_digits(out, text, n))
+        lua_pushlstring(L, ipw_buf_str(out), out->len);
+    else
+        lua_pushnil(L);
+    ipw_buf_release(out);
+    return 1;
+}
+
 /* digest(text): its SHA-256 in hexadecimal digits. [-1, +1, m] */
 static int text_digest(lua_State *L)
 {
@@ -157,13 +187,10 @@ static int text_digest(lua_State *L)
 
 int ipw_lib_text(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"from_html", text_from_html},
-                                         {"find", text_find},
-                                         {"printable", text_printable},
-                                         {"columns", text_columns},
-                                         {"inflate", text_inflate},
-                                         {"digest", text_digest},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"from_html", text_from_html}, {"find", text_find},     {"printable", text_printable},
+        {"columns", text_columns},     {"lower", text_lower},   {"digits", text_digits},
+        {"inflate", text_inflate},     {"digest", text_digest}, {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;
