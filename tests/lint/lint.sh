@@ -89,7 +89,8 @@ check_libraries() {
         only("^(zlib|snappy-c|zstd|lz4|lz4frame)\\.h$", "^src/data/(columnar/codec|inflate)\\.c$", "data/columnar/codec.c and data/inflate.c")
         only("^editline/", "^src/app/prompt\\.c$", "app/prompt.c")
         only("^microhttpd\\.h$", "^src/io/", "io/")
-        only("^uni[a-z0-9]+\\.h$", "^src/data/", "data/")
+        only("^uniwidth\\.h$", "^src/base/text\\.c$", "base/text.c")
+        only("^uni(case|norm|str|type|ctype)\\.h$", "^src/data/", "data/")
         only("(^nvml|/nvml_priv)\\.h$", "^src/energy/sources/nvml", "energy/sources/nvml*")
     }' | grep -v 'includes unistd\.h$'
 }

@@ -89,10 +89,10 @@ local function query_lines(run, out, view)
     local q = list[i]
     local text, bounds = numbers.dash .. " " .. figures.why(q.energy.reason), nil
     if q.energy.joules then text, bounds = numbers.metered(q.energy) end
-    out[#out + 1] = cut((" %s %s %s %s %s  %s  %s"):format(short.sign(view, q.mark), left(screen.cell(q.id, 21), 21),
-      right(numbers.at(q.turns, 0), 4), right(numbers.at(q.tools, 0), 5),
+    out[#out + 1] = (" %s %s"):format(short.sign(view, q.mark), cut(("%s %s %s %s  %s  %s"):format(
+      left(screen.cell(q.id, 21), 21), right(numbers.at(q.turns, 0), 4), right(numbers.at(q.tools, 0), 5),
       right(q.seconds and numbers.plain(q.seconds) or numbers.dash, 8), left(text .. (bounds and " " .. bounds or ""),
-        19), queries.outcome(q)):gsub(" +$", ""), view.width + 9) -- a colour takes no column
+        19), queries.outcome(q)):gsub(" +$", ""), view.width - 3))
   end
   if #run.queries > 1 then say(out, view, queries.heading(run) .. ".") end
 end
