@@ -199,6 +199,7 @@ end
 --- From lo to hi with an end at each; an end beyond the axis has none. `upright`: along y.
 function methods:whisker(at, from, to, upright, colour, least, most)
   local a, b, half = math.max(from, least or from), math.min(to, most or to), 2.2
+  self.cut = self.cut or upright and a ~= from or not upright and b ~= to -- beyond the axis' end, for tests
   local function stroke(d) self:path(d, nil, colour or "ink", 0.8) end
   local n = number
   if upright then
@@ -241,6 +242,7 @@ function figure.scale(most, from, to, room, log, least)
   end
   most = most > 0 and most or 1
   local step, ticks = numbers.axis(most, math.max(1, room)), {}
+  if step > most then step = numbers.axis(most, 2) end -- an axis has a number besides its 0
   for i = 0, 100 do
     if i * step > most * (1 + 1e-9) then break end
     ticks[#ticks + 1] = { i * step, numbers.tick(i * step, step) }

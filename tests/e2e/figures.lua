@@ -1,5 +1,5 @@
 --- Draws every kind of figure that takes so many runs, at both widths of paper and both of a page, and looks at the
---- boxes of its texts: none leaves the figure, none lies over another.
+--- boxes of its texts: none leaves the figure, none lies over another; axes hold the largest bound.
 local figure = require "ipw.figure"
 
 local KINDS = { "breakdown", "timeline", "waterfall", "scatter", "distribution", "pareto", "paired", "compare" }
@@ -42,6 +42,7 @@ return {
           for _, text in ipairs(faults(g)) do
             wrong[#wrong + 1] = ("%s at %d: %s"):format(name, math.floor(size[1]), text)
           end
+          if g.cut and name ~= "waterfall" then wrong[#wrong + 1] = name .. ": a bound beyond the axis" end
           if g:file():find "[%s\"]%-?nan" then wrong[#wrong + 1] = name .. ": nan" end
           if not g.caption:find "^%u.*%.$" then wrong[#wrong + 1] = name .. ": no whole sentence: " .. g.caption end
           drawn[name] = true

@@ -1,7 +1,7 @@
 # Figures of saved runs of many shapes: every kind in every format, no text leaves a figure or lies over another, the
 # numbers are the page's, texts of others are only shown, and without rsvg-convert the figure is there as SVG.
 . "$(dirname "$0")/lib.sh"
-shapes="one four small large middle many spans folded sessions none"
+shapes="one four small large middle many spans folded sessions none long"
 # shellcheck disable=SC2086 # a list of words
 python3 "$IPW_SOURCE_DIR/tests/e2e/saved_runs.py" . $shapes || fail "no saved runs"
 # shellcheck disable=SC2086
@@ -137,9 +137,12 @@ fi
 
 step "PDF and PNG: the size of the page, and no word of it leaves the page or lies over another"
 for kind in breakdown waterfall timeline scatter distribution; do
-    expect_exit 0 agent plot spans --kind $kind -o $kind.pdf
+    for shape in four small spans many sessions none; do
+        expect_exit 0 agent plot $shape --kind $kind -o $kind-$shape.pdf
+    done
     expect_exit 0 agent plot small --kind $kind --wide -o $kind-wide.pdf
 done
+expect_exit 0 agent plot small large middle four --kind compare -o compare-four.pdf
 expect_exit 0 agent plot small large --kind pareto -o pareto.pdf
 expect_exit 0 agent plot small large --kind compare -o compare.pdf
 expect_exit 0 agent plot small large --kind paired --wide -o paired-wide.pdf

@@ -124,7 +124,7 @@ expect_exit 0 agent report none -o none.html
 assert_contains none.html 'Joules were not measured'
 data none.html 'all(mj is None for mj in c["mj"]) and "data-name=\"watts\"" not in page and c["names"] != []'
 expect_exit 0 agent report none
-check_out 'JOULES WERE NOT MEASURED'
+check_out 'energy      not measured: '
 check_out 'LONGEST QUERIES'
 grep -qE '(^|[^0-9.])0(\.0+)? J' out && fail "an unknown energy was printed as 0"
 
@@ -134,7 +134,7 @@ expect_exit 0 agent run tools --dataset rows.jsonl --limit 4 --base-url "$BASE_U
 if [ "$(json guessed/summary.json '"with_estimates" in d["totals"]')" = true ]; then
     expect_exit 0 agent report guessed
     check_words 'A model estimates ≈'
-    check_out 'JOULES WERE NOT MEASURED'
+    check_out 'energy      not measured: '
     expect_exit 0 agent report guessed -o guessed.html
     assert_contains guessed.html '<rect class="f-whole estimated"'
     data guessed.html 'all(mj is None for mj in c["mj"]) and all(mj > 0 for mj in c["estimate"]["mj"])'

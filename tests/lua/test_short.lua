@@ -56,7 +56,7 @@ local function dearest(...)
 end
 
 local function told(one, width, colour, note)
-  local text = short.text(screen.view(width, colour), one, note)
+  local text = short.text(short.view(width, colour), one, note)
   for line in text:gmatch "[^\n]+" do
     test.ok(screen.columns(line) <= math.max(80, width), "too wide: " .. line)
   end
@@ -120,7 +120,7 @@ return {
     one.queries[2] = short.query(one, query("frames-001", 1, { completed = false, outcome = "timeout",
       error = "no\27answer", epoch = 1 }))
     one.queries[2].mark = "failed"
-    local text = short.rows(screen.view(80), one):gsub("\u{202F}", "_")
+    local text = short.rows(short.view(80), one):gsub("\u{202F}", "_")
     test.equal(text, [[
 
    query  epoch  level  turns  tools     in  out     s     J  answer
@@ -128,8 +128,8 @@ return {
  ✓ 002        —      2      2      1  1_234    —  2.00  21.0  Paris, France]])
     one.n_queries = 70 -- of a long run only some are read
     for i = 3, 62 do one.queries[i] = short.query(one, query(("frames-%03d"):format(i), i)) end
-    contains(short.rows(screen.view(80), one), "… and 10 more in traces.jsonl")
-    test.equal(short.rows(screen.view(80), run()), "")
+    contains(short.rows(short.view(80), one), "… and 10 more in traces.jsonl")
+    test.equal(short.rows(short.view(80), run()), "")
   end },
   { "a long run is told from its summary", function()
     contains(told(run(), 80), "failed      2 queries: `failed` of summary.json has the reasons")
@@ -145,7 +145,7 @@ return {
       s.status, s.totals.queries, s.totals.interrupted = "interrupted", 3, 2
       s.run.planned = 9
     end), 80, false, "ended by \27[2Jme")
-    contains(text, "interrupted: 1 of 9 queries done", "note        ended by ·[2Jme")
+    contains(text, "interrupted: 1 of 9 queries done", "note        ended by \\u{1b}[2Jme")
     test.ok(not text:find("ended early", 1, true)) -- that line says it
   end },
   { "without a sensor", function()

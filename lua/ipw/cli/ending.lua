@@ -1,8 +1,6 @@
 --- ipw.cli.ending: what `run`, `resume`, `merge` and `replay` print of a run at its end (src/app/cmd_run.c starts it).
 local core = require "ipw.core.export"
-local screen = require "ipw.screen"
 local short = require "ipw.report.short"
-local terminal = require "ipw.report.terminal"
 
 -- The screen is made of the summary. The reasons of failed queries, and rows that were not shown yet, are read back
 -- from the lines of the queries, as many as are worth the time: each takes a third of a millisecond of a processor.
@@ -18,7 +16,9 @@ local function run(io, o, args)
   io.saved(args)
   if o.verbose then
     local runs = require("ipw.report.saved").read({}, io.warn)
-    if #runs[1].queries > 0 then io.say(terminal.text(runs, { colour = io.colour })) end
+    if #runs[1].queries > 0 then
+      io.say(require("ipw.report.terminal").text(runs, { width = io.width, colour = io.colour }))
+    end
   end
   local reader = core.open(1)
   local one = short.run(path, core.document(reader, "manifest.json"), core.document(reader, "summary.json") or {})
@@ -28,8 +28,7 @@ local function run(io, o, args)
     one.queries[#one.queries + 1] = short.query(one, query)
   end
   core.close(reader)
-  local view = screen.view(io.width, io.colour)
-  view.bar = terminal.painter { colour = io.colour }
+  local view = short.view(io.width, io.colour)
   if #one.queries > 0 and not rows then io.say(short.rows(view, one)) end
   io.say(short.text(view, one, o.note or ""))
 end

@@ -33,7 +33,7 @@ local function run(io, o, args)
     if factor <= 0 then io.usage("--%s: expected a number above 0", name) end
   end
   local options = { kwh_price = o.kwh_price, gco2_per_kwh = o.gco2_per_kwh, content = o.with_content,
-                    ascii = o.ascii, colour = io.colour, sections = sections }
+                    ascii = o.ascii, colour = io.colour, width = io.width, sections = sections }
   local runs = require("ipw.report.saved").read(options, function(text) io.warn("ipw-agent: " .. text) end)
   for _, one in ipairs(runs) do
     if #one.queries == 0 then io.fail(one.path .. ": it has no finished query", 3) end

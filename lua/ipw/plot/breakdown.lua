@@ -113,7 +113,9 @@ local function row(f, one, y, at, scale, amount, domains)
   local top = y - f.size * 0.75
   f:rect(0, top, 9, 9, one.class)
   local calls = one.calls and " \u{00D7}" .. numbers.at(one.calls, 0) or ""
-  local name = f:fit(one.name, at.value - at.values - 18 - f:width_of(calls))
+  local room = at.value - at.values - 18 - f:width_of(calls)
+  local name = f:width_of(one.name) > room and one.part and one.part.outside and one.name:match "^[^,]*" or one.name
+  name = f:fit(name, room)
   f:text(calls, 13 + f:text(name, 13, y), y, "start", "muted")
   f:text(amount(one.x), at.value, y, "end")
   if at.share then f:text(numbers.share(one.x, at.total), at.share, y, "end", "muted") end

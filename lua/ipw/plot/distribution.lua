@@ -31,7 +31,7 @@ local function panel(f, run, measure, left, right, top, bottom, first)
     f:text("not known", left, top + line, "start", "muted")
     return {}
   end
-    local groups = #good + #other == 0 and { { all, "right", "all" } } or { { good, "right", "right" },
+  local groups = #good + #other == 0 and { { all, "right", "all" } } or { { good, "right", "right" },
     { other, "wrong", "not right" } }
   local least, most = all[1], all[#all]
   local log = least > 0 and #all >= FEW and most > LONG_TAIL * stats.quantile(all, 0.5)

@@ -82,8 +82,9 @@ local function panel(f, run, count, left, right, top, bottom, scale, first)
   if line then
     local slope = numbers.interval(line.slope, line.slope_lo, line.slope_hi)
     local equation = ("%s %s + %s %s/token"):format(numbers.plain(line.intercept), unit, slope, unit)
-    local fitness = ("r\u{B2} %s, n %s%s"):format(numbers.plain(line.r2 or 0, 2), numbers.at(line.count, 0),
-      darkest and ", darkest " .. numbers.at(darkest, 0) or "")
+    local fitness = ("r\u{B2} %s, n %s"):format(numbers.plain(line.r2 or 0, 2), numbers.at(line.count, 0))
+    local dark = darkest and fitness .. ", darkest " .. numbers.at(darkest, 0)
+    fitness = dark and f:width_of(dark) <= right - left and dark or fitness
     f:text(f:fit(equation, right - left), left, top - f:line_height() * 1.3, "start", "muted")
     f:text(f:fit(fitness, right - left), left, top - f:line_height() * 0.35, "start", "muted")
   else

@@ -76,7 +76,7 @@ return {
         most = math.max(most, row.figure.hi or row.figure.joules)
       end
     end
-    names = math.min(names, f.width * (wide and 0.3 or 0.26))
+    names = math.min(names, f.width * (wide and 0.3 or 0.32))
     local left = names + 8
     local bars = f.width - f.width * (wide and 0.2 or 0.17)
     local right = bars - digits - 14

@@ -5,6 +5,7 @@ local figure = require "ipw.figure"
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
+local screen = require "ipw.screen"
 local palette = require "ipw.palette"
 
 local comparison = {}
@@ -310,25 +311,20 @@ function comparison.html(runs)
 end
 
 --- The comparison for the terminal.
-function comparison.lines(runs, wrap)
-  local plain = require("ipw.report.terminal").plain
-  local out = wrap(plain(comparison.heading(runs)) .. ".", 78, " ")
-  out[#out + 1] = ""
-  local function left(text, n) return text .. (" "):rep(n - utf8.len(text)) end
-  local function right_of(text, n) return (" "):rep(n - utf8.len(text)) .. text end
-  out[#out + 1] = " " .. left("run", 22) .. right_of("accuracy", 10) .. right_of("against",
-    12) .. right_of("J/query", 10) ..
-    right_of("against", 12) .. right_of("J/solved", 11)
+---@param view table of ipw.screen
+---@return string
+function comparison.text(runs, view)
+  local left, right = screen.left, screen.right
+  local out = { " " .. screen.wrap(screen.cell(comparison.heading(runs)) .. ".", 1, 1, view.width), "",
+                " " .. left("run", 22) .. right("accuracy", 10) .. right("against", 12) .. right("J/query", 10)
+                  .. right("against", 12) .. right("J/solved", 11) }
   for _, row in ipairs(comparison.rows(runs)) do
-    local name = plain(row.name)
-    if utf8.len(name) > 21 then name = name:sub(1, utf8.offset(name, 21) - 1) .. "…" end
-    out[#out + 1] = " " .. left(name, 22) .. right_of(row.accuracy[1] and (value_of(row.accuracy, 100)) .. " %" or
-      numbers.dash, 10) ..
-      right_of((told(row.points, "points")), 12) .. right_of((value_of(row.joules)),
-        10) .. right_of((told(row.percent, "percent")), 12) ..
-      right_of((per_solved(row)), 11)
+    out[#out + 1] = " " .. left(screen.cell(row.name, 21), 22)
+      .. right(row.accuracy[1] and (value_of(row.accuracy, 100)) .. " %" or numbers.dash, 10)
+      .. right((told(row.points, "points")), 12) .. right((value_of(row.joules)), 10)
+      .. right((told(row.percent, "percent")), 12) .. right((per_solved(row)), 11)
   end
-  return out
+  return table.concat(out, "\n")
 end
 
 --- The comparison as rows of markdown.

@@ -14,6 +14,7 @@ local STATES = { "prefill", "decode", "lm", "tool", "agent", "wait" }
 local BIN = 3 -- pixels of a bin at least
 local FEW = 600 -- bins of a run; with no more of them the least and the most of each would hide its mean
 local FINER = 6 -- so many bins of one level are one of the level before it
+local CHUNK = 250 -- queries that a page hides together while they are out of view
 local NAMED = 1500 -- queries whose names a page has in its lanes
 local PEN = 'vector-effect="non-scaling-stroke"'
 
@@ -242,16 +243,10 @@ local function draw_labels(f, list, names, frame, top, pitch)
   end
 end
 
---- A lane for each query in flight, one path for each colour. Returns the foot, whether queries have labels, and
---- whether these are numbers.
-function lanes.lanes(f, run, list, n, frame, top)
-  local labelled = n <= (f.page and 16 or 4) and #list <= NAMED
-  local pitch = labelled and (f.page and 34 or f.size * 2.1) or math.max(f.page and 9 or 5, f.page and 0 or 96 / n)
-  local label = labelled and f.size + 3 or 0
-  local bar = labelled and (f.page and 15 or 9) or f.page and 8 or pitch * 0.72
-  local class_of, bars, order = classes_of(run), {}, {}
+--- Queries and lost attempts in their lanes, one path for each colour. `y_of`: the top of the bar of one.
+local function draw_chunk(f, list, frame, y_of, bar, labelled, class_of)
+  local bars, order, x, number = {}, {}, frame.x, html.px
   local marks = { gap = {}, hatch = {}, good = {}, bad = {}, cut = {} }
-  local x, number = frame.x, html.px
   local function add(class, from, to, middle)
     if not bars[class] then
       bars[class] = {}
@@ -263,7 +258,7 @@ function lanes.lanes(f, run, list, n, frame, top)
     table.insert(marks[mark], ("M%s %sv%s"):format(fine(at), number(y), number(height)))
   end
   for _, q in ipairs(list) do
-    local y = top + (q.lane - 1) * pitch + label
+    local y = y_of(q)
     local middle, above = number(y + bar / 2), labelled and f.size or 0.5
     if q.lost then
       add("idle", x(q.at), x(q.at + q.seconds), middle)
@@ -286,14 +281,34 @@ function lanes.lanes(f, run, list, n, frame, top)
   local function draw(mark, colour, width)
     if #marks[mark] > 0 then f:path(table.concat(marks[mark]), nil, colour, width, nil, PEN) end
   end
-  f:stretch(frame.left, top, frame.right - frame.left, n * pitch, "lanes", { { function()
-    for _, class in ipairs(order) do f:path(table.concat(bars[class]), nil, class, bar, nil, PEN) end
-    draw("gap", "bg", f.page and 1.5 or 0.7)
-    if #marks.hatch > 0 then f:hatched(table.concat(marks.hatch)) end
-    draw("good", "ink", labelled and 1 or 0.6)
-    draw("bad", "wrong", 1)
-    draw("cut", "wrong", 2.5)
-  end }, seams(f, run, frame, top, top + n * pitch) }, ('data-pitch="%s"'):format(number(pitch)))
+  for _, class in ipairs(order) do f:path(table.concat(bars[class]), nil, class, bar, nil, PEN) end
+  draw("gap", "bg", f.page and 1.5 or 0.7)
+  if #marks.hatch > 0 then f:hatched(table.concat(marks.hatch)) end
+  draw("good", "ink", labelled and 1 or 0.6)
+  draw("bad", "wrong", 1)
+  draw("cut", "wrong", 2.5)
+end
+
+--- A lane for each query in flight. Returns the foot, whether queries have labels, and whether these are numbers.
+function lanes.lanes(f, run, list, n, frame, top)
+  local labelled = n <= (f.page and 16 or 4) and #list <= NAMED
+  local pitch = labelled and (f.page and 34 or f.size * 2.1) or math.max(f.page and 9 or 5, f.page and 0 or 96 / n)
+  local label = labelled and f.size + 3 or 0
+  local bar = labelled and (f.page and 15 or 9) or f.page and 8 or pitch * 0.72
+  local class_of, layers = classes_of(run), {}
+  for first = 1, #list, CHUNK do
+    local chunk, last = {}, 0
+    for i = first, math.min(#list, first + CHUNK - 1) do
+      chunk[#chunk + 1] = list[i]
+      last = math.max(last, list[i].at + list[i].seconds)
+    end
+    layers[#layers + 1] = { function()
+      draw_chunk(f, chunk, frame, function(q) return top + (q.lane - 1) * pitch + label end, bar, labelled, class_of)
+    end, ('data-from="%.3f" data-to="%.3f"'):format(chunk[1].at, last) }
+  end
+  layers[#layers + 1] = seams(f, run, frame, top, top + n * pitch)
+  f:stretch(frame.left, top, frame.right - frame.left, n * pitch, "lanes", layers, ('data-pitch="%s"'):format(
+    html.px(pitch)))
   local names, numbered = names_of(f, list)
   if labelled then draw_labels(f, list, names, frame, top, pitch) end
   return top + n * pitch, labelled, numbered

@@ -61,6 +61,10 @@ report.power = run => {
       const { x, y, width, height } = frame.box;
       frame.node.setAttribute("viewBox", `${x + view.from / c.seconds * width} ${y} ${width / zoom} ${height}`);
       levels(frame);
+      for (const chunk of frame.node.querySelectorAll("[data-from]")) {
+        if (Number(chunk.dataset.from) <= view.to && Number(chunk.dataset.to) >= view.from) chunk.removeAttribute("display");
+        else chunk.setAttribute("display", "none");
+      }
       if (frame.axis) clock(frame);
       if (frame.node.dataset.name === "lanes" && frame.figure.checkVisibility()) {
         tags(frame);

@@ -129,6 +129,7 @@ function saved.read(options, warn)
     query = function(_, query) take(current, query) end,
     after = function(_, run)
       take_lost(current, run.reader)
+      current.n_queries = #current.queries
       lay_out(current)
       booking.of_summary(current)
       watts.read(current, run)

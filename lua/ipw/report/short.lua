@@ -12,13 +12,36 @@ local numbers = require "ipw.report.numbers"
 local queries = require "ipw.report.queries"
 local saved = require "ipw.report.saved"
 local screen = require "ipw.screen"
-local terminal = require "ipw.report.terminal"
 
 local short = {}
 
 local LABEL, NUMBERS, DEAREST, REASONS, IDS = 12, 40, 4, 3, 6
 local SHOWN_TOOLS = 12
 short.SHOWN_QUERIES = 60 -- rows
+
+local colours = { prefill = "34", decode = "94", lm = "36", tool1 = "33", tool2 = "33", tool3 = "33", tool4 = "33",
+                  agent = "35", wait = "32", idle = "90", other = "90" }
+
+--- A view of ipw.screen that also paints the bars of parts: bar(text, class).
+function short.view(width, colour)
+  local view = screen.view(width, colour)
+  view.bar = function(text, class)
+    return colour and text ~= "" and "\27[" .. colours[class] .. "m" .. text .. "\27[0m" or text
+  end
+  return view
+end
+
+short.eighths = { "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" }
+
+--- A bar of so many columns (a fraction), the last `wasted` of them hatched; and its columns.
+local function blocks(columns, wasted, paint, class)
+  local hatched = wasted > 0 and math.max(1, math.floor(wasted + 0.5)) or 0
+  local solid = math.max(0, columns - hatched)
+  local whole = math.floor(solid)
+  local text = ("█"):rep(whole) .. (short.eighths[math.floor((solid - whole) * 8 + 0.5)] or "")
+  if text == "" and hatched == 0 then text = "·" end
+  return paint(text, class) .. ("▒"):rep(hatched), utf8.len(text) + hatched
+end
 
 --- A query as this screen has it, from a line of traces.jsonl.
 function short.query(run, query)
@@ -97,15 +120,16 @@ local function devices(run)
   return "joules: " .. table.concat(out, ", ")
 end
 
-local function put_title(out, view, run)
+--- The title, what was run, and what spoils it.
+function short.head(out, view, run)
   local summary = run.summary
   local accuracy = key_numbers.accuracy(run)
   local interval = accuracy.text and (" (%s %%%s)"):format(accuracy.text,
     accuracy.range and ", 95 %: " .. accuracy.range or "") or ""
-  local title = terminal.plain(headline.title(run)) .. interval:gsub("(%S) (%S)", "%1\u{A0}%2")
+  local title = screen.cell(headline.title(run)) .. interval:gsub("(%S) (%S)", "%1\u{A0}%2")
   out[#out + 1] = ""
   out[#out + 1] = " " .. view.paint(screen.wrap(title, 1, 1, view.width), "bold")
-  local facts = { "agent " .. terminal.plain((summary.run or {}).agent or "?"),
+  local facts = { "agent " .. screen.cell((summary.run or {}).agent or "?"),
     headline.at_a_time(run.manifest.config or {}), seconds(run.seconds) }
   facts[#facts + 1] = devices(run) ~= "" and devices(run) or nil
   out[#out + 1] = " " .. screen.wrap(table.concat(facts, " · "), 1, 1, view.width)
@@ -122,7 +146,7 @@ local function put_title(out, view, run)
   end
   for _, flag in ipairs(headline.flags(run)) do
     if not flag[1]:find "^The run ended early" then
-      out[#out + 1] = " " .. view.paint(screen.wrap("! " .. terminal.plain(flag[1]), 1, 3, view.width), "yellow")
+      out[#out + 1] = " " .. view.paint(screen.wrap("! " .. screen.cell(flag[1]), 1, 3, view.width), "yellow")
     end
   end
 end
@@ -151,10 +175,10 @@ local function put_parts(out, view, run)
   out[#out + 1] = view.paint(row(screen.left("where", name), head, "s", tools > 0 and "calls" or "",
     tools > 0 and "failed" or ""), "bold")
   for _, part in ipairs(rows) do
-    local label = terminal.plain(words[part.name] or part.name)
+    local label = screen.cell(words[part.name] or part.name)
     local columns = ""
     if known then
-      local drawn, long = terminal.blocks(part.uj / largest * bar, part.wasted_uj / largest * bar,
+      local drawn, long = blocks(part.uj / largest * bar, part.wasted_uj / largest * bar,
         view.bar, part.class)
       columns = screen.right(numbers.cell(part.uj / 1e6), 9)
         .. screen.right((numbers.share(part.uj, run.sum_uj):gsub(" %%$", "")), 6)
@@ -196,7 +220,7 @@ local said = { no_sensor = true, switched_off = true, permission = true, remote 
 local function put_not_measured(out, view, run)
   if #run.domains == 0 then
     out[#out + 1] = ""
-    put(out, view, "energy", terminal.plain(headline.no_joules(run)):gsub("^No joules: ", "not measured: "))
+    put(out, view, "energy", screen.cell(headline.no_joules(run)):gsub("^No joules: ", "not measured: "))
   elseif run.no_parts then
     put(out, view, "energy", known_joules(run) or "the parts are not known: " .. run.no_parts)
   end
@@ -210,6 +234,12 @@ local function put_not_measured(out, view, run)
   if #missing > 0 then put(out, view, "", "not measured: " .. table.concat(missing, ", ")) end
   if run.no_parts then return end
   for _, text in ipairs(energy.disagreements(run)) do put(out, view, "", text) end
+end
+
+--- Where the energy went, a row each part, and what was not measured.
+function short.parts(out, view, run)
+  put_parts(out, view, run)
+  put_not_measured(out, view, run)
 end
 
 local function put_per_query(out, view, run)
@@ -258,7 +288,7 @@ local function put_work(out, view, run)
   for _, line in ipairs(costs.lines(costs.of(run.summary, config))) do put(out, view, line[1], line[2]) end
   local models = {}
   for name, model in pairs(run.summary.models or {}) do
-    models[#models + 1] = ("%s %s"):format(terminal.plain(name), numbers.count(model.turns or 0, "turn"))
+    models[#models + 1] = ("%s %s"):format(screen.cell(name), numbers.count(model.turns or 0, "turn"))
   end
   table.sort(models)
   if #models > 1 then put(out, view, "models", table.concat(models, " · ")) end
@@ -273,7 +303,7 @@ local function put_judge(out, view, run)
     local n = judge[count[1]] or 0
     if n > 0 then parts[#parts + 1] = numbers.at(n, 0) .. " " .. count[2] end
   end
-  local text = terminal.plain(judge.model or "several models") .. ": " .. table.concat(parts, ", ")
+  local text = screen.cell(judge.model or "several models") .. ": " .. table.concat(parts, ", ")
   if judge.input_tokens and judge.output_tokens then
     text = ("%s; %s tokens in, %s out"):format(text, numbers.at(judge.input_tokens, 0),
       numbers.at(judge.output_tokens, 0))
@@ -294,8 +324,9 @@ local function put_repeats(out, view, run)
   put(out, view, "pass@k", table.concat(parts, ", "))
 end
 
-local function colour_of(mark)
-  return ({ right = "green", wrong = "red", failed = "yellow" })[mark] or "dim"
+--- The sign of how a query ended, in its colour.
+function short.sign(view, mark)
+  return view.paint(queries.marks[mark], ({ right = "green", wrong = "red", failed = "yellow" })[mark] or "dim")
 end
 
 local function put_dearest(out, view, run, id_of)
@@ -306,7 +337,7 @@ local function put_dearest(out, view, run, id_of)
     local one = list[i]
     local q = { id = one.query_id, mark = saved.mark { is_resolved = one.resolved, completed = one.completed,
       outcome = one.stopped and "run_stopped" or nil }, joules = one.joules, seconds = one.seconds }
-    parts[i] = ("%s %s %s"):format(view.paint(queries.marks[q.mark], colour_of(q.mark)), id_of(q.id),
+    parts[i] = ("%s %s %s"):format(short.sign(view, q.mark), id_of(q.id),
       value == "joules" and numbers.joules(q.joules) or seconds(q.seconds)):gsub(" ", "\u{A0}")
   end
   put(out, view, value == "joules" and "dearest" or "longest", table.concat(parts, "  "))
@@ -392,7 +423,7 @@ function short.rows(view, run)
   local out = { "", view.paint(head .. "  answer", "bold") }
   for i = 1, shown do
     local q = list[i]
-    local line = (" %s %s"):format(view.paint(queries.marks[q.mark], colour_of(q.mark)),
+    local line = (" %s %s"):format(short.sign(view, q.mark),
       screen.left(id_of(q.id), id_width))
     for _, column in ipairs(columns) do
       line = line .. "  " .. screen.right(column[1](q) or numbers.dash, column[2])
@@ -445,10 +476,8 @@ function short.text(view, run, note)
   for i, one in ipairs(run.summary.dearest or {}) do dearest[i] = { id = one.query_id } end
   local known = table.move(run.queries, 1, #run.queries, 1, {}) -- not all of them were read
   local id_of = shortener(table.move(dearest, 1, #dearest, #known + 1, known))
-  view.bar = view.bar or function(text) return text end
-  put_title(out, view, run)
-  put_parts(out, view, run)
-  put_not_measured(out, view, run)
+  short.head(out, view, run)
+  short.parts(out, view, run)
   out[#out + 1] = ""
   put_per_query(out, view, run)
   put_work(out, view, run)
@@ -457,13 +486,13 @@ function short.text(view, run, note)
   put_dearest(out, view, run, id_of)
   put_failed(out, view, run, id_of)
   put_shared(out, view, run)
-  put(out, view, "note", terminal.plain(note or ""))
-  put(out, view, "saved in", terminal.plain(run.path))
-  local path = terminal.plain(word(run.path))
+  put(out, view, "note", screen.cell(note or ""))
+  put(out, view, "saved in", screen.cell(run.path))
+  local path = screen.cell(word(run.path))
   out[#out + 1] = ""
   local report, one = " ipw-agent report " .. path .. " -o report.html", run.dearest or run.queries[1]
   local replay = one and ("     ipw-agent replay %s --query %s"):format(path,
-    terminal.plain(word(name_of(run, one)))) or ""
+    screen.cell(word(name_of(run, one)))) or ""
   local beside = screen.columns(report .. replay) <= view.width
   out[#out + 1] = report .. (beside and replay or "")
   if not beside then out[#out + 1] = replay:gsub("^ +", " ") end
