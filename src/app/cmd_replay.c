@@ -100,6 +100,24 @@ static int show(char *run, const struct ipw_replay_options *o)
     return status < 0 ? ipw_exit_with(&err, ipw_workbench_exit(&err)) : status;
 }
 
+/* Writes replay.json and says how late the requests were (lua/ipw/cli/lags.lua). */
+static int tell_lags(const char *folder, const char *of, const struct ipw_replay_options *o,
+                     int code)
+{
+    char limit[24], most_s[32];
+    const char *args[] = {folder, of,     o->query ? o->query : "",
+                          limit,  most_s, o->run.output.json ? "json" : "",
+                          NULL};
+    struct ipw_err err = {0};
+    int status;
+
+    snprintf(limit, sizeof limit, "%lld", (long long)o->limit);
+    snprintf(most_s, sizeof most_s, "%.9g", ipw_ns_to_s(o->max_lag_ns));
+    status = ipw_run_screen("ipw.cli.lags", folder, args, o->run.output.verbose, &err);
+    if (status < 0) status = ipw_exit_with(&err, IPW_EXIT_FAILED);
+    return code == IPW_EXIT_OK ? status : code;
+}
+
 /* ---- run again ---- */
 
 static int run_again(const char *run, const struct ipw_replay_options *o)
@@ -224,8 +242,12 @@ int ipw_cmd_replay(int argc, char **argv)
             code = show(args[0], &o);
         } else if (strcmp(o.mode, "workload") == 0) {
             struct ipw_run_end end = {0};
+            char *folder;
 
-            code = ipw_workload_run(args[0], &o, ipw_cmd_run_json(&command, argc, argv), &end);
+            code = ipw_workload_run(args[0], &o, ipw_cmd_run_json(&command, argc, argv), &end,
+                                    &folder);
+            if (folder) code = tell_lags(folder, args[0], &o, code);
+            free(folder);
             code = ipw_cmd_run_tell_end(&end, code, o.run.output.verbose);
         } else {
             code = run_again(args[0], &o);
