@@ -17,7 +17,6 @@
 #include "json/whole_output.h"
 #include "json/write.h"
 #include "script/embedded.h"
-#include "script/installed.h"
 
 static void put_text(struct ipw_buf *out, const char *text)
 {
@@ -88,7 +87,7 @@ static int write_file(void *ud, const char *const *args, size_t n, struct ipw_bu
 static int built_in(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
                     struct ipw_err *err)
 {
-    const struct ipw_embedded_file *f = n ? ipw_installed_find(args[0]) : NULL;
+    const struct ipw_embedded_file *f = n ? ipw_embedded_find(args[0]) : NULL;
     struct ipw_jw w;
 
     (void)ud;
@@ -212,7 +211,11 @@ const struct ipw_lua_call ipw_calls[] = {
     {"score", ipw_call_score, 9},
     {"ledger", ipw_call_ledger, 1},
     {"meter", ipw_call_meter, 4},
+    {"meter_logs", ipw_call_meter_logs, 3},
     {"book_meter", ipw_call_book_meter, 6},
+    {"shard", ipw_call_shard, 1},
+    {"same_run", ipw_call_same_run, 1},
+    {"merge", ipw_call_merge, 2},
     {NULL, NULL},
 };
 /* clang-format on */

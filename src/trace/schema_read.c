@@ -368,10 +368,15 @@ int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t 
     static const char *const unread[] = {
         "accounts", "energy_before", "metrics", "power_metrics", "spans_before", "turns", NULL};
     struct ipw_json *doc;
-    int rc = ipw_json_parse_without(&doc, line, n, unread, NULL, err);
+    size_t repairs;
+    int rc = ipw_json_parse_without(&doc, line, n, unread, &repairs, err);
 
     *out = (struct ipw_query_loaded){0};
-    return rc ? rc : ipw_schema_read_parsed(out, doc, err);
+    if (rc) return rc;
+    rc = ipw_json_need_no_repair(repairs, err);
+    if (!rc) return ipw_schema_read_parsed(out, doc, err);
+    ipw_json_free(doc);
+    return rc;
 }
 
 int ipw_schema_read_parsed(struct ipw_query_loaded *out, struct ipw_json *line, struct ipw_err *err)
