@@ -100,21 +100,21 @@ static int show(char *run, const struct ipw_replay_options *o)
 }
 
 /* Writes replay.json and says how late the requests were (lua/ipw/cli/lags.lua). */
-static int tell_lags(const char *folder, const char *of, const struct ipw_replay_options *o,
-                     int code)
+static int tell_lags(const char *folder, const char *of, const struct ipw_replay_options *o)
 {
     char limit[24], most_s[32];
-    const char *args[] = {folder, of,     o->query ? o->query : "",
-                          limit,  most_s, o->run.output.json ? "json" : "",
-                          NULL};
-    struct ipw_err err = {0};
-    int status;
+    const char *words[16] = {"lags", "--max-lag-s", most_s};
+    int n = 3;
 
     snprintf(limit, sizeof limit, "%lld", (long long)o->limit);
     snprintf(most_s, sizeof most_s, "%.9g", ipw_ns_to_s(o->max_lag_ns));
-    status = ipw_run_screen("ipw.cli.lags", folder, args, o->run.output.verbose, &err);
-    if (status < 0) status = ipw_exit_with(&err, IPW_EXIT_FAILED);
-    return code == IPW_EXIT_OK ? status : code;
+    if (o->query) words[n++] = "--query", words[n++] = o->query;
+    if (o->limit) words[n++] = "--limit", words[n++] = limit;
+    if (o->run.output.json) words[n++] = "--quiet";
+    words[n++] = "--";
+    words[n++] = folder;
+    words[n++] = of;
+    return ipw_cmd_lua(n, (char **)words, true);
 }
 
 /* ---- run again ---- */
@@ -245,7 +245,11 @@ int ipw_cmd_replay(int argc, char **argv)
 
             code = ipw_workload_run(args[0], &o, ipw_cmd_run_json(&command, argc, argv), &end,
                                     &folder);
-            if (folder) code = tell_lags(folder, args[0], &o, code);
+            if (folder) {
+                int told = tell_lags(folder, args[0], &o);
+
+                if (code == IPW_EXIT_OK) code = told;
+            }
             free(folder);
             code = ipw_cmd_run_tell_end(&end, code, o.run.output.verbose);
         } else {
