@@ -50,11 +50,14 @@ local function case_of(script, record, number)
   local metadata, wrong = metadata_of(record)
   if script.rule then record.rule = script.rule end -- of --scorer; extract() goes by it too
   local prompt, system = prompt_of(script, record)
+  local given = record.given
+  record.given = nil -- it can be most of the dataset: the core has it from here on
   return {
     id = choose.id_of(record, number), prompt = prompt, system = system, level = record.level,
     metadata = metadata, files = record.files, answer = record.answer, subject = record.subject,
     reference = reference_of(record),
     error = record.error or wrong or (not prompt and "the task has no question" or nil),
+    given = given, at_s = record.at_s, epoch = record.epoch,
   }
 end
 
@@ -67,7 +70,7 @@ local function loading(opts)
     return opts.encoding
   end
   return setmetatable({
-    data_dir = opts.data_dir, first = choose.first(opts), keep_rows = opts.where ~= nil,
+    data_dir = opts.data_dir, query = opts.query, first = choose.first(opts), keep_rows = opts.where ~= nil,
   }, { __index = index }), function() return used end
 end
 

@@ -12,7 +12,7 @@ local check = {}
 local fields = {
   tool    = { "name", "about", "input", "run", "needs", "serial", "effects", "seconds", "retries" },
   agent   = { "name", "about", "defaults", "run" },
-  dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "rule", "repo",
+  dataset = { "name", "about", "system", "load", "prompt", "extract", "score", "unscored", "rule", "repo",
     "config", "split", "revision", "spec", "columns", "map", "rows", "gated", "judge", "files", "locate",
     "fetch_line", "program", "seconds" },
   model   = { "name", "about", "reply" },

@@ -61,17 +61,17 @@
 --- Sends the conversation and waits for the reply. It looks blocking, but other queries run meanwhile.
 --- Fields: messages (required), tools, tool_choice, model, sub_model (true: asks the model and server of
 --- --sub-model and --sub-url, else the run's), temperature, top_p, seed, max_tokens, stop, response_format,
---- force_output_tokens (exact length of the reply: llama.cpp, vLLM and SGLang), extra (a table of further
---- body fields), seal (true: reply.message is sealed, as json.seal does), and on_text. A missing field
---- comes from the command line, else from the server's default. on_text(piece, kind) gets each piece as it
---- arrives; kind is "text" or "reasoning". "again": the request is repeated, and the earlier pieces no
---- longer count. The function cannot wait. Messages can be edited between two requests: each request sends
---- them as they are then; only new and edited messages are encoded again, and sealed ones (json.seal) are
---- not even looked at. The reply: text, reasoning, calls ({id, name, arguments}, and broken = true if the
---- arguments are no JSON object; then the message has {} instead, because servers refuse them), message
---- (for the thread), finish, usage ({input, output, cached, reasoning}; nil if the server did not report
---- it), model, streamed (false: it came in one piece). Raises {code, message, status, retryable} if there
---- is no reply after all retries.
+--- force_output_tokens (exact length of the reply: llama.cpp, vLLM and SGLang), send_at (when to send it, in
+--- seconds of ipw.now(); the request is made ready before), extra (a table of further body fields), seal (true:
+--- reply.message is sealed, as json.seal does), and on_text. A missing field comes from the command line, else from
+--- the server's default. on_text(piece, kind) gets each piece as it arrives; kind is "text" or "reasoning".
+--- "again": the request is repeated, and the earlier pieces no longer count. The function cannot wait. Messages can
+--- be edited between two requests: each request sends them as they are then; only new and edited messages are
+--- encoded again, and sealed ones (json.seal) are not even looked at. The reply: text, reasoning, calls ({id, name,
+--- arguments}, and broken = true if the arguments are no JSON object; then the message has {} instead, because
+--- servers refuse them), message (for the thread), finish, usage ({input, output, cached, reasoning}; nil if the
+--- server did not report it), model, streamed (false: it came in one piece). Raises {code, message, status,
+--- retryable} if there is no reply after all retries.
 ---@param request ipw.ChatRequest
 ---@return ipw.Reply reply
 -- function llm.chat(request)

@@ -85,7 +85,7 @@ static bool score_query(const struct job *j, const struct ipw_query_loaded *q,
                                          r->score_metadata};
     const char *response = q->trace.completed ? r->response_text : NULL;
     const char *source = r->answer_source;
-    size_t i = j->saved ? 0 : ipw_dataset_find(j->cases, q->trace.id);
+    size_t i = j->saved ? 0 : ipw_dataset_find(j->cases, q->trace.id, q->details.epoch);
 
     /* What the agent itself said of its answer; how ours was found is found out again. */
     if (source && strcmp(source, "marker") && strcmp(source, "tool")) source = NULL;

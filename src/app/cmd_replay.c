@@ -99,6 +99,24 @@ static int show(char *run, const struct ipw_replay_options *o)
     return ipw_cmd_lua(n, (char **)words, true);
 }
 
+/* Writes replay.json and says how late the requests were (lua/ipw/cli/lags.lua). */
+static int tell_lags(const char *folder, const char *of, const struct ipw_replay_options *o)
+{
+    char limit[24], most_s[32];
+    const char *words[16] = {"lags", "--max-lag-s", most_s};
+    int n = 3;
+
+    snprintf(limit, sizeof limit, "%lld", (long long)o->limit);
+    snprintf(most_s, sizeof most_s, "%.9g", ipw_ns_to_s(o->max_lag_ns));
+    if (o->query) words[n++] = "--query", words[n++] = o->query;
+    if (o->limit) words[n++] = "--limit", words[n++] = limit;
+    if (o->run.output.json) words[n++] = "--quiet";
+    words[n++] = "--";
+    words[n++] = folder;
+    words[n++] = of;
+    return ipw_cmd_lua(n, (char **)words, true);
+}
+
 /* ---- run again ---- */
 
 static int run_again(const char *run, const struct ipw_replay_options *o)
@@ -223,8 +241,16 @@ int ipw_cmd_replay(int argc, char **argv)
             code = show(args[0], &o);
         } else if (strcmp(o.mode, "workload") == 0) {
             struct ipw_run_end end = {0};
+            char *folder;
 
-            code = ipw_workload_run(args[0], &o, ipw_cmd_run_json(&command, argc, argv), &end);
+            code = ipw_workload_run(args[0], &o, ipw_cmd_run_json(&command, argc, argv), &end,
+                                    &folder);
+            if (folder) {
+                int told = tell_lags(folder, args[0], &o);
+
+                if (code == IPW_EXIT_OK) code = told;
+            }
+            free(folder);
             code = ipw_cmd_run_tell_end(&end, code, o.run.output.verbose);
         } else {
             code = run_again(args[0], &o);

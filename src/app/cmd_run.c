@@ -34,7 +34,7 @@ static const struct ipw_opt options[] = {
     {"warmup", 0, IPW_OPT_INT, AT(data.warmup), "N", "run N queries first, not counted (default: 0)", 0, 100000},
     {"concurrency", 'c', IPW_OPT_INT, AT(concurrency), "N", "queries in flight (default: 1)", 1, 100000},
     {"rate", 0, IPW_OPT_NUM, AT(data.pacing.rate), "N", "start N queries per second, whatever the server does", 1},
-    {"arrivals", 0, IPW_OPT_STR, AT(data.pacing.pattern), "PATTERN", "--rate: poisson (default), poisson:SEED, constant"},
+    {"arrivals", 0, IPW_OPT_STR, AT(data.pacing.pattern), "PATTERN", "poisson[:SEED] (default), constant; recorded[:SPEED]"},
     {"tools", 0, IPW_OPT_STR, AT(agent.tools), "A,B,...", "tools to use instead of the agent's; +: and those"},
     {"max-turns", 0, IPW_OPT_INT, AT(agent.max_turns), "N", "turns per query (default: the agent's)", 1, 100000},
     {"Model and server", 0, IPW_OPT_SECTION, 0, NULL, NULL},

@@ -59,7 +59,7 @@ static void find_real(struct ipw_replay_query *q)
 {
     const struct ipw_dataset *cases = q->job->setting.cases;
 
-    size_t i = cases ? ipw_dataset_find(cases, q->c.id) : SIZE_MAX;
+    size_t i = cases ? ipw_dataset_find(cases, q->c.id, q->c.epoch) : SIZE_MAX;
 
     if (i == SIZE_MAX) return;
     q->real = ipw_dataset_get(cases, i);

@@ -1,10 +1,12 @@
 #include "run/origin.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/sha256.h"
@@ -51,18 +53,30 @@ static int parse_choice(struct ipw_choice *out, const struct ipw_data_options *d
 
     out->where = data->where;
     out->ids = data->ids;
+    out->query = data->query;
     if (!rc) rc = parse_sample(out, data->sample, err);
     if (!rc && data->where) rc = ipw_dataset_check_where(data->where, err);
     return rc;
 }
 
-/* ---- the schedule of --rate ---- */
+/* ---- the schedule of --rate and of recorded requests ---- */
+
+/* A query begins a little before its first request is due, because its Lua state, the request's
+ * text and its body take time. */
+#define LEAD_NS (20 * IPW_NS_PER_MS)
 
 static int connected(struct ipw_origin *origin, const struct ipw_origin_run *run,
                      struct ipw_err *err)
 {
+    struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
+    struct ipw_err why = {0};
+
     (void)err;
-    ((struct ipw_dataset_origin *)origin)->run = *run;
+    own->run = *run;
+    if (!own->records) return 0;
+    own->force = !own->no_force && ipw_llm_can_force(run->llm, &why) == 0;
+    if (!own->force && !own->no_force && !run->quiet)
+        ipw_say("replies can be shorter than the saved ones: %s", why.text);
     return 0;
 }
 
@@ -74,11 +88,22 @@ static void wake(void *ud)
     own->run.wake(own->run.ud);
 }
 
+static double at_s(const struct ipw_dataset_origin *own, size_t next)
+{
+    double s = ipw_dataset_get(own->rows, ipw_plan_place(own->run.plan, next).index)->at_s;
+
+    return isnan(s) ? 0 : s;
+}
+
 static void set_due(struct ipw_dataset_origin *own)
 {
     const struct ipw_plan *plan = own->run.plan;
 
-    if (own->next == SIZE_MAX)
+    if (own->pacing.recorded) {
+        if (own->next == SIZE_MAX) own->zero_s = at_s(own, plan->next);
+        own->due_ns = own->run.session->start_ns +
+                      ipw_s_to_ns((at_s(own, plan->next) - own->zero_s) / own->pacing.speed);
+    } else if (own->next == SIZE_MAX)
         own->due_ns = own->run.session->start_ns;
     else if (plan->next == plan->n_warmup)
         own->due_ns = ipw_now_ns(); /* the warm-up has ended, later than planned if it was slow */
@@ -93,10 +118,12 @@ static void set_due(struct ipw_dataset_origin *own)
 static bool due(struct ipw_origin *origin)
 {
     struct ipw_dataset_origin *own = (struct ipw_dataset_origin *)origin;
+    int64_t begin_ns;
 
     if (own->next != own->run.plan->next) set_due(own);
-    if (own->due_ns <= ipw_now_ns()) return true;
-    if (!own->wait) own->wait = ipw_timer_start_at(own->run.loop, own->due_ns, wake, own);
+    begin_ns = own->due_ns - (own->pacing.recorded ? LEAD_NS : 0);
+    if (begin_ns <= ipw_now_ns()) return true;
+    if (!own->wait) own->wait = ipw_timer_start_at(own->run.loop, begin_ns, wake, own);
     return false;
 }
 
@@ -104,10 +131,15 @@ static void seat(struct ipw_origin *origin, struct ipw_seat *out, struct ipw_pla
                  int64_t start_ns)
 {
     const struct ipw_dataset_origin *own = (const struct ipw_dataset_origin *)origin;
+    const struct ipw_case *c = ipw_dataset_get(own->rows, place->index);
 
     (void)start_ns;
-    *out = (struct ipw_seat){.c = ipw_dataset_get(own->rows, place->index),
-                             .scheduled_ns = own->pacing.rate ? own->due_ns : 0};
+    *out = (struct ipw_seat){.c = c, .scheduled_ns = own->pacing.rate ? own->due_ns : 0};
+    if (c->epoch) place->epoch = c->epoch;
+    if (!c->given) return;
+    out->pace = (struct ipw_host_pace){.speed = own->pacing.speed,
+                                       .force = own->force,
+                                       .due_ns = own->pacing.recorded ? own->due_ns : 0};
 }
 
 static void over(struct ipw_origin *origin)
@@ -134,7 +166,8 @@ static int check(struct ipw_origin *origin, const struct ipw_run_options *o, str
         rc = ipw_fail(err, IPW_EINVAL,
                       "--rate starts queries by time, --adaptive by the server's "
                       "answers: leave one out");
-    if (!rc && own->pacing.rate) origin->due = due;
+    if (!rc && (own->pacing.rate || own->pacing.recorded)) origin->due = due;
+    own->no_force = o->data.pacing.no_force;
     return rc ? rc : parse_choice(&own->cases.choice, &o->data, err);
 }
 
@@ -163,7 +196,11 @@ static int open_rows(struct ipw_origin *origin, struct ipw_dataset **out,
     int rc = ipw_dataset_open(out, &own->cases, err);
 
     own->rows = *out;
+    own->records = !rc && ipw_dataset_count(*out) && ipw_dataset_get(*out, 0)->given;
     if (!rc && ipw_dataset_count(*out)) cut(origin, *out, &o->data.shard);
+    if (!rc && own->pacing.recorded && !own->records)
+        return ipw_fail(err, IPW_EINVAL, "--arrivals recorded: the tasks of %s have no times",
+                        o->data.dataset);
     if (rc || ipw_dataset_count(*out) || origin->whole.n) return rc;
     if (!ipw_dataset_total(*out))
         return ipw_fail(err, IPW_EINVAL, "%s: no task to run (it has 0)", o->data.dataset);

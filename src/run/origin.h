@@ -1,6 +1,6 @@
 /* run/origin.h: the interface for the source of a run's queries.
  *
- * An origin is a dataset (run/dataset_origin.c) or a saved workload (replay/workload_run.h).  The
+ * An origin is a dataset (run/dataset_origin.c) or a measured program (proxy/measured_run.h).  The
  * run knows neither and uses these functions.  The command creates an origin and frees it after the
  * run.  An origin has only those parts of a run that connected() gives it. */
 #ifndef IPW_RUN_ORIGIN_H
@@ -27,9 +27,9 @@ struct ipw_origin_run {
 
 struct ipw_seat { /* of a query in flight */
     const struct ipw_case *c;
-    struct ipw_host_workload *workload; /* of a workload replay, or NULL */
-    struct ipw_host_session *session;   /* of a program that is no script, or NULL */
-    int64_t scheduled_ns;               /* when it was due (--rate); 0: not by a schedule */
+    struct ipw_host_pace pace;        /* of a task with recorded requests */
+    struct ipw_host_session *session; /* of a program that is no script, or NULL */
+    int64_t scheduled_ns;             /* when it was due (--rate); 0: not by a schedule */
 };
 
 struct ipw_selection {
@@ -76,8 +76,10 @@ struct ipw_dataset_origin {
     struct ipw_origin origin;
     struct ipw_dataset_options cases;
     const struct ipw_dataset *rows;
-    /* With --rate: its queries are due by a schedule. */
+    /* With --rate or --arrivals recorded: its queries are due by a schedule. */
     struct ipw_pacing pacing;
+    bool records, force, no_force; /* tasks with recorded requests; replies of their lengths */
+    double zero_s;                 /* of the recording: when the first of them was due */
     struct ipw_origin_run run;
     size_t next; /* the query that is due at due_ns; SIZE_MAX: none yet */
     int64_t due_ns;

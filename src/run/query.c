@@ -214,7 +214,7 @@ static void fill_host(struct ipw_query *q)
         .name = id_of(q),
         .start_ns = q->start_ns,
         .trace = g->trace,
-        .workload = q->sinks.seat.workload,
+        .pace = q->sinks.seat.pace,
         .session = q->sinks.seat.session,
         .model = {.llm = g->llm,
                   .name = g->model,

@@ -31,7 +31,7 @@ void ipw_run_options_init(struct ipw_run_options *o)
 int64_t ipw_run_concurrency(const struct ipw_run_options *o)
 {
     if (o->concurrency) return o->concurrency;
-    return o->data.pacing.rate > 0 ? MOST_IN_FLIGHT : 1;
+    return o->data.pacing.rate > 0 || ipw_pacing_is_recorded(&o->data.pacing) ? MOST_IN_FLIGHT : 1;
 }
 
 const char **ipw_tools_cut(char **text, const char *tools)

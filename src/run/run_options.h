@@ -28,6 +28,7 @@ struct ipw_agent_options {
 
 struct ipw_data_options {
     const char *dataset, *data_dir, *encoding, *limit, *sample, *where, *ids;
+    const char *query; /* of a workload: the one query of the recording; or NULL */
     int64_t epochs, warmup;
     struct ipw_pacing_options pacing;
     const char *shard_text; /* --shard as it was given; `shard` is what it means */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/sha256.h"
@@ -24,6 +25,7 @@ struct ipw_agent {
     struct ipw_task *task;
     const struct ipw_agent_config *config;
     const struct ipw_case *query;
+    const struct ipw_host *host;
     ipw_agent_fn done;
     void *ud;
 };
@@ -144,7 +146,26 @@ static void set_text(lua_State *L, const char *name, const char *text)
     lua_setfield(L, -2, name);
 }
 
-static void push_query(lua_State *L, const struct ipw_case *c)
+/* query.given and query.pace: the recorded requests of the task, and their times. */
+static void push_given(lua_State *L, const char *given, const struct ipw_host *host)
+{
+    const struct ipw_host_pace *pace = &host->pace;
+
+    if (!given || ipw_value_decode(L, given, strlen(given), NULL)) return;
+    lua_setfield(L, -2, "given");
+    lua_createtable(L, 0, 3);
+    lua_pushnumber(L, pace->speed > 0 ? pace->speed : 1);
+    lua_setfield(L, -2, "speed");
+    lua_pushboolean(L, pace->force);
+    lua_setfield(L, -2, "force");
+    if (pace->due_ns) {
+        lua_pushnumber(L, ipw_ns_to_s(pace->due_ns - host->start_ns));
+        lua_setfield(L, -2, "due_s");
+    }
+    lua_setfield(L, -2, "pace");
+}
+
+static void push_query(lua_State *L, const struct ipw_case *c, const struct ipw_host *host)
 {
     lua_createtable(L, 0, 6);
     set_text(L, "id", c->id);
@@ -160,6 +181,7 @@ static void push_query(lua_State *L, const struct ipw_case *c)
     lua_setfield(L, -2, "files");
     if (c->metadata && ipw_value_decode(L, c->metadata, strlen(c->metadata), NULL) == 0)
         lua_setfield(L, -2, "metadata");
+    push_given(L, c->given, host);
 }
 
 /* Sets cfg.tools, for the cfg at the top; "+" stands for those that it had. [0, 0, m] */
@@ -246,7 +268,7 @@ static int prepare(lua_State *L)
 
     if (lua_getfield(L, 1, "run") != LUA_TFUNCTION)
         return luaL_error(L, "the agent has no function 'run'");
-    push_query(L, a->query);
+    push_query(L, a->query, a->host);
     push_config(L, 1, a->config);
     return 3;
 }
@@ -330,6 +352,7 @@ int ipw_agent_start(struct ipw_agent **out, const struct ipw_agent_info *info,
 
     a->config = config;
     a->query = query;
+    a->host = host;
     a->done = done;
     a->ud = ud;
     rc = ipw_sandbox_open(&a->vm, &options, err);

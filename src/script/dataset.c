@@ -2,6 +2,7 @@
 
 #include <lauxlib.h>
 #include <lua.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,10 @@ static void read_case(lua_State *L, struct ipw_dataset *cases, int64_t number)
     c->answer = text_field(L, at, "answer");
     c->subject = text_field(L, at, "subject");
     c->reference = object_field(L, at, "reference");
+    c->given = text_field(L, at, "given");
+    c->at_s = lua_getfield(L, at, "at_s") == LUA_TNUMBER ? lua_tonumber(L, -1) : (double)NAN;
+    if (lua_getfield(L, at, "epoch") == LUA_TNUMBER) c->epoch = (int)lua_tointeger(L, -1);
+    lua_pop(L, 2);
     read_files(L, at, c);
 }
 
@@ -98,11 +103,8 @@ static void push_options(lua_State *L, const struct ipw_dataset_options *o) // [
 {
     const struct {
         const char *name, *text;
-    } texts[] = {{"dataset", o->dataset},
-                 {"data_dir", o->data_dir},
-                 {"encoding", o->encoding},
-                 {"where", o->choice.where},
-                 {"ids", o->choice.ids}};
+    } texts[] = {{"dataset", o->dataset},    {"data_dir", o->data_dir}, {"encoding", o->encoding},
+                 {"where", o->choice.where}, {"ids", o->choice.ids},    {"query", o->choice.query}};
     const struct {
         const char *name;
         int64_t n;
@@ -128,6 +130,7 @@ static int load_protected(lua_State *L)
     struct ipw_dataset *cases = lua_touserdata(L, 2);
 
     cases->rule = text_field(L, 1, "rule");
+    cases->unscored = text_field(L, 1, "unscored");
     if (cases->options->scorer_only) {
         cases->name = text_field(L, 1, "name");
         lua_settop(L, 1);
@@ -161,11 +164,12 @@ static int load_protected(lua_State *L)
     return 0;
 }
 
-static bool has_id(const void *ud, uint32_t number, const void *id)
+static bool has_id(const void *ud, uint32_t number, const void *thing)
 {
-    const struct ipw_dataset *cases = ud;
+    const struct ipw_case *c = &((const struct ipw_dataset *)ud)->list[number];
+    const struct ipw_case *wanted = thing;
 
-    return strcmp(cases->list[number].id, id) == 0;
+    return c->epoch == wanted->epoch && strcmp(c->id, wanted->id) == 0;
 }
 
 /* Tasks of a file are checked in lua/ipw/dataset.lua, where lines are known; tasks of a script are
@@ -176,7 +180,8 @@ static int index_ids(struct ipw_dataset *cases, struct ipw_err *err)
     cases->by_id = (struct ipw_table){.same = has_id, .ud = cases};
     for (size_t i = 0; i < cases->n; i++) {
         const struct ipw_case *c = &cases->list[i];
-        uint32_t *at = ipw_table_at(&cases->by_id, ipw_table_text_key(c->id, 0), c->id);
+        uint32_t *at =
+            ipw_table_at(&cases->by_id, ipw_table_text_key(c->id, (uint64_t)c->epoch), c);
 
         if (*at != IPW_TABLE_NONE)
             return ipw_fail(err, IPW_EPARSE, "%s: tasks %lld and %lld have the same id \"%.80s\"",
@@ -279,6 +284,11 @@ int ipw_dataset_open(struct ipw_dataset **out, const struct ipw_dataset_options 
     int rc;
 
     cases->options = options;
+    if (options->data_dir) {
+        cases->run = ipw_strdup(options->data_dir);
+        cases->job = (struct ipw_export_job){.runs = &cases->run, .n_runs = 1};
+        cases->host.export_job = &cases->job;
+    }
     rc = ipw_sandbox_open(&cases->vm, &vm_options, err);
     if (rc) goto fail;
     L = ipw_vm_lua(cases->vm);
@@ -355,6 +365,7 @@ static void release_case(struct ipw_case *c)
     free(c->subject);
     free(c->reference);
     free(c->error);
+    free(c->given);
 }
 
 void ipw_dataset_cut(struct ipw_dataset *cases, bool (*keep)(const void *ud, const char *id),
@@ -386,6 +397,7 @@ void ipw_dataset_free(struct ipw_dataset *cases)
     free(cases->source);
     free(cases->rule);
     free(cases->unscored);
+    free(cases->run);
     free(cases);
 }
 
@@ -405,11 +417,13 @@ const char *ipw_dataset_sha256(const struct ipw_dataset *cases) { return cases->
 const char *ipw_dataset_rule(const struct ipw_dataset *cases) { return cases->rule; }
 const char *ipw_dataset_source(const struct ipw_dataset *cases) { return cases->source; }
 
-size_t ipw_dataset_find(const struct ipw_dataset *cases, const char *id)
+size_t ipw_dataset_find(const struct ipw_dataset *cases, const char *id, int epoch)
 {
-    uint32_t at = ipw_table_get(&cases->by_id, ipw_table_text_key(id, 0), id);
+    struct ipw_case c = {.id = (char *)id, .epoch = epoch};
+    uint32_t at = ipw_table_get(&cases->by_id, ipw_table_text_key(id, (uint64_t)epoch), &c);
 
-    return at == IPW_TABLE_NONE ? SIZE_MAX : at;
+    if (at != IPW_TABLE_NONE) return at;
+    return epoch ? ipw_dataset_find(cases, id, 0) : SIZE_MAX;
 }
 
 const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i)

@@ -29,6 +29,9 @@ struct ipw_case {
      * withheld), the subject, and what else the scorer knows (JSON object text); or NULL. */
     char *answer, *subject, *reference;
     char *error; /* why this one cannot be run (a missing attachment), or NULL */
+    char *given; /* JSON text for the agent alone, such as the requests to send; or NULL */
+    double at_s; /* when it was due in the recording that it is from; NAN: not told */
+    int epoch;   /* of that recording: several tasks can have one id; else 0 */
     struct ipw_case_file *files;
     size_t n_files, cap_files;
     int64_t number; /* of the task in the dataset, from 1 */
@@ -40,6 +43,7 @@ struct ipw_dataset;
 /* The selection of tasks, in the order in which its parts act (lua/ipw/choose.lua). */
 struct ipw_choice {
     const char *where, *ids;     /* an expression (lua/ipw/where.lua), a file of ids; or NULL */
+    const char *query;           /* the one task that this name means, as in a saved run; or NULL */
     int64_t sample, sample_seed; /* how many to draw; 0: all */
     int64_t from, to;            /* of those left, from 1, inclusive; to 0: to the end */
 };
@@ -70,8 +74,9 @@ size_t ipw_dataset_count(const struct ipw_dataset *cases);
 size_t ipw_dataset_total(const struct ipw_dataset *cases); /* before the choice */
 size_t ipw_dataset_files(const struct ipw_dataset *cases); /* attachments of all tasks */
 const struct ipw_case *ipw_dataset_get(const struct ipw_dataset *cases, size_t i);
-size_t ipw_dataset_find(const struct ipw_dataset *cases, const char *id); /* SIZE_MAX: none */
-const char *ipw_dataset_name(const struct ipw_dataset *cases);            /* "gaia" */
+/* The task of that id, of those with several epochs the one of this epoch; SIZE_MAX: none. */
+size_t ipw_dataset_find(const struct ipw_dataset *cases, const char *id, int epoch);
+const char *ipw_dataset_name(const struct ipw_dataset *cases);   /* "gaia" */
 const char *ipw_dataset_note(const struct ipw_dataset *cases);   /* for the user, or NULL */
 const char *ipw_dataset_sha256(const struct ipw_dataset *cases); /* of the rows, or NULL */
 const char *ipw_dataset_source(const struct ipw_dataset *cases); /* where they came from, or NULL */

@@ -202,7 +202,7 @@ void ipw_dataset_grade_task(struct ipw_dataset *cases, const struct ipw_saved_ca
     lua_State *L;
 
     *out = (struct ipw_grade_task){0};
-    if (cases->unscored) return; /* no script: nothing is scored */
+    if (cases->unscored) return;
     L = ipw_vm_lua(cases->vm);
     lua_pushcfunction(L, grade_protected);
     lua_pushlightuserdata(L, &args);

@@ -36,24 +36,12 @@ struct ipw_host_budget { /* what is left of the query's and the run's limits; NA
     double tokens, turns, seconds, joules, usd;
 };
 
-/* A query of a workload replay: its requests and their times (script/lib_workload.c). */
-struct ipw_workload_query;
-struct ipw_host_workload {
-    struct ipw_workload_query *query; /* its turn is the current request */
-    struct ipw_buf prompt; /* of its first request, if it was generated before; or empty */
-    bool open;             /* at the saved times; else with the saved gaps */
-    bool force;            /* replies of the saved lengths */
-    double speed;          /* saved times are divided by it */
-    int64_t zero_ns;       /* when the workload began */
-    uint64_t seed;         /* for generated texts */
-    bool started;          /* a request was taken; before that the current request is the first */
-    /* of the current request */
-    int64_t due_ns;  /* when it is due; 0: there is none */
-    int64_t late_ns; /* delay of the schedule, because the reply before it came late */
-    int64_t end_ns;  /* end of the reply before it */
+/* What an agent that sends recorded requests (agents/workload.lua) is told of their times. */
+struct ipw_host_pace {
+    double speed;   /* recorded times and gaps are divided by it; 0: there are none */
+    bool force;     /* the server can give replies of the recorded lengths */
+    int64_t due_ns; /* when the query's first request is due; 0: as soon as it begins */
 };
-/* Generates the text of the current request before the query asks for it. */
-void ipw_host_workload_prompt(struct ipw_host_workload *seat);
 
 /* The model calls of a program that is no script: they come through the recording proxy
  * (src/proxy), and are the calls of this query. */
@@ -181,7 +169,7 @@ struct ipw_host {
     struct ipw_host_model model;
     struct ipw_host_grants grants;
     struct ipw_host_callbacks on;
-    struct ipw_host_workload *workload;      /* of a workload replay; or NULL */
+    struct ipw_host_pace pace;
     struct ipw_host_session *session;        /* of a query that is no script; or NULL */
     const struct ipw_export_job *export_job; /* what `export` reads and writes; or NULL */
     struct ipw_playback *replay; /* answers from a saved run instead of the world; or NULL */

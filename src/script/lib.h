@@ -7,27 +7,26 @@
 
 #include <lua.h>
 
-int ipw_lib_core(lua_State *L);     /* ipw.core.run: sleep, now, log, note, map, cancelled */
-int ipw_lib_json(lua_State *L);     /* ipw.core.json */
-int ipw_lib_llm(lua_State *L);      /* ipw.core.llm: chat */
-int ipw_lib_tool(lua_State *L);     /* ipw.core.tool: span start and end, tool files */
-int ipw_lib_span(lua_State *L);     /* ipw.core.span: start, finish */
-int ipw_lib_find(lua_State *L);     /* ipw.core.script: find, load, source, names, nearest */
-int ipw_lib_http(lua_State *L);     /* ipw.core.http: request, escape */
-int ipw_lib_fs(lua_State *L);       /* ipw.core.fs */
-int ipw_lib_child(lua_State *L);    /* ipw.core.child */
-int ipw_lib_kept(lua_State *L);     /* ipw.core.kept */
-int ipw_lib_budget(lua_State *L);   /* ipw.core.budget: energy, left */
-int ipw_lib_data(lua_State *L);     /* ipw.core.data: rows, paths */
-int ipw_lib_session(lua_State *L);  /* ipw.core.session: facts, run, wait */
-int ipw_lib_workload(lua_State *L); /* ipw.core.workload: turns, request, wait */
-int ipw_lib_text(lua_State *L);     /* ipw.core.text: from_html, find, printable */
-int ipw_lib_stats(lua_State *L);    /* ipw.core.stats: intervals, draws */
-int ipw_lib_compute(lua_State *L);  /* ipw.core.compute: call */
-int ipw_lib_fetch(lua_State *L);    /* ipw.core.fetch: get, link, hash, ... */
-int ipw_lib_sqlite(lua_State *L);   /* ipw.core.sqlite: query, search */
-int ipw_lib_export(lua_State *L);   /* ipw.core.export: saved runs, the output of an export */
-int ipw_lib_prices(lua_State *L);   /* ipw.core.prices: open */
+int ipw_lib_core(lua_State *L);    /* ipw.core.run: sleep, now, log, note, map, cancelled */
+int ipw_lib_json(lua_State *L);    /* ipw.core.json */
+int ipw_lib_llm(lua_State *L);     /* ipw.core.llm: chat */
+int ipw_lib_tool(lua_State *L);    /* ipw.core.tool: span start and end, tool files */
+int ipw_lib_span(lua_State *L);    /* ipw.core.span: start, finish */
+int ipw_lib_find(lua_State *L);    /* ipw.core.script: find, load, source, names, nearest */
+int ipw_lib_http(lua_State *L);    /* ipw.core.http: request, escape */
+int ipw_lib_fs(lua_State *L);      /* ipw.core.fs */
+int ipw_lib_child(lua_State *L);   /* ipw.core.child */
+int ipw_lib_kept(lua_State *L);    /* ipw.core.kept */
+int ipw_lib_budget(lua_State *L);  /* ipw.core.budget: energy, left */
+int ipw_lib_data(lua_State *L);    /* ipw.core.data: rows, paths */
+int ipw_lib_session(lua_State *L); /* ipw.core.session: facts, run, wait */
+int ipw_lib_text(lua_State *L);    /* ipw.core.text: from_html, find, printable */
+int ipw_lib_stats(lua_State *L);   /* ipw.core.stats: intervals, draws */
+int ipw_lib_compute(lua_State *L); /* ipw.core.compute: call */
+int ipw_lib_fetch(lua_State *L);   /* ipw.core.fetch: get, link, hash, ... */
+int ipw_lib_sqlite(lua_State *L);  /* ipw.core.sqlite: query, search */
+int ipw_lib_export(lua_State *L);  /* ipw.core.export: saved runs, the output of an export */
+int ipw_lib_prices(lua_State *L);  /* ipw.core.prices: open */
 
 /* lib_server.c: io.serve of commands, a server whose requests the command answers. */
 int ipw_lib_serve(lua_State *L);

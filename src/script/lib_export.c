@@ -259,8 +259,8 @@ static int export_events(lua_State *L)
     return rc < 0 ? raise_err(L, &err) : 1;
 }
 
-/* each_event(reader): the next event of the file, and its place; nothing at the end.
- * [-1, +(0|2), e] */
+/* each_event(reader, nulls): the next event of the file, and its place; nothing at the end.  With
+ * `nulls` its table has them (json.null), to be written again as it was. [-2, +(0|2), e] */
 static int export_each_event(lua_State *L)
 {
     struct reader *reader = reader_of(L);
@@ -270,7 +270,10 @@ static int export_each_event(lua_State *L)
     int rc = ipw_saved_run_each_event(&line, &offset, reader->run, &err);
 
     if (rc <= 0) return rc < 0 ? raise_err(L, &err) : 0;
-    push_known(L, line.doc);
+    if (lua_toboolean(L, 2))
+        ipw_value_push(L, line.doc);
+    else
+        push_known(L, line.doc);
     lua_pushinteger(L, offset);
     return 2;
 }

@@ -53,10 +53,23 @@ struct chat_op {
 
 /* ---- the request ---- */
 
-static const char *const fields[] = {
-    "on_text", "extra", "force_output_tokens", "max_tokens", "messages",    "model",       "seal",
-    "seed",    "stop",  "response_format",     "sub_model",  "temperature", "tool_choice", "tools",
-    "top_p",   NULL};
+static const char *const fields[] = {"on_text",
+                                     "extra",
+                                     "force_output_tokens",
+                                     "max_tokens",
+                                     "messages",
+                                     "model",
+                                     "seal",
+                                     "seed",
+                                     "stop",
+                                     "response_format",
+                                     "send_at",
+                                     "sub_model",
+                                     "temperature",
+                                     "tool_choice",
+                                     "tools",
+                                     "top_p",
+                                     NULL};
 
 /* Encodes the field, if there is one, after the other pieces; returns its offset + 1. [0, 0, v] */
 static size_t encode_field(lua_State *L, struct chat_op *op, const char *name)
@@ -102,6 +115,7 @@ static void build_request(lua_State *L, struct chat_op *op)
     const struct ipw_host *host = op->host;
     struct ipw_chat_request *r = &op->request;
     const char *model;
+    double at_s;
     size_t n;
 
     take_messages(L, op);
@@ -139,7 +153,8 @@ static void build_request(lua_State *L, struct chat_op *op)
     r->response_format = piece(op, op->format_at);
     r->stop = piece(op, op->stop_at);
     r->extra = piece(op, op->extra_at);
-    if (op->host->workload) r->not_before_ns = op->host->workload->due_ns;
+    at_s = ipw_fields_number(L, 1, "llm.chat", "send_at", NAN, -1e8, 1e8);
+    if (!isnan(at_s)) r->not_before_ns = host->start_ns + ipw_s_to_ns(at_s);
     r->stream = true;
     r->include_usage = true;
 }
@@ -242,6 +257,7 @@ static void on_attempt(void *ud, int attempt, int64_t t_ns, const char *body, si
     event.span = op->span;
     event.lm.attempt = attempt;
     event.lm.held_ns = ipw_llm_held_ns(op->call);
+    event.lm.due_ns = op->request.not_before_ns;
     event.lm.model = op->request.model;
     ipw_host_emit(host, &event, &data);
     /* The body has the messages too, and is all that a repeated request needs.  A replay can make

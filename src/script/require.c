@@ -16,27 +16,16 @@ static const struct {
     const char *name;
     lua_CFunction open;
 } core[] = {
-    {"ipw.core.run", ipw_lib_core},
-    {"ipw.core.json", ipw_lib_json},
-    {"ipw.core.llm", ipw_lib_llm},
-    {"ipw.core.tool", ipw_lib_tool},
-    {"ipw.core.fs", ipw_lib_fs},
-    {"ipw.core.budget", ipw_lib_budget},
-    {"ipw.core.data", ipw_lib_data},
-    {"ipw.core.span", ipw_lib_span},
-    {"ipw.core.script", ipw_lib_find},
-    {"ipw.core.http", ipw_lib_http},
-    {"ipw.core.workload", ipw_lib_workload},
-    {"ipw.core.text", ipw_lib_text},
-    {"ipw.core.sqlite", ipw_lib_sqlite},
-    {"ipw.core.fetch", ipw_lib_fetch},
-    {"ipw.core.export", ipw_lib_export},
-    {"ipw.core.compute", ipw_lib_compute},
-    {"ipw.core.stats", ipw_lib_stats},
-    {"ipw.core.kept", ipw_lib_kept},
-    {"ipw.core.child", ipw_lib_child},
-    {"ipw.core.prices", ipw_lib_prices},
-    {"ipw.core.session", ipw_lib_session},
+    {"ipw.core.run", ipw_lib_core},        {"ipw.core.json", ipw_lib_json},
+    {"ipw.core.llm", ipw_lib_llm},         {"ipw.core.tool", ipw_lib_tool},
+    {"ipw.core.fs", ipw_lib_fs},           {"ipw.core.budget", ipw_lib_budget},
+    {"ipw.core.data", ipw_lib_data},       {"ipw.core.span", ipw_lib_span},
+    {"ipw.core.script", ipw_lib_find},     {"ipw.core.http", ipw_lib_http},
+    {"ipw.core.text", ipw_lib_text},       {"ipw.core.sqlite", ipw_lib_sqlite},
+    {"ipw.core.fetch", ipw_lib_fetch},     {"ipw.core.export", ipw_lib_export},
+    {"ipw.core.compute", ipw_lib_compute}, {"ipw.core.stats", ipw_lib_stats},
+    {"ipw.core.kept", ipw_lib_kept},       {"ipw.core.child", ipw_lib_child},
+    {"ipw.core.prices", ipw_lib_prices},   {"ipw.core.session", ipw_lib_session},
 };
 
 static int base_require(lua_State *L);

@@ -127,7 +127,7 @@ static const struct ipw_spec own_end[] = {
     DATA, TOOL(error, TZ), EVENT, OWN_KIND, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ), QUERY,
     TOOL(result_bytes, CZ), ROWS, SPAN, T_NS, END};
 static const struct ipw_spec lm_start[] = {
-    LM(attempt, C), DATA, EVENT, LM(held_ns, C | OPT), LM(model, TZ), QUERY, ROWS, SPAN, T_NS, END};
+    LM(attempt, C), DATA, LM(due_ns, C | OPT), EVENT, LM(held_ns, C | OPT), LM(model, TZ), QUERY, ROWS, SPAN, T_NS, END};
 static const struct ipw_spec lm_end[] = {
     LM(attempt, C),
     LM(bytes_received, CZ),
@@ -173,6 +173,7 @@ static const struct ipw_spec lm_end[] = {
     LM(reused, B | OPT),
     ROWS,
     TIME(second_token_ns, C | OPT),
+    LM(send_cpu_ns, C | OPT),
     TIME(sent_ns, IZ),
     TIME(server_decode_ns, C | OPT),
     TIME(server_prefill_ns, C | OPT),
@@ -269,7 +270,7 @@ size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTAN
         &t->first_byte_ns,      &t->first_event_ns, &t->first_token_ns,
         &t->second_token_ns,    &t->last_token_ns,  &t->first_text_ns,
         &t->first_reasoning_ns, &t->first_call_ns,  &event->q.scheduled_ns,
-        &event->q.ended_ns};
+        &event->q.ended_ns,     &event->lm.due_ns};
 
     memcpy(all, instants, sizeof instants);
     return IPW_EVENT_INSTANTS;

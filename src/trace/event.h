@@ -100,8 +100,9 @@ struct ipw_lm_facts {
     const char *asked;     /* END: the model's name in the request; not written */
     int64_t forced_tokens; /* END: the output length that the request forces, or 0; not written */
     int64_t held_ns;       /* START: how long the in-flight limit delayed it */
-    /* END: CPU time of this thread from the request's creation until it was sent, or 0; not
-     * written. */
+    int64_t due_ns;        /* START: when the agent wanted it sent; 0: at once */
+    /* END, of a request that was due: CPU time of this thread from the request's creation until it
+     * was sent, or 0. */
     int64_t send_cpu_ns;
 };
 
@@ -167,7 +168,7 @@ int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ip
  * write the event again with other facts. */
 void ipw_event_take_payload(struct ipw_event *event, const char *line, size_t n);
 /* The instants that the event tells, its own first; 0: unknown.  Returns their number. */
-enum { IPW_EVENT_INSTANTS = 13 };
+enum { IPW_EVENT_INSTANTS = 14 };
 size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTANTS]);
 /* When the query of a query_end ended: not after the event. */
 int64_t ipw_event_end_ns(const struct ipw_event *event);

@@ -4,7 +4,6 @@
 local ipw, llm, json = require "ipw", require "ipw.llm", require "ipw.json"
 local http, proc, fs = require "ipw.http", require "ipw.proc", require "ipw.fs"
 local sqlite, span, text, calc = require "ipw.sqlite", require "ipw.span", require "ipw.text", require "ipw.calc"
-local workload = require "ipw.core.workload"
 
 local function chat(more)
   local request = { messages = { llm.user "Hello" } }
@@ -40,6 +39,7 @@ return {
   name = "arguments",
   run = function(query)
     local cases = {
+      { "send_at", chat, { send_at = "soon" } },
       { "messages: expected a list", chat, { messages = "x" } },
       { "messages: expected a list", chat, { messages = {} } },
       { "messages%[1%]: expected a message, got number", chat, { messages = { 1 } } },
@@ -133,7 +133,6 @@ return {
       { "too long", text.find, (" "):rep(1 << 20), ("x"):rep(1000) },
       { "1000 names", text.nearest, "x", many(1001, "y") },
 
-      { "replay RUN %-%-mode workload", workload.request },
       { "", calc.eval, "1 +" },
       { "", calc.eval, "" },
       { "", calc.eval, ("("):rep(2000) .. "1" },

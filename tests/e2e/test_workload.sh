@@ -119,6 +119,29 @@ check_out "6 of 6 requests sent"
 expect_exit 0 agent export rows.jsonl --format mooncake -o rows3.jsonl
 assert_json rows3.jsonl 'len(d) == 40 and d[39]["hash_ids"] == [0, 139, 139] and d[39]["timestamp"] == 1950'
 
+step "the run as requests, with their messages: a dataset like any other"
+expect_exit 0 agent export record --format requests -o requests.jsonl
+assert_json requests.jsonl '[q["id"] for q in d] == ["q0000", "q0001"] and all(len(q["requests"]) == 3 and q["prompt"] for q in d)'
+assert_json requests.jsonl 'all(r["messages_kept"] == (0, 1, 3)[k] and len(r["messages"]) == (1, 2, 2)[k] and r["request"]["temperature"] == 0.5 and r["gap_s"] >= (0.15 if k else 0) for q in d for k, r in enumerate(q["requests"]))'
+echo q0001 >one.txt
+expect_exit 0 agent run workload requests --data-dir requests.jsonl --base-url "$BASE_URL" -c 2 -o of-file -q
+expect_exit 0 agent run workload requests --data-dir record --base-url "$BASE_URL" --arrivals recorded:20 --ids one.txt -o of-run -q
+python3 - <<'PY2' || fail "requests of a file"
+import json
+def sent(run): return sorted((e["query"], e["span"], json.dumps(e["data"]["messages"])) for e in map(json.loads, open(run + "/events.jsonl")) if e["event"] == "lm_inference_start")
+assert sent("record") == sent("of-file") == sent("closed")
+due = [e for e in map(json.loads, open("of-run/events.jsonl")) if e["event"] == "lm_inference_start"]
+assert len(due) == 3 and all(e["t_ns"] >= e["due_ns"] > 0 for e in due), due
+PY2
+assert_json of-run/manifest.json 'd["config"]["rate"] == {"arrivals": "recorded", "per_s": None, "seed": None, "speed": 20} and d["config"]["dataset"] == "requests"'
+assert_json of-run/traces.jsonl '[(q["query_id"], q["is_resolved"]) for q in d] == [("q0001", None)]'
+rm -r of-file && expect_exit 0 agent run workload requests --data-dir requests.jsonl --base-url "$BASE_URL" -o of-file -q --limit 1
+expect_exit 0 agent resume of-file -q
+expect_exit 3 agent run workload requests --base-url "$BASE_URL" -o nothing
+check_err "the dataset requests needs --data-dir"
+expect_exit 3 agent run single rows2.jsonl --arrivals recorded --model demo -o nothing
+check_err "the tasks of rows2.jsonl have no times"
+
 step "open loop over a slower server: later requests wait for their replies"
 expect_exit 0 agent replay record --mode workload --base-url "$BASE_URL" --schedule open --speed 20 -o late
 assert_json late/replay.json 'd["late"] == 4 and d["turns"] == 6'

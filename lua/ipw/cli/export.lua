@@ -8,6 +8,7 @@ local script = require "ipw.core.script"
 --- Formats that are not about queries.
 local native = {
   { name = "mooncake", about = "one request per line: times and lengths, no texts" },
+  { name = "requests", about = "one query per line: the requests that it sent, with their times" },
   { name = "run", about = "the run folder itself, with --redact" },
 }
 
@@ -103,11 +104,18 @@ local function mooncake(io, run)
   end
 end
 
+--- Formats of requests, which are made from events.
+local of_requests = {
+  mooncake = mooncake,
+  requests = function(_, run) require("ipw.requests").write(run) end,
+}
+
 local function check_usage(io, o, args, name)
   if #args == 0 then io.usage "an argument is missing: name a run (--list lists the formats)" end
-  if #args > 1 and (name == "run" or name == "mooncake") then io.usage("--format %s takes one run", name) end
+  local not_queries = name == "run" or of_requests[name]
+  if #args > 1 and not_queries then io.usage("--format %s takes one run", name) end
   if name == "run" and not o.output then io.usage "--format run: --output names the new folder" end
-  if o.prices and (name == "run" or name == "mooncake") then io.usage("--format %s has no costs: no --prices", name) end
+  if o.prices and not_queries then io.usage("--format %s has no costs: no --prices", name) end
   if name == "run" and not o.redact then io.usage "--format run goes with --redact (without it: cp -r)" end
 end
 
@@ -123,7 +131,7 @@ local function run(io, o, args)
   if not priced then io.fail(why, 2) end
   local ok, failed = pcall(io.saved, args)
   if ok and name == "run" then return io.call("redacted", args[1], o.output, o.redact) end
-  if ok and name == "mooncake" then return mooncake(io, args[1]) end
+  if ok and of_requests[name] then return of_requests[name](io, args[1]) end
   if ok then ok, failed = pcall(run_format, io, o, name) end
   if ok then return 0 end
   local code = type(failed) == "table" and failed.code
@@ -152,6 +160,7 @@ models and ids of queries stay, so check the result before you share it.]],
     "scripts",
   },
   args   = { 0, -1 },
+  cpu_s  = 60, -- a file of a million requests is read between two waits
   memory = "4G", -- a query's line may have 512 MiB
   failed = 3,
   beside = true,

@@ -145,12 +145,13 @@ static int write_attempt(struct settling *s, const struct ipw_json *doc, enum ip
 static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struct ipw_err *err)
 {
     const struct ipw_settle *of = s->of;
-    size_t task = ipw_dataset_find(of->cases, q->trace.id);
+    size_t task = ipw_dataset_find(of->cases, q->trace.id, q->details.epoch);
+    int epoch = q->details.epoch;
 
     /* A query that --force left out of the selection keeps its line. */
-    if (task != SIZE_MAX && q->details.epoch >= 0 &&
-        q->details.epoch < (int64_t)of->plan->n_epochs) {
-        if (!ipw_plan_mark(of->plan, task, q->details.epoch))
+    if (task != SIZE_MAX && ipw_dataset_get(of->cases, task)->epoch == epoch) epoch = 0;
+    if (task != SIZE_MAX && epoch >= 0 && epoch < (int64_t)of->plan->n_epochs) {
+        if (!ipw_plan_mark(of->plan, task, epoch))
             return ipw_fail(err, IPW_EPARSE, "query %.80s stands there twice (epoch %d)",
                             q->trace.id, q->details.epoch);
         of->history->n_kept++;

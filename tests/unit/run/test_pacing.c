@@ -62,7 +62,11 @@ static void refused(void **state)
         {-1, NULL, "--rate"},
         {NAN, NULL, "--rate"},
         {1e9, NULL, "--rate"},
-        {1, "gamma", "expected poisson, poisson:SEED or constant"},
+        {1, "gamma", "expected poisson, poisson:SEED, constant or recorded"},
+        {0, "recorded:0", "expected recorded:SPEED"},
+        {0, "recorded:x", "not a number"},
+        {1, "recorded", "leave out --rate"},
+        {0, "recordings", "expected poisson"},
         {1, "poisson:x", "expected poisson"},
         {1, "poissons", "expected poisson"},
         {0, "constant", "needs --rate"},
@@ -78,7 +82,9 @@ static void refused(void **state)
         if (!strstr(err.text, wrong[i].says)) fail_msg("%zu: %s", i, err.text);
     }
     p = pacing(0, NULL);
-    assert_true(p.rate == 0);
+    assert_true(p.rate == 0 && !p.recorded);
+    p = pacing(0, "recorded:2.5");
+    assert_true(p.recorded && p.speed == 2.5);
 }
 
 UNIT(pacing)

@@ -218,7 +218,8 @@ static void scripts_by_name_and_by_path(void **state)
     find_is(&w, "agents", "./agents/react.lua", "builtin:agents/react.lua");
 
     find_fails(&w, "agents", "saw",
-               "no agent is named 'saw'; known: mine, code, plan, react, single, tools");
+               "no agent is named 'saw'; known: mine, code, plan, react, single, tools, "
+               "workload");
     find_fails(&w, "agents", "mien", "no agent is named 'mien' (did you mean 'mine'?)");
     find_fails(&w, "agents", "raect.lua", "raect.lua: no such agent file (did you mean 'react'?)");
     find_fails(&w, "agents", "nowhere/mine.lua",
