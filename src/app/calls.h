@@ -13,6 +13,7 @@ typedef int ipw_call_fn(void *bench, const char *const *args, size_t n, struct i
                         struct ipw_err *err);
 ipw_call_fn ipw_call_machine, ipw_call_sensors, ipw_call_server;  /* calls_machine.c */
 ipw_call_fn ipw_call_ledger, ipw_call_meter, ipw_call_book_meter; /* calls_books.c */
-ipw_call_fn ipw_call_run_words, ipw_call_score, ipw_call_start;
+ipw_call_fn ipw_call_options, ipw_call_settings /* settings.c */, ipw_call_run_words,
+    ipw_call_score, ipw_call_start;
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "app/commands.h"
 #include "app/options.h"
+#include "app/settings.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -113,10 +114,12 @@ int ipw_cmd_measure(int argc, char **argv)
     struct ipw_run_end end = {0};
     struct ipw_run_watch *watch = NULL;
     struct ipw_err err = {0};
-    int at = command_at(argc, argv), n_args, exit_code, rc;
+    int at, n_args, exit_code, rc;
     const char *agent = NULL;
     char **args;
 
+    argv = ipw_settings_before(&ipw_measure_command, &argc, argv);
+    at = command_at(argc, argv);
     ipw_run_options_init(&o->run);
     o->run.grace_ns = 0;
     o->run.server.net.connect_ns = 10 * IPW_NS_PER_S;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/commands.h"
+#include "app/settings.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "json/document.h"
@@ -236,6 +237,7 @@ int ipw_cmd_resume(int argc, char **argv)
         ipw_fail_errno(&err, errno, "%s: no such run", argv[1]);
         return ipw_exit_with(&err, IPW_EXIT_INPUT);
     }
+    ipw_settings_drop();
     add(&args, "run");
     if (!ipw_repair_has_manifest(run)) rc = ipw_repair_run(&repair, run, &err);
     if (rc) {

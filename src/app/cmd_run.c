@@ -5,6 +5,7 @@
 #include "app/commands.h"
 #include "app/options.h"
 #include "app/run_screen.h"
+#include "app/settings.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "run/run.h"
@@ -181,6 +182,7 @@ int ipw_cmd_run(int argc, char **argv)
     int n_args, exit_code, rc;
     bool two;
 
+    argv = ipw_settings_before(&ipw_run_command, &argc, argv);
     ipw_run_options_init(o);
     rc = ipw_options_parse(&ipw_run_command, argc, argv, &v, &args, &n_args, &err);
     two = !rc && n_args == 2;

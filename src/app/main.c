@@ -10,6 +10,7 @@
 #include "app/cmd_lua.h"
 #include "app/commands.h"
 #include "app/options.h"
+#include "app/settings.h"
 #include "base/keyring.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -224,6 +225,8 @@ int main(int argc, char **argv)
     name_helper();
     make_room_for_lua();
     make_room_for_files();
+    own = ipw_settings_open(name);
+    if (own) return own;
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (!commands[i].run) continue;
         if (strcmp(name, commands[i].name) == 0)

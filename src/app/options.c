@@ -203,6 +203,16 @@ bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_c
     return false;
 }
 
+void ipw_options_rows(const struct ipw_command *command,
+                      void (*fn)(void *ud, const struct ipw_opt *option), void *ud)
+{
+    struct tables t = {0};
+
+    lay_out(&t, command->options, 0);
+    for (size_t i = 0; i < t.n; i++)
+        if (is_listed(&t.rows[i])) fn(ud, &t.rows[i]);
+}
+
 /* The next option, as getopt_long.  A value that may be left out is also taken from the next word,
  * if that is a URL. */
 static int next_option(int argc, char **argv, const struct tables *t, int *which)

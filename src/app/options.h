@@ -22,6 +22,9 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
 int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
                      void (*fn)(void *ud, const struct ipw_opt *option, const char *value),
                      void *ud);
+/* Calls fn for each option of the command, by its table. */
+void ipw_options_rows(const struct ipw_command *command,
+                      void (*fn)(void *ud, const struct ipw_opt *option), void *ud);
 /* The row of this name, or of the new name of a renamed option, and whether it takes a value;
  * false: there is no such option. */
 bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_command *command,
