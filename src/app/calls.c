@@ -17,7 +17,6 @@
 #include "json/whole_output.h"
 #include "json/write.h"
 #include "script/embedded.h"
-#include "script/installed.h"
 
 static void put_text(struct ipw_buf *out, const char *text)
 {
@@ -88,7 +87,7 @@ static int write_file(void *ud, const char *const *args, size_t n, struct ipw_bu
 static int built_in(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
                     struct ipw_err *err)
 {
-    const struct ipw_embedded_file *f = n ? ipw_installed_find(args[0]) : NULL;
+    const struct ipw_embedded_file *f = n ? ipw_embedded_find(args[0]) : NULL;
     struct ipw_jw w;
 
     (void)ud;

@@ -37,9 +37,7 @@ int ipw_call_machine(void *bench, const char *const *args, size_t n, struct ipw_
     ipw_jw_kint(&w, "left", (int64_t)left.n);
     ipw_jw_kint(&w, "left_bytes", left.bytes);
     ipw_jw_kbool(&w, "left_more", left.more);
-    ipw_jw_kint(&w, "left_old", (int64_t)left.n_old);
     ipw_jw_kint(&w, "lua", ipw_lua_release());
-    ipw_jw_kint(&w, "old_days", IPW_WORKSPACES_OLD_DAYS);
     ipw_jw_kint(&w, "pid", getpid());
     ipw_jw_kbool(&w, "runs", access("runs", F_OK) == 0);
     ipw_jw_kint(&w, "user", geteuid());

@@ -17,7 +17,7 @@ struct ipw_event_check {
     unsigned char *queries; /* state, by index */
     size_t n_queries;
     struct ipw_open_span {
-        int64_t query, span, t_ns;
+        int64_t query, span;
     } * open;
     size_t n_open, cap_open;
     struct ipw_table by_span; /* indices of `open` */
@@ -25,7 +25,8 @@ struct ipw_event_check {
 
 #define IPW_EVENT_CHECK ((struct ipw_event_check){.segment = -1})
 
-/* One line, in the order of the file. */
+/* One line, in the order of the file.  A line that fails counts as if it were not there: what comes
+ * behind it is held to the lines before it. */
 int ipw_event_check_line(struct ipw_event_check *c, const struct ipw_json *event,
                          struct ipw_err *err);
 void ipw_event_check_release(struct ipw_event_check *c);

@@ -238,7 +238,7 @@ static void add_tool(struct ipw_summary_rows *s, const struct ipw_span *span)
 
         add_joules(g, d, f.known ? f.j : (double)NAN, ipw_figure_bounds(&f));
     }
-    /* A call always has arguments: without their size the run is older than all these members. */
+    /* A call always has arguments: without their size nothing told these members. */
     g->argument_bytes += span->argument_bytes > 0 ? (double)span->argument_bytes : (double)NAN;
     g->cut_bytes += span->argument_bytes > 0 ? (double)span->cut_bytes : (double)NAN;
     g->result_bytes += count(span->result_bytes);

@@ -33,9 +33,10 @@ struct from {
     struct part *parts;
     size_t n_parts, cap_parts;
     size_t *joined; /* for each own channel: the joined one, or SIZE_MAX */
-    /* By channel of the union: what is added to its counters; its reading, and the one before. */
-    int64_t *shift, *now, *before;
-    int64_t *before_ns; /* by sensor; INT64_MIN: none */
+    /* By channel of the union: what is added to its counters; its reading, the one before, and the
+     * newest that is not later than the sensor's last. */
+    int64_t *shift, *now, *before, *upto;
+    int64_t *before_ns, *upto_ns; /* by sensor; INT64_MIN: none */
 };
 
 struct ipw_join_rows {
@@ -423,9 +424,11 @@ int ipw_join_rows_open(struct ipw_join_rows **out, const struct ipw_join_from *f
         f->shift = ipw_calloc(r->n_channels + 1, sizeof *f->shift);
         f->now = ipw_calloc(r->n_channels + 1, sizeof *f->now);
         f->before = ipw_calloc(r->n_channels + 1, sizeof *f->before);
+        f->upto = ipw_calloc(r->n_channels + 1, sizeof *f->upto);
         f->before_ns = ipw_calloc(r->n_sensors + 1, sizeof *f->before_ns);
+        f->upto_ns = ipw_calloc(r->n_sensors + 1, sizeof *f->upto_ns);
         for (size_t k = 0; k < r->n_channels; k++) f->now[k] = IPW_NO_VALUE;
-        for (size_t k = 0; k < r->n_sensors; k++) f->before_ns[k] = INT64_MIN;
+        for (size_t k = 0; k < r->n_sensors; k++) f->before_ns[k] = f->upto_ns[k] = INT64_MIN;
         *at = i;
         rc = advance(f, err);
     }
@@ -458,18 +461,24 @@ static bool is_counter(const struct ipw_channel *c)
 }
 
 /* Counters of a new leader that have another zero go on where those of the leader before it ended:
- * between its readings before and after that instant they are a straight line.  Without own_zero
- * they have the same zero if the last reading lies between the two. */
+ * between its readings before and after that instant they are a straight line.  The one after it
+ * can be an earlier one than the present, for the leader before may have had readings of other
+ * sensors then.  Without own_zero they have the same zero if the last reading lies between the
+ * two. */
 static void shift_counters(struct ipw_join_rows *r, struct from *f, struct sensor *s, int64_t t_ns)
 {
-    int64_t before_ns = f->before_ns[s - r->sensors];
+    size_t number = (size_t)(s - r->sensors);
+    bool is_past = f->before_ns[number] > s->last_ns;
+    int64_t before_ns = is_past ? f->upto_ns[number] : f->before_ns[number];
+    int64_t after_ns = is_past ? f->before_ns[number] : t_ns;
 
     s->shift_due = false;
-    if (before_ns == INT64_MIN || before_ns > s->last_ns) return;
+    if (before_ns == INT64_MIN || (is_past && s->streamed)) return;
     for (size_t i = 0; i < s->n; i++) {
         const struct ipw_channel *c = &r->channels[s->first + i];
-        int64_t before = f->before[s->first + i], last = s->last[i], after = f->now[s->first + i];
-        double part = (double)(s->last_ns - before_ns) / (double)(t_ns - before_ns);
+        int64_t before = (is_past ? f->upto : f->before)[s->first + i], last = s->last[i];
+        int64_t after = (is_past ? f->before : f->now)[s->first + i];
+        double part = (double)(s->last_ns - before_ns) / (double)(after_ns - before_ns);
 
         if (!is_counter(c) || before == IPW_NO_VALUE || last == IPW_NO_VALUE ||
             after == IPW_NO_VALUE || after < before)
@@ -558,12 +567,16 @@ int64_t ipw_join_rows_own_taken(const struct ipw_join_rows *r, size_t session)
 static void take_part(struct ipw_join_rows *r, size_t at, struct sensor *s, row_fn fn, void *ud)
 {
     struct from *f = &r->from[at];
-    int64_t t_ns = stamp_of(f);
+    int64_t t_ns = stamp_of(f), *before_ns = &f->before_ns[s - r->sensors];
 
     if (s->leader == NO_LEADER || !r->from[s->leader].ready) choose_leader(r, s, (int)at);
     if (s->leader == (int)at) lead(r, f, s, t_ns, fn, ud);
+    if (*before_ns <= s->last_ns) {
+        memcpy(f->upto + s->first, f->before + s->first, s->n * sizeof *f->upto);
+        f->upto_ns[s - r->sensors] = *before_ns;
+    }
     memcpy(f->before + s->first, f->now + s->first, s->n * sizeof *f->now);
-    f->before_ns[s - r->sensors] = t_ns;
+    *before_ns = t_ns;
 }
 
 int ipw_join_rows_take(struct ipw_join_rows *r, row_fn fn, void *ud, size_t *at,
@@ -619,7 +632,9 @@ void ipw_join_rows_close(struct ipw_join_rows *r)
         free(r->from[i].shift);
         free(r->from[i].now);
         free(r->from[i].before);
+        free(r->from[i].upto);
         free(r->from[i].before_ns);
+        free(r->from[i].upto_ns);
     }
     for (size_t i = 0; i < r->n_sensors; i++) {
         free(r->sensors[i].last);

@@ -95,7 +95,7 @@ static int64_t most_in_flight(const char *sessions)
     return most;
 }
 
-/* The attachments of all shards; -1: a shard of an older build does not know its own. */
+/* The attachments of all shards; -1: a shard does not know its own. */
 static int64_t all_files(const struct ipw_shard_runs *r)
 {
     int64_t sum = 0;

@@ -168,7 +168,7 @@ static void unknown_stays_unknown(void **state)
     struct ipw_summary_rows s;
 
     (void)state;
-    spans[1].argument_bytes = 0; /* of an older run */
+    spans[1].argument_bytes = 0; /* nobody told it */
     spans[1].energy[IPW_DOMAIN_GPU].known = false;
     spans[2].child_provenance = "unknown";
     ipw_summary_rows_init(&s);

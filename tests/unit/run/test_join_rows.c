@@ -32,7 +32,8 @@ static int tear_down(void **state)
     return system(command);
 }
 
-/* A session with one sensor of one channel; rows: "t value" words. */
+/* A session with a sensor of one channel and another one; rows: "t value" words, of the other one
+ * with the value -1. */
 static void write_session(char *path, size_t size, int number, const char *channel,
                           const char *rows)
 {
@@ -48,10 +49,16 @@ static void write_session(char *path, size_t size, int number, const char *chann
     ipw_buf_addf(&text,
                  "{\"format\":1,\"segment\":0,\"sources\":[{\"channels\":[{\"device\":\"d\","
                  "\"domain\":\"cpu\",\"in_sum\":true,\"max_w\":100,\"modulus_uj\":0,\"name\":\"c\","
-                 "\"unit\":\"uJ\",%s}],\"name\":\"s\"}]}\n",
+                 "\"unit\":\"uJ\",%s}],\"name\":\"s\"},{\"channels\":[{\"device\":\"o\","
+                 "\"domain\":\"dram\",\"in_sum\":true,\"kind\":\"gauge\",\"max_w\":100,"
+                 "\"modulus_uj\":0,\"name\":\"o\",\"unit\":\"mW\"}],\"name\":\"other\"}]}\n",
                  channel);
     for (; sscanf(rows, "%lld %lld%n", &t, &value, &n) == 2; rows += n)
-        ipw_buf_addf(&text, "[%lld,0,%lld%s]\n", t, value, strstr(channel, "clock_us") ? ",9" : "");
+        if (value < 0)
+            ipw_buf_addf(&text, "[%lld,1,7]\n", t);
+        else
+            ipw_buf_addf(&text, "[%lld,0,%lld%s]\n", t, value,
+                         strstr(channel, "clock_us") ? ",9" : "");
     assert_true(asprintf(&file, "%s/power.jsonl", path) > 0);
     assert_int_equal(ipw_file_write_atomic(file, ipw_buf_str(&text), text.len, &err), 0);
     ipw_buf_release(&text);
@@ -60,6 +67,7 @@ static void write_session(char *path, size_t size, int number, const char *chann
 
 static void take(void *ud, const struct ipw_join_row *row)
 {
+    if (row->source) return;
     assert_in_range(row->n, 1, 2); /* with the clock of a stream */
     ipw_buf_addf(ud, "%lld %lld ", (long long)row->t_ns, (long long)row->values[0]);
 }
@@ -96,6 +104,16 @@ static const struct {
      {20, 40},
      {"10 100 20 200", "15 1050 25 1150 35 1250"},
      "10 100 20 200 25 250 35 350 "},
+    {"a counter with another zero: the leader goes on with another sensor, and later ends",
+     COUNTER,
+     {24, 40},
+     {"10 100 20 200 24 -1", "15 1050 22 1120 25 1150 35 1250"},
+     "10 100 20 200 25 250 35 350 "},
+    {"the same for longer than two readings",
+     COUNTER,
+     {34, 50},
+     {"10 100 20 200 34 -1", "15 1050 22 1120 25 1150 30 1200 35 1250 45 1350"},
+     "10 100 20 200 35 350 45 450 "},
     {"a counter that begins with its process: only the leader's readings",
      OWN_ZERO,
      {20, 40},
