@@ -59,6 +59,8 @@ const struct ipw_command ipw_measure_command = {
     .about = "Measure an agent you already have. Its model calls pass through a recording\n"
              "proxy.",
     .options = options,
+    .first =
+        " upstream model epochs exit-scores port stop-at prices telemetry baseline output watch ",
     .more = "COMMAND runs with the proxy's address in its environment. At its end the\n"
             "program prints what it cost:\n"
             "  ipw-agent measure -- python my_agent.py\n"

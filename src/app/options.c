@@ -1,5 +1,6 @@
 #include "app/options.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -61,10 +62,6 @@ static void help_row(const struct ipw_opt *o, FILE *out, unsigned width)
     char left[80];
     int n;
 
-    if (o->kind == IPW_OPT_SECTION) {
-        fprintf(out, "\n%s\n", o->name);
-        return;
-    }
     if (o->letter)
         n = snprintf(left, sizeof left, "  -%c, --%s", o->letter, o->name);
     else
@@ -77,20 +74,86 @@ static void help_row(const struct ipw_opt *o, FILE *out, unsigned width)
     put_words(out, o->help, width);
 }
 
-void ipw_options_help(const struct ipw_command *command, FILE *out)
+/* The name of a section for --help=NAME: its first word. */
+static void group_name(char *out, size_t size, const char *title)
+{
+    size_t n = strcspn(title, " (");
+
+    snprintf(out, size, "%.*s", (int)n, title);
+    for (char *c = out; *c; c++) *c = (char)tolower((unsigned char)*c);
+}
+
+static bool is_group(const char *title, const char *group)
+{
+    char name[32];
+
+    group_name(name, sizeof name, title);
+    return strcmp(name, group) == 0;
+}
+
+/* Does the short help show the row?  Not what scripts may do: few need it, and it is long. */
+static bool is_first(const struct ipw_command *command, const struct ipw_opt *row,
+                     const char *section)
+{
+    char name[64];
+
+    if (!command->first) return strcmp(section, "Scripts and safety") != 0;
+    snprintf(name, sizeof name, " %s ", row->name);
+    return strstr(command->first, name) != NULL;
+}
+
+/* A line for each section with options that the short help leaves out. */
+static void put_groups(const struct tables *t, const struct ipw_command *command, FILE *out)
+{
+    const char *section = "";
+    bool any = false, told = true;
+
+    for (size_t i = 0; i < t->n; i++) {
+        const struct ipw_opt *row = &t->rows[i];
+        char name[32];
+
+        if (row->kind == IPW_OPT_SECTION) {
+            section = row->name;
+            told = false;
+        }
+        if (told || !is_listed(row) || is_first(command, row, section)) continue;
+        if (!any) fputs("\nMore options, by group (--help=all: all of them)\n", out);
+        told = any = true;
+        group_name(name, sizeof name, section);
+        fprintf(out, "      --help=%-14s %s\n", name, section);
+    }
+}
+
+bool ipw_options_help(const struct ipw_command *command, const char *group, FILE *out)
 {
     unsigned width = ipw_terminal_width(fileno(out));
+    const char *section = "Options";
+    bool all = group && !strcmp(group, "all"), titled = false, found = !group || all;
     struct tables t = {0};
 
     lay_out(&t, command->options, 0);
+    for (size_t i = 0; i < t.n && !found; i++)
+        found = is_group(t.rows[i].kind == IPW_OPT_SECTION ? t.rows[i].name : section, group);
+    if (!found) return false;
     fprintf(out, "usage: ipw-agent %s\n\n%s\n", command->usage, command->about);
-    if (t.n && t.rows[0].kind != IPW_OPT_SECTION) fputs("\nOptions\n", out);
     for (size_t i = 0; i < t.n; i++) {
-        if (t.rows[i].kind == IPW_OPT_SECTION || is_listed(&t.rows[i]))
-            help_row(&t.rows[i], out, width);
+        const struct ipw_opt *row = &t.rows[i];
+
+        if (row->kind == IPW_OPT_SECTION) {
+            section = command->first && !group ? "Options" : row->name;
+            titled &= command->first && !group;
+        }
+        if (!is_listed(row) || (group && !all && !is_group(section, group)) ||
+            (!group && !is_first(command, row, section)))
+            continue;
+        if (!titled) fprintf(out, "\n%s\n", section);
+        titled = true;
+        help_row(row, out, width);
     }
-    fprintf(out, "%-*s%s\n", HELP_COLUMN, "  -h, --help", "print this help");
-    if (command->more) fprintf(out, "\n%s\n", command->more);
+    if (!group || all) fprintf(out, "%-*s%s\n", HELP_COLUMN, "  -h, --help", "print this help");
+    if (!group) put_groups(&t, command, out);
+    if (command->more && (!group || all)) fprintf(out, "\n%s\n", command->more);
+    return true;
 }
 
 static int set_value(const struct ipw_opt *o, void *values, const char *text, struct ipw_err *err)
@@ -128,6 +191,7 @@ static int set_value(const struct ipw_opt *o, void *values, const char *text, st
         list->items[list->n] = NULL;
         break;
     }
+    case IPW_OPT_KEYS:
     case IPW_OPT_SECTION:
     case IPW_OPT_BLOCK:
     case IPW_OPT_GONE: break;
@@ -174,6 +238,7 @@ static void fill_tables(struct tables *t, const struct ipw_command *command)
         }
     }
     t->longs[t->n].name = "help";
+    t->longs[t->n].has_arg = optional_argument;
     t->longs[t->n].val = 'h';
     t->shorts[s] = '\0';
 }
@@ -225,6 +290,48 @@ static int next_option(int argc, char **argv, const struct tables *t, int *which
     return c;
 }
 
+static int fail_key(const struct ipw_opt *o, const char *part, struct ipw_err *err)
+{
+    struct ipw_buf keys = IPW_BUF(4 * IPW_KIB);
+    int rc;
+
+    for (const struct ipw_opt_key *k = o->keys; k->key; k++)
+        ipw_buf_addf(&keys, "%s%s", keys.len ? ", " : "", k->key);
+    rc = ipw_fail(err, IPW_EINVAL, "--%s '%.60s': expected KEY=VALUE, with one of the keys %s",
+                  o->name, part, ipw_buf_str(&keys));
+    ipw_buf_release(&keys);
+    return rc;
+}
+
+/* One KEY=VALUE; cut in two. */
+static int set_key(const struct tables *t, const struct ipw_opt *o, void *values, char *part,
+                   struct ipw_err *err)
+{
+    const struct ipw_opt_key *k = o->keys;
+    char *equals = strchr(part, '=');
+    size_t i = 0;
+
+    if (!equals) return fail_key(o, part, err);
+    *equals = '\0';
+    while (k->key && strcmp(k->key, part)) k++;
+    if (!k->key) return fail_key(o, part, err);
+    while (i < t->n && strcmp(t->rows[i].name, k->option)) i++;
+    if (i == t->n) IPW_BUG("--%s: no option %s", o->name, k->option);
+    return set_value(&t->rows[i], values, equals + 1, err);
+}
+
+/* KEY=VALUE,...: sets the options that the keys name.  None of them keeps a text. */
+static int set_keys(const struct tables *t, const struct ipw_opt *o, void *values, const char *text,
+                    struct ipw_err *err)
+{
+    char *copy = ipw_strdup(text), *rest = copy, *part;
+    int rc = 0;
+
+    while (!rc && (part = strsep(&rest, ","))) rc = set_key(t, o, values, part, err);
+    free(copy);
+    return rc;
+}
+
 /* The command whose options were parsed last; wrong usage refers to its help. */
 static const char *parsed = "";
 
@@ -243,10 +350,11 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
         const struct ipw_opt *o;
         int rc;
 
-        if (c == 'h') {
-            ipw_options_help(command, stdout);
-            return 1;
-        }
+        if (c == 'h' && ipw_options_help(command, value, stdout)) return 1;
+        if (c == 'h')
+            return ipw_fail(err, IPW_EINVAL, "%s: --help=%.40s: no group has this name; %s",
+                            command->name, value,
+                            "--help lists the groups, --help=all all options");
         if (c == '?') return fail_unknown(command, &t, argv[optind - 1], err);
         if (c == ':')
             return ipw_fail(err, IPW_EINVAL, "%s: option '%s' needs a value", command->name,
@@ -256,7 +364,8 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
             return ipw_fail(err, IPW_EINVAL, "%s: there is no --%s any more: %s", command->name,
                             o->name, o->help);
         if (value) ipw_conceal_option(o, value);
-        rc = set_value(o, values, value, err);
+        rc = o->kind == IPW_OPT_KEYS ? set_keys(&t, o, values, value, err)
+                                     : set_value(o, values, value, err);
         if (rc) return rc;
     }
     *args = argv + optind;

@@ -29,8 +29,10 @@ void ipw_options_rows(const struct ipw_command *command,
  * false: there is no such option. */
 bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_command *command,
                       const char *name);
-void ipw_options_help(const struct ipw_command *command, FILE *out);
 
+/* Prints the help.  group: NULL for the common options and the names of the groups, "all", or the
+ * first word of a section; false: there is no such group. */
+bool ipw_options_help(const struct ipw_command *command, const char *group, FILE *out);
 /* Prints "ipw-agent: message" on stderr and returns the exit code: `fallback`, or the usage code
  * and a reference to the help if the error came from the options. */
 int ipw_exit_with(const struct ipw_err *err, int exit_code);

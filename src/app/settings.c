@@ -6,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/ask.h"
 #include "app/calls.h"
-#include "app/workbench.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "json/write.h"
 
@@ -31,16 +30,13 @@ void ipw_settings_drop(void)
     memset(&kept, 0, sizeof kept);
 }
 
-/* set(option, value?): one more word of the command line. */
-static int set(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-               struct ipw_err *err)
+/* option, value?: one more word of the command line. */
+static void set(void *ud, const char *const *texts, size_t n)
 {
     (void)ud;
-    (void)out;
-    (void)err;
     IPW_GROW(kept.list, kept.cap, kept.n + 1);
-    kept.list[kept.n++] = (struct setting){ipw_strdup(args[0]), n > 1 ? ipw_strdup(args[1]) : NULL};
-    return 0;
+    kept.list[kept.n++] =
+        (struct setting){ipw_strdup(texts[0]), n > 1 ? ipw_strdup(texts[1]) : NULL};
 }
 
 /* Where the user's file is, if HOME or XDG_CONFIG_HOME says it; else "". */
@@ -78,37 +74,18 @@ int ipw_call_settings(void *ud, const char *const *args, size_t n, struct ipw_bu
     return 0;
 }
 
-static int read_files(const char *command, const char *folder, const char *user,
-                      struct ipw_err *err)
-{
-    static const struct ipw_lua_call calls[] = {
-        {"set", set, 1}, {"options", ipw_call_options, 1}, {NULL, NULL}};
-    const char *texts[] = {command, folder, user, user_file(), NULL};
-    struct ipw_lua_command entry = {.module = "ipw.cli.settings", .texts = texts, .calls = calls};
-    struct ipw_workbench_options o;
-    struct ipw_workbench bench = {.workspace = NULL};
-    int64_t status = 0;
-    int rc;
-
-    ipw_workbench_defaults(&o);
-    o.lua_cpu_ns = IPW_NS_PER_S; /* a file of data: it needs none of it */
-    rc = ipw_workbench_open(&bench, &o, IPW_BENCH_NO_MODEL, err);
-    bench.memory_bytes = 32 * IPW_MIB;
-    if (!rc) rc = ipw_workbench_command(&bench, &status, &entry, NULL, err);
-    ipw_workbench_close(&bench, &o);
-    return rc ? rc : (int)status;
-}
-
 int ipw_settings_open(const char *command)
 {
     static const char *const takers[] = {"run", "measure", "doctor", "telemetry", "report", NULL};
     const char *folder = there(FILE_NAME), *user = there(user_file()), *const *taker = takers;
+    const char *texts[] = {command, folder, user, user_file(), NULL};
+    const struct ipw_ask ask = {.module = "ipw.cli.settings", .texts = texts, .answer = set};
     struct ipw_err err = {0};
     int rc;
 
     while (*taker && strcmp(*taker, command)) taker++;
     if (!*taker || (!folder[0] && !user[0])) return IPW_EXIT_OK;
-    rc = read_files(command, folder, user, &err);
+    rc = ipw_ask(&ask, &err);
     if (rc < 0) ipw_err_prefix(&err, "settings");
     return rc < 0 ? ipw_exit_with(&err, IPW_EXIT_USAGE) : rc;
 }

@@ -104,7 +104,6 @@ local function mooncake(io, run)
 end
 
 local function check_usage(io, o, args, name)
-  if #args == 0 then io.usage "an argument is missing: name a run (--list lists the formats)" end
   if #args > 1 and (name == "run" or name == "mooncake") then io.usage("--format %s takes one run", name) end
   if name == "run" and not o.output then io.usage "--format run: --output names the new folder" end
   if o.prices and (name == "run" or name == "mooncake") then io.usage("--format %s has no costs: no --prices", name) end
@@ -133,7 +132,7 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "export RUN... [--format NAME] [--redact WHAT] [--output PATH]",
+  usage = "export [RUN...] [--format NAME] [--redact WHAT] [--output PATH]",
   about = "Export saved runs: for other programs, or for sharing without their texts.",
   more = [[
 A format is a Lua file: ipw-agent new export NAME writes one to start from.
@@ -152,6 +151,7 @@ models and ids of queries stay, so check the result before you share it.]],
     "scripts",
   },
   args   = { 0, -1 },
+  runs   = "last",
   memory = "4G", -- a query's line may have 512 MiB
   failed = 3,
   beside = true,

@@ -12,7 +12,7 @@ return function(io, name, folder, user, user_file)
     for _, one in ipairs(settings.of(name, files, known)) do
       local values = type(one[2]) == "table" and one[2] or { one[2] }
       for _, value in ipairs(values) do
-        if value == true then io.call("set", one[1]) else io.call("set", one[1], value) end
+        if value == true then io.call("answer", one[1]) else io.call("answer", one[1], value) end
       end
     end
   end
