@@ -25,7 +25,7 @@ function sensors.rows(io)
                           text = ("named: --telemetry %s%s"):format(kind, kind:find "=$" and "..." or "") }
     end
   end
-  return rows, known.virtual
+  return rows, require("ipw.power_model").facts(known.cpuinfo).virtual
 end
 
 return sensors

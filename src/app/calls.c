@@ -213,7 +213,11 @@ const struct ipw_lua_call ipw_calls[] = {
     {"score", ipw_call_score, 9},
     {"ledger", ipw_call_ledger, 1},
     {"meter", ipw_call_meter, 4},
+    {"meter_logs", ipw_call_meter_logs, 3},
     {"book_meter", ipw_call_book_meter, 6},
+    {"shard", ipw_call_shard, 1},
+    {"same_run", ipw_call_same_run, 1},
+    {"merge", ipw_call_merge, 2},
     {NULL, NULL},
 };
 /* clang-format on */

@@ -7,7 +7,6 @@
 #include "app/calls.h"
 #include "app/workbench.h"
 #include "base/clock.h"
-#include "energy/power_model.h"
 #include "energy/select.h"
 #include "energy/trust.h"
 #include "io/bubblewrap.h"
@@ -47,18 +46,17 @@ int ipw_call_machine(void *bench, const char *const *args, size_t n, struct ipw_
     return 0;
 }
 
-/* Whether this is a virtual machine, whose host has the sensors. */
-static bool is_virtual(void)
+/* What the kernel says of the processors. */
+static void write_cpuinfo(struct ipw_jw *w)
 {
     struct ipw_buf text = IPW_BUF(IPW_MIB);
-    struct ipw_power_model_facts facts = {0};
     const char *root = getenv("IPW_PROC_ROOT");
     char path[600];
 
     snprintf(path, sizeof path, "%s/cpuinfo", root && root[0] ? root : "/proc");
-    if (!ipw_file_read(&text, path, NULL)) ipw_power_model_facts_read(&facts, ipw_buf_str(&text));
+    ipw_file_read(&text, path, NULL);
+    ipw_jw_kstr(w, "cpuinfo", ipw_buf_str(&text));
     ipw_buf_release(&text);
-    return facts.virtual;
 }
 
 static void write_verdicts(struct ipw_jw *w, const struct ipw_source_set *set)
@@ -101,7 +99,7 @@ static void write_doubts(struct ipw_jw *w, struct ipw_source_set *set)
     ipw_trust_free(trust);
 }
 
-/* sensors(): which were looked for and found, which are not believed, all kinds. */
+/* sensors(): which were looked for and found, which are not believed, all kinds; cpuinfo. */
 int ipw_call_sensors(void *bench, const char *const *args, size_t n, struct ipw_buf *out,
                      struct ipw_err *err)
 {
@@ -115,6 +113,7 @@ int ipw_call_sensors(void *bench, const char *const *args, size_t n, struct ipw_
     ipw_source_set_open(&set);
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
+    write_cpuinfo(&w);
     ipw_jw_key(&w, "doubts");
     write_doubts(&w, &set);
     ipw_jw_key(&w, "kinds");
@@ -123,7 +122,6 @@ int ipw_call_sensors(void *bench, const char *const *args, size_t n, struct ipw_
     ipw_jw_arr_end(&w);
     ipw_jw_key(&w, "looked_for");
     write_verdicts(&w, &set);
-    ipw_jw_kbool(&w, "virtual", is_virtual());
     ipw_jw_obj_end(&w);
     ipw_source_set_close(&set);
     return 0;

@@ -6,8 +6,7 @@
 #include "base/mem.h"
 #include "trace/spec.h"
 
-enum { NOT_BEGUN, GOES_ON, ENDED };
-enum { MOST_QUERIES = 1 << 26 }; /* a wild index is damage, not a reason to take 8 GiB */
+enum { GOES_ON, ENDED }; /* a query that has not begun is in no table */
 
 static int64_t whole(const struct ipw_json *event, const char *key)
 {
@@ -31,24 +30,7 @@ static void begin_session(struct ipw_event_check *c, int64_t segment)
     c->segment = (int)segment;
     c->n_open = 0;
     ipw_table_release(&c->by_span);
-    if (c->n_queries) memset(c->queries, NOT_BEGUN, c->n_queries);
-}
-
-static int query_at(unsigned char **state, struct ipw_event_check *c, int64_t query,
-                    struct ipw_err *err)
-{
-    if (query < 0 || query >= MOST_QUERIES)
-        return ipw_fail(err, IPW_EPARSE, "query: %lld is not the index of a query",
-                        (long long)query);
-    if ((size_t)query >= c->n_queries) {
-        size_t n = (size_t)query * 2 + 64;
-
-        c->queries = ipw_realloc(c->queries, n);
-        memset(c->queries + c->n_queries, NOT_BEGUN, n - c->n_queries);
-        c->n_queries = n;
-    }
-    *state = &c->queries[query];
-    return 0;
+    ipw_table_release(&c->by_query);
 }
 
 static uint64_t key_of(int64_t query, int64_t span)
@@ -93,23 +75,26 @@ static int check_query_event(struct ipw_event_check *c, const struct ipw_json *e
     bool start = strcmp(name, "query_start") == 0, end = strcmp(name, "query_end") == 0;
     size_t n = strlen(name);
     int64_t span = whole(event, "span");
-    unsigned char *state = NULL;
+    uint32_t state = ipw_table_get(&c->by_query, (uint64_t)query, NULL);
 
-    if (query_at(&state, c, query, err) < 0) return err->code;
+    if (query < 0 || query > INT32_MAX)
+        return ipw_fail(err, IPW_EPARSE, "query: %lld is not the index of a query",
+                        (long long)query);
     if (span != (int32_t)span)
         return ipw_fail(err, IPW_EPARSE, "span: %lld is not the number of a span", (long long)span);
-    if (start && *state != NOT_BEGUN)
+    if (start && state != IPW_TABLE_NONE)
         return ipw_fail(err, IPW_EPARSE, "query: %lld starts a second time", (long long)query);
-    if (!start && *state == NOT_BEGUN)
+    if (!start && state == IPW_TABLE_NONE)
         return ipw_fail(err, IPW_EPARSE, "query: %lld has not started", (long long)query);
-    if (end && *state == ENDED)
+    if (end && state == ENDED)
         return ipw_fail(err, IPW_EPARSE, "query: %lld ends a second time", (long long)query);
     if (start) {
-        *state = GOES_ON;
+        *ipw_table_at(&c->by_query, (uint64_t)query, NULL) = GOES_ON;
     } else if (end) {
-        *state = ENDED; /* no event of the spans that are open still may follow */
+        /* No event of the spans that are open still may follow. */
+        *ipw_table_at(&c->by_query, (uint64_t)query, NULL) = ENDED;
     } else if (strcmp(name, "note") != 0) {
-        if (*state == ENDED)
+        if (state == ENDED)
             return ipw_fail(err, IPW_EPARSE, "query: %lld has ended", (long long)query);
         if (strcmp(name + n - 4, "_end") == 0) return span_ends(c, query, span, err);
         return span_starts(c, query, span, err);
@@ -169,8 +154,8 @@ int ipw_event_check_line(struct ipw_event_check *c, const struct ipw_json *event
 
 void ipw_event_check_release(struct ipw_event_check *c)
 {
-    free(c->queries);
     free(c->open);
+    ipw_table_release(&c->by_query);
     ipw_table_release(&c->by_span);
     *c = IPW_EVENT_CHECK;
 }

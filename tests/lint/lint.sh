@@ -195,6 +195,12 @@ check_cases() {
         *_"$case"_* | *_"$case") ;;
         *) echo "$table:$case: $name does not carry the number $case" ;;
         esac
+        case $file in
+        *.lua)
+            grep -qs "{ \"$name\", function()" "$file" || echo "$table:$case: no $name in $file"
+            continue
+            ;;
+        esac
         grep -qs "^static void $name(" "$file" || echo "$table:$case: no $name in $file"
         grep -qs "[( ,]$name[),]" "$file" || echo "$table:$case: $name is not run"
     done
