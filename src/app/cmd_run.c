@@ -51,7 +51,7 @@ static const struct ipw_opt options[] = {
     {"temperature", 't', IPW_OPT_NUM, AT(agent.temperature), "X", "temperature (default: the agent's or server's)"},
     {"seed", 0, IPW_OPT_INT, AT(agent.seed), "N", "seed for requests and scripts", INT64_MIN + 1, INT64_MAX},
     {"max-tokens", 0, IPW_OPT_INT, AT(agent.max_tokens), "N", "output tokens per reply", 1, INT64_MAX},
-    {"timeout", 0, IPW_OPT_KEYS, 0, "TIMES", "request=5m,first-token=1m,stall=30s,connect=,judge=,mcp=,server=,grace=", .keys = times},
+    {"timeout", 0, IPW_OPT_KEYS, 0, "TIMES", "request=5m,first-token=1m,stall=30s, ...", .keys = times},
     {"max-retries", 0, IPW_OPT_INT, AT(server.max_retries), "N", "retries of a failed request (default: 2)", 0, 1000},
     {"server-failures", 0, IPW_OPT_INT, AT(server.server_failures), "N", "wait after N failed connections (default: 5; 0: off)", 0, 1000000},
     {"server-wait", 0, IPW_OPT_DURATION, AT(server.server_wait_ns), "TIME", "longest pause for a lost server (default: 40s)", 1},

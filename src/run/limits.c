@@ -15,7 +15,7 @@ static const struct ipw_opt_key stops[] = {
 };
 #define AT(field) offsetof(struct ipw_limit_options, field)
 const struct ipw_opt ipw_limit_option_rows[] = {
-    {"stop-at", 0, IPW_OPT_KEYS, 0, "LIMITS", "end the run at cost=1,energy=2kJ,time=10m: --help=limits", .keys = stops},
+    {"stop-at", 0, IPW_OPT_KEYS, 0, "LIMITS", "end the run at cost=1,energy=2kJ,time=10m,...", .keys = stops},
     {"token-limit", 0, IPW_OPT_INT, AT(query.tokens), "N", "input and output tokens of a query", 1, INT64_MAX},
     {"turn-limit", 0, IPW_OPT_INT, AT(query.turns), "N", "model calls of a query, regardless of --max-turns", 1, INT64_MAX},
     {"query-timeout", 0, IPW_OPT_DURATION, AT(query.wall_ns), "TIME", "wall time of a query", 1, INT64_MAX},

@@ -153,7 +153,7 @@ fi
 
 step "no command, or none of that name"
 expect_exit 2 agent
-check_err "usage: ipw-agent COMMAND"
+check_err "ipw-agent run react gaia-sample"
 for word in help -h --help; do
     expect_exit 0 agent $word
     check_out "usage: ipw-agent COMMAND"
@@ -171,7 +171,7 @@ step "standard descriptors that are closed, a reader that leaves, limits that ar
 check_err "standard output: the result could not be written"
 "$IPW_AGENT" list agents <&- >out || fail "a closed standard input"
 "$IPW_AGENT" list agents 2>&- >out || fail "a closed standard error"
-assert_eq "$("$IPW_AGENT" show 2>err | head -n 1)" agents/code.lua
+assert_eq "$("$IPW_AGENT" cat 2>err | head -n 1)" agents/code.lua
 [ ! -s err ] || fail "a reader that leaves is no failure"
 for limits in "-n 64" "-s 1024" "-s unlimited"; do
     # shellcheck disable=SC2086
@@ -190,7 +190,7 @@ awk 'length > 80' help >wide
 [ ! -s wide ] || fail "wider than 80 columns: $(cat wide)"
 
 step "lists"
-expect_exit 0 agent show
+expect_exit 0 agent cat
 check_out agents/react.lua
 expect_exit 0 agent list agents --path nowhere
 check_out builtin:agents/react.lua

@@ -37,7 +37,7 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "meter [RUN] --log FILE [--column NAME] [--offset S|auto] [--book]",
+  usage = "meter [RUN] --log FILE [--column NAME] [--offset S] [--book]",
   about = [[
 Compute the energy of a saved run from a power meter's log
 (docs/power-meter.md).]],

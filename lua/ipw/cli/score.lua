@@ -210,7 +210,7 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "score [RUN] [--dataset NAME|FILE] [--scorer NAME|FILE] [options]",
+  usage = "score [RUN] [--dataset NAME|FILE] [--scorer NAME] [options]",
   about = [[
 Score the saved answers of a run again; show old and new scores side by side.
 The run's own files stay unchanged; the new scores go to a separate file.

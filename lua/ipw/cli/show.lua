@@ -67,12 +67,12 @@ RUN is a number of `ipw-agent runs`, a name, a part of a name or a path;
 without it the newest. QUERY is a number, an id, or the beginning of one.]],
   more = [[
   ipw-agent show                     the newest run
-  ipw-agent show 2 q0017             one query of the run before it, turn by turn
+  ipw-agent show 2 q0017             a query of the run before, turn by turn
   ipw-agent show --sort energy -n 5  the five queries that took most
   ipw-agent show -o page.html        a page for a browser
-  ipw-agent show -o parts.svg        a figure for a paper; --kind as in plot
+  ipw-agent show -o parts.svg        a figure for a paper (--kind)
 
-report, replay, ledger and plot have more options. Built-in files: ipw-agent cat.]],
+report, replay, ledger and plot have more options.]],
   options = {
     { "output", "string", "FILE", "write a page (.html) or a figure (.svg, .pdf, .png)", letter = "o" },
     { "queries", "flag", "print every query, turn by turn" },
