@@ -178,9 +178,8 @@ end
 function settings.of(command, files, known)
   local by, out = {}, {}
   for _, file in ipairs { { files.user, false }, { files.folder, true } } do
-    local list = file[1] and settings.read(file[1], { command = command, known = known, folder = file[2],
-                                                      user_file = files.user_file }) or {}
-    for _, one in ipairs(list) do
+    local of = { command = command, known = known, folder = file[2], user_file = files.user_file }
+    for _, one in ipairs(type(file[1]) == "string" and settings.read(file[1], of) or {}) do
       -- The user's key is of the user's server.
       local role = one[1]:match "^(%l+)%-url$" or one[1] == "upstream" and "base"
       if file[2] and role then by[(role == "base" and "api" or role) .. "-key-env"] = nil end

@@ -8,7 +8,6 @@
 
 #include "app/ask.h"
 #include "app/commands.h"
-#include "app/settings.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "json/document.h"
@@ -244,13 +243,13 @@ int ipw_cmd_resume(int argc, char **argv)
             return ipw_exit_with(&err, IPW_EXIT_USAGE);
         }
     }
-    rc = ipw_ask_runs(&words, &n_words, &err);
-    if (rc) return ipw_exit_with(&err, rc == IPW_EINVAL ? IPW_EXIT_USAGE : IPW_EXIT_INPUT);
+    rc = ipw_ask_runs(&words, &n_words);
+    if (rc) return rc;
     if (!realpath(words[0], run)) {
         ipw_fail_errno(&err, errno, "%s: no such run", words[0]);
         return ipw_exit_with(&err, IPW_EXIT_INPUT);
     }
-    ipw_settings_drop();
+    ipw_options_keep(NULL, 0); /* the saved command line has its own */
     add(&args, "run");
     if (!ipw_repair_has_manifest(run)) rc = ipw_repair_run(&repair, run, &err);
     if (rc) {

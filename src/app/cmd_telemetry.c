@@ -10,7 +10,6 @@
 
 #include "app/commands.h"
 #include "app/options.h"
-#include "app/settings.h"
 #include "base/clock.h"
 #include "base/open.h"
 #include "base/terminal.h"
@@ -293,7 +292,7 @@ int ipw_cmd_telemetry(int argc, char **argv)
     int n, exit_code = IPW_EXIT_FAILED;
     int rc;
 
-    argv = ipw_settings_before(&command, &argc, argv);
+    argv = ipw_options_before(&command, &argc, argv);
     rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
     if (rc) {
         free(o.telemetry.items);

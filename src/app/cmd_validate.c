@@ -98,13 +98,13 @@ int ipw_cmd_validate(int argc, char **argv)
     int n, worst = IPW_EXIT_OK, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
     if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
-    if (!n && (rc = ipw_ask_runs(&args, &n, &err))) return ipw_exit_with(&err, IPW_EXIT_USAGE);
+    worst = n ? IPW_EXIT_OK : ipw_ask_runs(&args, &n);
+    if (worst) return worst;
     for (int i = 0; i < n; i++) {
         char **run = &args[i];
-        int one = 1, code;
+        int one = 1, code = ipw_ask_runs(&run, &one);
 
-        rc = ipw_ask_runs(&run, &one, &err);
-        code = rc ? ipw_exit_with(&err, IPW_EXIT_INPUT) : validate(*run, o.json, o.quiet);
+        if (!code) code = validate(*run, o.json, o.quiet);
 
         if (code > worst) worst = code;
     }
@@ -138,8 +138,9 @@ int ipw_cmd_repair(int argc, char **argv)
     int n, rc = ipw_options_parse(&command, argc, argv, &none, &args, &n, &err);
 
     if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
-    rc = ipw_ask_runs(&args, &n, &err);
-    if (!rc) rc = ipw_repair_run(&r, args[0], &err);
+    rc = ipw_ask_runs(&args, &n);
+    if (rc) return rc;
+    rc = ipw_repair_run(&r, args[0], &err);
     if (rc) return ipw_exit_with(&err, IPW_EXIT_INPUT);
     if (!r.dropped && !r.torn && !r.mended) printf("%s: no line is damaged\n", args[0]);
     rc = ipw_validate_run(&v, args[0], &err);

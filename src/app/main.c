@@ -249,7 +249,7 @@ int main(int argc, char **argv)
     name_helper();
     make_room_for_lua();
     make_room_for_files();
-    own = ipw_settings_open(name);
+    own = ipw_settings_open(argv[1]);
     if (own) return own;
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (!commands[i].run) continue;

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "report/format.h"
 #include "run/conceal.h"
 
 enum { MAX_OPTIONS = 128, HELP_COLUMN = 28 };
@@ -22,11 +21,9 @@ static void put_words(FILE *out, const char *words, unsigned width)
 {
     struct ipw_buf text = IPW_BUF(4 * IPW_KIB);
 
-    if (width > HELP_COLUMN + 20)
-        ipw_format_wrapped(&text, words, HELP_COLUMN, HELP_COLUMN, width);
-    else
-        ipw_buf_addf(&text, "%s\n", words);
-    fputs(ipw_buf_str(&text), out);
+    ipw_text_wrapped(&text, words, HELP_COLUMN, HELP_COLUMN,
+                     width > HELP_COLUMN + 20 ? width : SIZE_MAX);
+    fprintf(out, "%s\n", ipw_buf_str(&text));
     ipw_buf_release(&text);
 }
 
@@ -397,6 +394,98 @@ int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
         if (o->kind != IPW_OPT_GONE) fn(ud, o, value);
     }
     return optind;
+}
+
+/* ---- options of a settings file ---- */
+
+static struct {
+    struct kept {
+        char *option, *value; /* value: NULL for a flag */
+    } * list;
+    size_t n, cap;
+} settings;
+
+void ipw_options_keep(char *const *words, size_t n)
+{
+    for (size_t i = 0; i < settings.n; i++) {
+        free(settings.list[i].option);
+        free(settings.list[i].value);
+    }
+    settings.n = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *equals = strchr(words[i], '=');
+        size_t name = equals ? (size_t)(equals - words[i]) : strlen(words[i]);
+
+        IPW_GROW(settings.list, settings.cap, settings.n + 1);
+        settings.list[settings.n++] = (struct kept){ipw_asprintf("%.*s", (int)name, words[i]),
+                                                    equals ? ipw_strdup(equals + 1) : NULL};
+    }
+}
+
+struct given {
+    const char *option;
+    char server[32]; /* the option of the server whose key it names, or "" */
+    bool found;
+};
+
+/* An option of the command line replaces the setting.  A key of the settings is not sent to a
+ * server that the command line names, and the demo model needs no server. */
+static void look(void *ud, const struct ipw_opt *o, const char *value)
+{
+    struct given *given = ud;
+    bool is_demo = !strcmp(o->name, "model") && value && !strcmp(value, "demo");
+
+    given->found |= !strcmp(o->name, given->option) || !strcmp(o->name, given->server) ||
+                    (!strcmp(o->name, "upstream") && !strcmp(given->server, "base-url")) ||
+                    (is_demo && !strcmp(given->option, "base-url"));
+}
+
+/* "judge-key-env" is the key of "judge-url", "api-key-env" of "base-url". */
+static void server_of(char *out, size_t size, const char *option)
+{
+    const char *key = strstr(option, "-key-env");
+
+    out[0] = '\0';
+    if (key && !strncmp(option, "api", 3))
+        snprintf(out, size, "base-url");
+    else if (key)
+        snprintf(out, size, "%.*s-url", (int)(key - option), option);
+}
+
+/* Whether the command has the option, and its command line leaves it open. */
+static bool is_wanted(const struct ipw_command *command, int argc, char **argv,
+                      const struct kept *s)
+{
+    struct given given = {.option = s->option};
+    struct ipw_opt row;
+    bool takes_value;
+
+    if (!ipw_option_named(&row, &takes_value, command, s->option) || takes_value != !!s->value)
+        return false;
+    server_of(given.server, sizeof given.server, s->option);
+    ipw_options_each(command, argc, argv, look, &given);
+    return !given.found;
+}
+
+char **ipw_options_before(const struct ipw_command *command, int *argc, char **argv)
+{
+    char **words, **copy;
+    int n = 1;
+
+    if (!settings.n) return argv;
+    words = ipw_calloc((size_t)*argc + 2 * settings.n + 1, sizeof *words);
+    copy = ipw_calloc((size_t)*argc + 1, sizeof *copy); /* getopt changes the order */
+    words[0] = argv[0];
+    for (size_t i = 0; i < settings.n; i++) {
+        memcpy(copy, argv, (size_t)*argc * sizeof *copy);
+        if (!is_wanted(command, *argc, copy, &settings.list[i])) continue;
+        words[n++] = ipw_asprintf("--%s", settings.list[i].option);
+        if (settings.list[i].value) words[n++] = settings.list[i].value;
+    }
+    memcpy(words + n, argv + 1, (size_t)(*argc - 1) * sizeof *words);
+    *argc += n - 1;
+    free(copy);
+    return words;
 }
 
 int ipw_exit_with(const struct ipw_err *err, int exit_code)

@@ -33,6 +33,12 @@ bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_c
 /* Prints the help.  group: NULL for the common options and the names of the groups, "all", or the
  * first word of a section; false: there is no such group. */
 bool ipw_options_help(const struct ipw_command *command, const char *group, FILE *out);
+/* Keeps options of a settings file: a list of "NAME" or "NAME=VALUE", in place of earlier ones. */
+void ipw_options_keep(char *const *words, size_t n);
+/* The command line with the kept options that the command has before its words, and its new length;
+ * argv if there are none.  From there on they are options as any other, so that the manifest of a
+ * run has them.  Kept until the process ends. */
+char **ipw_options_before(const struct ipw_command *command, int *argc, char **argv);
 /* Prints "ipw-agent: message" on stderr and returns the exit code: `fallback`, or the usage code
  * and a reference to the help if the error came from the options. */
 int ipw_exit_with(const struct ipw_err *err, int exit_code);

@@ -58,7 +58,7 @@ for line in 'return { unsafe_tools = true }' 'return { key = "MY_KEY" }' 'return
     expect_exit 2 agent run single rows.jsonl -o never
     [ ! -e never ] || fail "a refused run made its folder: $line"
 done
-check_err "settings: the script passed its CPU limit"
+check_err "the script passed its CPU limit"
 rm ipw-agent.lua
 
 end_test

@@ -1,20 +1,34 @@
 --- ipw.cli.settings: tells the option parser what the settings files set for a command (app/settings.c).
-local command = require "ipw.command"
 local settings = require "ipw.settings"
 
-return function(io, name, folder, user, user_file)
-  local function run()
-    local known = {}
-    for _, of in ipairs { "run", "measure" } do
-      for _, word in ipairs(io.call("options", of)) do known[word:match "^[^=]+"] = word:sub(-1) == "=" end
-    end
-    local files = { folder = folder ~= "" and folder or nil, user = user ~= "" and user or nil, user_file = user_file }
-    for _, one in ipairs(settings.of(name, files, known)) do
-      local values = type(one[2]) == "table" and one[2] or { one[2] }
-      for _, value in ipairs(values) do
-        if value == true then io.call("answer", one[1]) else io.call("answer", one[1], value) end
-      end
+local function read(io, name)
+  local files, known = io.call "settings", {}
+  for _, of in ipairs { "run", "measure" } do
+    for _, word in ipairs(io.call("options", of)) do known[word:match "^[^=]+"] = word:sub(-1) == "=" end
+  end
+  for _, one in ipairs(settings.of(name, files, known)) do
+    local values = type(one[2]) == "table" and one[2] or { one[2] }
+    for _, value in ipairs(values) do
+      io.call("answer", value == true and one[1] or one[1] .. "=" .. value)
     end
   end
-  return command.ran(io, { run = run, failed = 2 }, name, "run")
 end
+
+local function run(io, _, args)
+  local ok, failed = pcall(read, io, args[1])
+  if ok then return 0 end
+  local text = type(failed) == "table" and (failed.text or failed.message)
+  if not text then error(failed, 0) end
+  io.warn("ipw-agent: " .. text)
+  return 2
+end
+
+return {
+  usage  = "settings COMMAND",
+  about  = "Answer with the options that the settings files set for a command.",
+  args   = { 1, 1 },
+  cpu_s  = 1, -- the files are data: they need none of it
+  memory = "32M",
+  failed = 2,
+  run    = run,
+}
