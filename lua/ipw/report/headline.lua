@@ -5,6 +5,8 @@ local palette = require "ipw.palette"
 
 local headline = {}
 
+local WIDE = 0.1 -- half of the sensor's bounds: beyond this part, a title has them
+
 local domain_names = palette.domain
 
 headline.devices = palette.devices
@@ -66,6 +68,14 @@ function headline.per_solved(run)
   return value
 end
 
+--- What the sensors leave open of an efficiency, in words; nil: it is not known, or within 10 %.
+function headline.open_by_sensor(run, name)
+  local efficiency = run.summary.efficiency or {}
+  local b, value = (efficiency.bounds or {})[name], efficiency[name]
+  if not b or not value or not b.lo or not b.hi or b.hi - b.lo <= 2 * WIDE * value then return nil end
+  return numbers.between(b.lo, b.hi)
+end
+
 --- The title: a sentence.
 ---@param run table
 ---@return string
@@ -78,7 +88,9 @@ function headline.title(run)
   if n > 0 then
     local text = ("%s solved %s of %s %s questions"):format(model, numbers.at(right, 0), numbers.at(n, 0), dataset)
     if per_solved then
-      return text .. (", at %s J for each one solved"):format((numbers.interval(per_solved, lo, hi)))
+      local open = headline.open_by_sensor(run, "joules_per_correct_answer")
+      return text .. (", at %s J%s for each one solved"):format((numbers.interval(per_solved, lo, hi)),
+        open and " (" .. open .. ")" or "")
     end
     return text .. "; " .. (#run.domains == 0 and "joules were not measured" or "not all joules are known")
   end

@@ -220,7 +220,10 @@ local function put_per_query(out, view, run)
   if joules then
     local m = metrics.joules or {}
     local text, range = numbers.interval(joules, m.lo and math.max(0, m.lo), m.hi)
-    parts[1] = text .. " J" .. (range and n > 1 and " (" .. range .. ")" or "")
+    local open, known = headline.open_by_sensor(run, "mean_joules_per_query"), {}
+    if range and n > 1 then known[1] = range end
+    if open then known[#known + 1] = "sensor " .. open end
+    parts[1] = text .. " J" .. (#known > 0 and " (" .. table.concat(known, ", ") .. ")" or "")
   end
   local each = (run.summary.averages or {}).wall_clock_per_query_s
   if each then parts[#parts + 1] = seconds(each) end
