@@ -1,6 +1,6 @@
 # man-page.awk: a manual page out of what the program itself prints, so that both say the same.
 #
-#     ipw-agent COMMAND --help | awk -v command=COMMAND -v version=V -v date=D -v about=TEXT -f man-page.awk
+#     ipw-agent COMMAND --help=all | awk -v command=COMMAND -v version=V -v date=D -v about=TEXT -f man-page.awk
 #     ipw-agent --help | awk -v version=V -v date=D -v readme=README.md -f man-page.awk
 #
 # The form of the help (app/options.c): the usage line; text; titles, each followed by its rows with

@@ -58,9 +58,30 @@ function command.ran(io, declared, name, what, ...)
   return code
 end
 
+--- The words of a command with `runs`, each the path of the run that it means (ipw.saved_runs); "last": without a
+--- word the newest.
+local function with_runs(io, declared, name, o, args)
+  local find = require("ipw.saved_runs").find
+  local function resolve()
+    for i, word in ipairs(args) do
+      local path, why = find(word)
+      if not path then error({ text = why, status = 3 }, 0) end
+      args[i] = path
+    end
+    if #args == 0 and declared.runs == "last" and not o.list then
+      local path, why = find()
+      if not path then error({ text = why, status = 2 }, 0) end
+      args[1] = path
+    end
+  end
+  return command.ran(io, { run = resolve, failed = declared.failed }, name, "run")
+end
+
 --- The same by name, for the program: `what` is "run" or "total".
 function command.call(io, name, built_in, what, ...)
-  return command.ran(io, command.load(name, built_in), name, what, ...)
+  local declared = command.load(name, built_in)
+  local status = declared.runs and what == "run" and with_runs(io, declared, name, ...) or 0
+  return status ~= 0 and status or command.ran(io, declared, name, what, ...)
 end
 
 return command

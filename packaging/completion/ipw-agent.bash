@@ -3,7 +3,7 @@
 
 # _ipw_agent_help ARGUMENTS...: the help, without the library's messages.
 _ipw_agent_help() {
-    "${COMP_WORDS[0]/#\~/$HOME}" "$@" --help 2>/dev/null
+    "${COMP_WORDS[0]/#\~/$HOME}" "$@" --help${1:+=all} 2>/dev/null
 }
 
 # The names that a list of the program begins its lines with.

@@ -13,7 +13,7 @@ end
 
 # --name of each option of the command, with what the help says of it.
 function __ipw_agent_options
-    ipw-agent (__ipw_agent_command) --help 2>/dev/null |
+    ipw-agent (__ipw_agent_command) --help=all 2>/dev/null |
         string replace -rf '^  (?:-., |    )(--[a-z0-9-]+)(?: [^ ]+)?(?: +(.*))?$' '$1\t$2'
 end
 
@@ -43,7 +43,7 @@ end
 function __ipw_agent_values
     set -l words (commandline -opc)
     set -l last $words[-1]
-    set -l help (ipw-agent (__ipw_agent_command) --help 2>/dev/null)
+    set -l help (ipw-agent (__ipw_agent_command) --help=all 2>/dev/null)
     set -l what
     if string match -q -- '-*' $last
         set what (string match -rg -- "^  (?:-., |    )$last ([^ ]+)" $help; string match -rg -- "^  $last, --[a-z0-9-]+ ([^ ]+)" $help)

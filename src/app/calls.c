@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "app/workbench.h"
+#include "base/mem.h"
 #include "base/open.h"
 #include "export/redacted.h"
 #include "io/proc.h"
@@ -158,6 +159,29 @@ static int redacted(const struct ipw_call *c, struct ipw_err *err)
     return rc ? rc : ipw_export_redacted(c->args[0], c->args[1], what, err);
 }
 
+static struct {
+    char **all;
+    size_t n, cap;
+} answers;
+
+/* answer(text): what a command in C has asked for (app/ask.h). */
+static int answer(const struct ipw_call *call, struct ipw_err *err)
+{
+    (void)err;
+    IPW_GROW(answers.all, answers.cap, answers.n + 1);
+    answers.all[answers.n++] = ipw_strdup(call->args[0]);
+    return 0;
+}
+
+char **ipw_answers_take(size_t *n)
+{
+    char **all = answers.all;
+
+    *n = answers.n;
+    memset(&answers, 0, sizeof answers);
+    return all;
+}
+
 /* clang-format off */
 const struct ipw_lua_call ipw_calls[] = {
     {"real_path", real_path},
@@ -170,12 +194,15 @@ const struct ipw_lua_call ipw_calls[] = {
     {"allow_web", allow_web},
     {"which", which, 1},
     {"start", ipw_call_start, 3},
+    {"answer", answer, 1},
+    {"options", ipw_call_options, 1},
     {"run_words", ipw_call_run_words, 1},
     {"redacted", redacted, 3},
     {"built_in", built_in},
     {"machine", ipw_call_machine},
     {"sensors", ipw_call_sensors},
     {"server", ipw_call_server},
+    {"settings", ipw_call_settings},
     {"score", ipw_call_score, 9},
     {"ledger", ipw_call_ledger, 1},
     {"meter", ipw_call_meter, 4},

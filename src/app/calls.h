@@ -13,6 +13,12 @@ ipw_call_fn ipw_call_machine, ipw_call_sensors, ipw_call_server; /* calls_machin
 /* calls_books.c */
 ipw_call_fn ipw_call_ledger, ipw_call_meter, ipw_call_meter_logs, ipw_call_book_meter;
 ipw_call_fn ipw_call_shard, ipw_call_same_run, ipw_call_merge; /* calls_merge.c */
-ipw_call_fn ipw_call_run_words, ipw_call_score, ipw_call_start;
+ipw_call_fn ipw_call_options, ipw_call_run_words;              /* calls_run_words.c */
+ipw_call_fn ipw_call_score, ipw_call_settings, ipw_call_start;
+
+/* The texts of io.call("answer", text), which the caller frees with their list. */
+char **ipw_answers_take(size_t *n);
+/* Is there a settings file? (calls_settings.c) */
+bool ipw_settings_exist(void);
 
 #endif

@@ -10,6 +10,29 @@
 #include "run/conceal.h"
 #include "run/run_options.h"
 
+static void put_row(void *ud, const struct ipw_opt *o)
+{
+    char *word = ipw_asprintf("%s%s", o->name, o->arg ? "=" : "");
+
+    ipw_jw_str(ud, word);
+    free(word);
+}
+
+/* io.call("options", "run" or "measure"): a list of names, "NAME=" if it takes a value. */
+int ipw_call_options(const struct ipw_call *call, struct ipw_err *err)
+{
+    const struct ipw_command *command =
+        strcmp(call->args[0], "measure") ? &ipw_run_command : &ipw_measure_command;
+    struct ipw_jw w;
+
+    (void)err;
+    ipw_jw_init(&w, call->out);
+    ipw_jw_arr(&w);
+    ipw_options_rows(command, put_row, &w);
+    ipw_jw_arr_end(&w);
+    return 0;
+}
+
 struct run_words {
     struct ipw_jw w;
     const char *secret; /* an option with a value that no file may have; or NULL */

@@ -75,6 +75,7 @@ static int parse(struct call *c, int argc, char **argv, struct ipw_err *err)
     c->o = ipw_command_file_values(&c->file);
     ipw_workbench_defaults(c->o);
     c->o->lua_cpu_ns = c->file.cpu_ns;
+    argv = ipw_options_before(&c->file.command, &argc, argv);
     rc = ipw_options_parse(&c->file.command, argc, argv, c->o, &c->args, &c->n_args, err);
     return rc ? rc : ipw_judge_options_check(&c->o->judge, err);
 }

@@ -58,6 +58,8 @@ const struct ipw_command ipw_measure_command = {
     .about = "Measure an agent you already have. Its model calls pass through a recording\n"
              "proxy.",
     .options = options,
+    .first =
+        " upstream model epochs exit-scores port stop-at prices telemetry baseline output watch ",
     .more = "COMMAND runs with the proxy's address in its environment. At its end the\n"
             "program prints what it cost:\n"
             "  ipw-agent measure -- python my_agent.py\n"
@@ -127,10 +129,12 @@ int ipw_cmd_measure(int argc, char **argv)
     struct ipw_run_end end = {0};
     struct ipw_run_watch *watch = NULL;
     struct ipw_err err = {0};
-    int at = command_at(argc, argv), n_args, exit_code, rc;
+    int at, n_args, exit_code, rc;
     const char *agent = NULL;
     char **args;
 
+    argv = ipw_options_before(&ipw_measure_command, &argc, argv);
+    at = command_at(argc, argv);
     ipw_run_options_init(&o->run);
     o->run.grace_ns = 0;
     o->run.server.net.connect_ns = 10 * IPW_NS_PER_S;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/ask.h"
 #include "app/cmd_lua.h"
 #include "app/commands.h"
 #include "app/workbench.h"
@@ -60,9 +61,11 @@ static const struct ipw_opt options[] = {
 
 static const struct ipw_command command = {
     .name = "replay",
-    .usage = "replay RUN|FILE.jsonl [--mode MODE] [--query ID] [options]",
+    .usage = "replay [RUN|FILE.jsonl] [--mode MODE] [--query ID] [options]",
     .about = "Print a saved run, run it again offline, or send its requests to a server.",
     .options = options,
+    .first =
+        " mode query limit sort follow agent tools dataset schedule speed model base-url output ",
     .more = "Modes\n"
             "  show      print the run query by query, turn by turn\n"
             "  hermetic  run its agent again on saved replies, tool results and clock; opens\n"
@@ -73,7 +76,7 @@ static const struct ipw_command command = {
             "            new run\n\n"
             "Exit status: 0 as saved, 1 failed, 2 wrong usage, 3 unreadable run, 4 diverged,\n"
             "130 interrupted.",
-    .min_args = 1,
+    .min_args = 0,
     .max_args = 1,
 };
 
@@ -232,7 +235,7 @@ int ipw_cmd_replay(int argc, char **argv)
     if (!rc) rc = ipw_script_options_servers(&o.run.script, &err);
     if (rc) {
         code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
-    } else {
+    } else if (!(code = ipw_ask_runs(&args, &n))) {
         ipw_log_set_level(o.run.output.quiet     ? IPW_LOG_ERROR
                           : o.run.output.verbose ? IPW_LOG_INFO
                                                  : IPW_LOG_WARN);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/ask.h"
 #include "app/commands.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -211,7 +212,7 @@ int ipw_cmd_resume(int argc, char **argv)
 {
     static const struct ipw_command command = {
         .name = "resume",
-        .usage = "resume RUN [options of run]",
+        .usage = "resume [RUN] [options of run]",
         .about = "Continue a run that was stopped or killed. Finished queries are kept, the\n"
                  "others are run. The energy of earlier attempts is still counted.",
         .more = "The options come from the saved run. Any option of `run` overrides them, such\n"
@@ -222,32 +223,45 @@ int ipw_cmd_resume(int argc, char **argv)
     struct ipw_repair repair = {.say = say};
     struct args args = {0};
     struct ipw_err err = {0};
-    char run[PATH_MAX];
-    int rc = 0;
+    char run[PATH_MAX], **words = argv + 1;
+    char name[64];
+    struct ipw_opt row;
+    bool takes_value;
+    int named = argc > 1 && argv[1][0] != '-', n_words = named, rc;
 
-    if (argc < 2 || argv[1][0] == '-') {
+    if (argc > 1 && (!strcmp(argv[1], "-h") || !strncmp(argv[1], "--help", 6))) {
         char **rest;
         int n;
 
-        rc = ipw_options_parse(&command, argc < 2 ? argc : 2, argv, NULL, &rest, &n, &err);
-        return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+        ipw_options_parse(&command, 2, argv, NULL, &rest, &n, &err);
+        return IPW_EXIT_OK;
     }
-    if (!realpath(argv[1], run)) {
-        ipw_fail_errno(&err, errno, "%s: no such run", argv[1]);
+    if (argc > 1 && !strncmp(argv[1], "--", 2)) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(argv[1] + 2, "="), argv[1] + 2);
+        if (!ipw_option_named(&row, &takes_value, &ipw_run_command, name)) {
+            ipw_fail(&err, IPW_EINVAL, "resume: unknown option '--%s'", name);
+            return ipw_exit_with(&err, IPW_EXIT_USAGE);
+        }
+    }
+    rc = ipw_ask_runs(&words, &n_words);
+    if (rc) return rc;
+    if (!realpath(words[0], run)) {
+        ipw_fail_errno(&err, errno, "%s: no such run", words[0]);
         return ipw_exit_with(&err, IPW_EXIT_INPUT);
     }
+    ipw_options_keep(NULL, 0); /* the saved command line has its own */
     add(&args, "run");
     if (!ipw_repair_has_manifest(run)) rc = ipw_repair_run(&repair, run, &err);
     if (rc) {
         release(&args);
         return ipw_exit_with(&err, IPW_EXIT_INPUT);
     }
-    rc = read_command(&args, run, argc - 1, argv + 1, &err);
+    rc = read_command(&args, run, argc - named, argv + named, &err);
     if (rc) {
         release(&args);
         return ipw_exit_with(&err, rc == IPW_EINVAL ? IPW_EXIT_USAGE : IPW_EXIT_INPUT);
     }
-    for (int i = 2; i < argc; i++) add(&args, argv[i]);
+    for (int i = 1 + named; i < argc; i++) add(&args, argv[i]);
     add(&args, "--resume");
     add(&args, "--output");
     add(&args, run);

@@ -20,6 +20,11 @@ struct values {
 #define AT(field) offsetof(struct values, run.field)
 
 /* clang-format off */
+static const struct ipw_opt_key times[] = {
+    {"connect", "connect-timeout"}, {"first-token", "first-token-timeout"}, {"stall", "stall-timeout"},
+    {"comment", "comment-timeout"}, {"request", "request-timeout"}, {"judge", "judge-timeout"}, {"mcp", "mcp-timeout"},
+    {"server", "server-wait"}, {"grace", "grace"}, {NULL, NULL},
+};
 static const struct ipw_opt options[] = {
     {"Input", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"dataset", 'd', IPW_OPT_STR, AT(data.dataset), "NAME|FILE", "name (gaia), hf:OWNER/NAME, or a file of rows"},
@@ -45,6 +50,7 @@ static const struct ipw_opt options[] = {
     {"temperature", 't', IPW_OPT_NUM, AT(agent.temperature), "X", "temperature (default: the agent's or server's)"},
     {"seed", 0, IPW_OPT_INT, AT(agent.seed), "N", "seed for requests and scripts", INT64_MIN + 1, INT64_MAX},
     {"max-tokens", 0, IPW_OPT_INT, AT(agent.max_tokens), "N", "output tokens per reply", 1, INT64_MAX},
+    {"timeout", 0, IPW_OPT_KEYS, 0, "TIMES", "request=5m,first-token=1m,stall=30s, ...", .keys = times},
     {"max-retries", 0, IPW_OPT_INT, AT(server.max_retries), "N", "retries of a failed request (default: 2)", 0, 1000},
     {"server-failures", 0, IPW_OPT_INT, AT(server.server_failures), "N", "wait after N failed connections (default: 5; 0: off)", 0, 1000000},
     {"server-wait", 0, IPW_OPT_DURATION, AT(server.server_wait_ns), "TIME", "longest pause for a lost server (default: 40s)", 1},
@@ -89,6 +95,8 @@ const struct ipw_command ipw_run_command = {
     .usage = "run AGENT DATASET [options]",
     .about = "Run an agent over a dataset; measure tokens, time and energy of each query.",
     .options = options,
+    .first = " limit where epochs concurrency tools model base-url temperature judge-model stop-at "
+             "prices telemetry baseline output watch ",
     .more = "AGENT and DATASET are names (`ipw-agent list agents`, `list datasets`) or files.\n"
             "A sensor of --telemetry is a name that `ipw-agent list sensors` shows,\n"
             "stream=URL, prometheus=URL, log=FILE or exec=COMMAND. Repeat it or use commas.\n"
@@ -185,6 +193,7 @@ int ipw_cmd_run(int argc, char **argv)
     int n_args, exit_code, rc;
     bool two;
 
+    argv = ipw_options_before(&ipw_run_command, &argc, argv);
     ipw_run_options_init(o);
     rc = ipw_options_parse(&ipw_run_command, argc, argv, &v, &args, &n_args, &err);
     two = !rc && n_args == 2;

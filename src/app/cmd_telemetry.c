@@ -291,8 +291,10 @@ int ipw_cmd_telemetry(int argc, char **argv)
     struct ipw_err err = {0};
     char **args;
     int n, exit_code = IPW_EXIT_FAILED;
-    int rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
+    int rc;
 
+    argv = ipw_options_before(&command, &argc, argv);
+    rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
     if (rc) {
         free(o.telemetry.items);
         free(o.allow_hosts.items);

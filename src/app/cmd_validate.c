@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "app/ask.h"
 #include "app/commands.h"
 #include "app/options.h"
 #include "audit/validate.h"
@@ -82,14 +83,14 @@ int ipw_cmd_validate(int argc, char **argv)
     /* clang-format on */
     static const struct ipw_command command = {
         .name = "validate",
-        .usage = "validate RUN... [--json] [--quiet]",
+        .usage = "validate [RUN...] [--json] [--quiet]",
         .about = "Check saved runs against docs/trace-format.md: every line, the order of\n"
                  "events, that each query occurs once, the summary, the balance, and that each\n"
                  "energy value follows from the events and readings. Report the first fault of\n"
                  "each.",
         .options = options,
         .more = "Exit status: 0 all valid, 1 a fault was found, 3 unreadable run.",
-        .min_args = 1,
+        .min_args = 0,
         .max_args = -1,
     };
     struct ipw_err err = {0};
@@ -97,8 +98,13 @@ int ipw_cmd_validate(int argc, char **argv)
     int n, worst = IPW_EXIT_OK, rc = ipw_options_parse(&command, argc, argv, &o, &args, &n, &err);
 
     if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    worst = n ? IPW_EXIT_OK : ipw_ask_runs(&args, &n);
+    if (worst) return worst;
     for (int i = 0; i < n; i++) {
-        int code = validate(args[i], o.json, o.quiet);
+        char **run = &args[i];
+        int one = 1, code = ipw_ask_runs(&run, &one);
+
+        if (!code) code = validate(*run, o.json, o.quiet);
 
         if (code > worst) worst = code;
     }
@@ -132,6 +138,8 @@ int ipw_cmd_repair(int argc, char **argv)
     int n, rc = ipw_options_parse(&command, argc, argv, &none, &args, &n, &err);
 
     if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    rc = ipw_ask_runs(&args, &n);
+    if (rc) return rc;
     rc = ipw_repair_run(&r, args[0], &err);
     if (rc) return ipw_exit_with(&err, IPW_EXIT_INPUT);
     if (!r.dropped && !r.torn && !r.mended) printf("%s: no line is damaged\n", args[0]);

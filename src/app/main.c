@@ -10,6 +10,7 @@
 #include "app/cmd_lua.h"
 #include "app/commands.h"
 #include "app/options.h"
+#include "app/settings.h"
 #include "base/keyring.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -32,6 +33,8 @@ static const struct {
     {"submit", in_lua, "write a Slurm array job that runs and merges shards"},
     {"merge", in_lua, "merge the shards of a run into one run"},
     {"Look and compare", NULL, NULL},
+    {"runs", in_lua, "list the saved runs, by the numbers that other commands take"},
+    {"show", in_lua, "look at a run: table, queries, books, page, figure"},
     {"report", in_lua, "show runs as a page to look at, or in the terminal"},
     {"compare", in_lua, "compare runs, with confidence intervals and gates"},
     {"analyze", in_lua, "fit joules per token, growth with the prompt, accuracy"},
@@ -53,7 +56,7 @@ static const struct {
     {"serve", ipw_cmd_serve, "serve a Lua model or a saved run as an OpenAI-compatible server"},
     {"Write agents, tools and datasets", NULL, NULL},
     {"new", in_lua, "create a commented file and its test"},
-    {"show", in_lua, "print a built-in file"},
+    {"cat", in_lua, "print a built-in file"},
     {"check", in_lua, "find mistakes in a file"},
     {"tool", in_lua, "call a tool"},
     {"test", in_lua, "run Lua tests"},
@@ -76,11 +79,31 @@ static void name_own(void *ud, const char *name, const char *path)
     fprintf(own->out, "  %-10s %s\n", name, path);
 }
 
+/* What is printed without a command: what everybody does, each with a line to copy. */
+static const char first_screen[] =
+    "ipw-agent: what do an agent's answers cost? Tokens, time, joules, dollars.\n\n"
+    "Measure a program that you have\n"
+    "  ipw-agent measure -- python my_agent.py\n"
+    "Run an agent over tasks, here those that are built in\n"
+    "  ipw-agent run react gaia-sample\n"
+    "Look at the run: what it cost, and where the joules went\n"
+    "  ipw-agent show\n"
+    "Compare two runs: is the difference real?\n"
+    "  ipw-agent compare 2 1\n"
+    "Hand the numbers on: pandas, DuckDB, Hugging Face, OpenTelemetry\n"
+    "  ipw-agent export --format csv -o run.csv\n"
+    "Write your own agent, tool, dataset or export\n"
+    "  ipw-agent new agent mine\n"
+    "Check this machine: server, sensors, sandbox\n"
+    "  ipw-agent doctor\n\n"
+    "A run is named by its number in `ipw-agent runs`, a part of its name, or its path;\n"
+    "without one the newest is meant. All commands: ipw-agent help\n";
+
 static void help(FILE *out)
 {
     fputs("usage: ipw-agent COMMAND [options]\n\n"
           "Measure what an agent's answers cost: tokens, time and energy.\n\n"
-          "  ipw-agent run agents/react.lua --dataset gaia\n",
+          "  ipw-agent run react gaia\n",
           out);
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (!commands[i].run)
@@ -89,7 +112,9 @@ static void help(FILE *out)
             fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].about);
     }
     ipw_search_each("commands", NULL, name_own, &(struct own){out, false});
-    fputs("\nRun 'ipw-agent COMMAND --help' for the options of a command.\n", out);
+    fputs("\nRun 'ipw-agent COMMAND --help' for the options of a command. RUN is a number of\n"
+          "'ipw-agent runs', a part of a name, or a path; without it the newest run.\n",
+          out);
 }
 
 /* io/proc.h starts child processes through this binary. */
@@ -199,7 +224,7 @@ int main(int argc, char **argv)
     hold_standard_places();
     widen_output();
     if (!name) {
-        help(stderr);
+        fputs(first_screen, stderr);
         return IPW_EXIT_USAGE;
     }
     if (strcmp(name, "__exec") == 0) return ipw_proc_helper_main(argc, argv);
@@ -224,6 +249,8 @@ int main(int argc, char **argv)
     name_helper();
     make_room_for_lua();
     make_room_for_files();
+    own = ipw_settings_open(argv[1]);
+    if (own) return own;
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (!commands[i].run) continue;
         if (strcmp(name, commands[i].name) == 0)

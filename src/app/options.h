@@ -22,12 +22,23 @@ int ipw_options_parse(const struct ipw_command *command, int argc, char **argv, 
 int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
                      void (*fn)(void *ud, const struct ipw_opt *option, const char *value),
                      void *ud);
+/* Calls fn for each option of the command, by its table. */
+void ipw_options_rows(const struct ipw_command *command,
+                      void (*fn)(void *ud, const struct ipw_opt *option), void *ud);
 /* The row of this name, or of the new name of a renamed option, and whether it takes a value;
  * false: there is no such option. */
 bool ipw_option_named(struct ipw_opt *out, bool *takes_value, const struct ipw_command *command,
                       const char *name);
-void ipw_options_help(const struct ipw_command *command, FILE *out);
 
+/* Prints the help.  group: NULL for the common options and the names of the groups, "all", or the
+ * first word of a section; false: there is no such group. */
+bool ipw_options_help(const struct ipw_command *command, const char *group, FILE *out);
+/* Keeps options of a settings file: a list of "NAME" or "NAME=VALUE", in place of earlier ones. */
+void ipw_options_keep(char *const *words, size_t n);
+/* The command line with the kept options that the command has before its words, and its new length;
+ * argv if there are none.  From there on they are options as any other, so that the manifest of a
+ * run has them.  Kept until the process ends. */
+char **ipw_options_before(const struct ipw_command *command, int *argc, char **argv);
 /* Prints "ipw-agent: message" on stderr and returns the exit code: `fallback`, or the usage code
  * and a reference to the help if the error came from the options. */
 int ipw_exit_with(const struct ipw_err *err, int exit_code);

@@ -19,6 +19,7 @@ enum ipw_opt_kind {
     IPW_OPT_BYTES,    /* size_t within [min, max] */
     IPW_OPT_URL,      /* const char *; `--name` alone: ""; `--name=URL`, `--name URL` */
     IPW_OPT_LIST,     /* struct ipw_opt_list: may be given several times */
+    IPW_OPT_KEYS,     /* KEY=VALUE,...: each sets another option of the command, see `keys` */
     IPW_OPT_SECTION,  /* not an option: a title in the help for the rows below */
     IPW_OPT_BLOCK,    /* not an option: the rows of `rows`, whose struct lies at `offset` */
     IPW_OPT_GONE,     /* an option that there was: `help` says what to do instead */
@@ -38,6 +39,10 @@ struct ipw_opt_list {
     size_t n, cap;
 };
 
+struct ipw_opt_key {
+    const char *key, *option; /* NULL ends the table */
+};
+
 struct ipw_opt {
     const char *name; /* without dashes; NULL ends the table */
     char letter;      /* or 0 */
@@ -47,7 +52,8 @@ struct ipw_opt {
     const char *help;
     int64_t min, max; /* for integers and bytes; durations and numbers use only `min` */
     enum ipw_opt_holds holds;
-    const struct ipw_opt *rows; /* for a block */
+    const struct ipw_opt *rows;     /* for a block */
+    const struct ipw_opt_key *keys; /* for keys */
 };
 /* clang-format off */
 #define IPW_OPT_END {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL}
@@ -56,6 +62,7 @@ struct ipw_opt {
 struct ipw_command {
     const char *name, *usage, *about; /* usage: the line behind "usage: " */
     const struct ipw_opt *options;
+    const char *first;      /* names of the options that --help shows, " a b "; NULL: all */
     const char *more;       /* text after the options, or NULL */
     int min_args, max_args; /* positional; max < 0: any number */
 };

@@ -7,8 +7,15 @@
 #include "base/clock.h"
 
 /* clang-format off */
+static const struct ipw_opt_key stops[] = {
+    {"cost", "run-cost-limit"}, {"energy", "run-energy-limit"}, {"time", "run-timeout"}, {"tokens", "run-token-limit"},
+    {"turns", "run-turn-limit"}, {"working", "run-working-limit"}, {"query-cost", "cost-limit"}, {"query-energy", "energy-limit"},
+    {"query-time", "query-timeout"}, {"query-tokens", "token-limit"}, {"query-turns", "turn-limit"},
+    {"query-working", "working-limit"}, {NULL, NULL},
+};
 #define AT(field) offsetof(struct ipw_limit_options, field)
 const struct ipw_opt ipw_limit_option_rows[] = {
+    {"stop-at", 0, IPW_OPT_KEYS, 0, "LIMITS", "end the run at cost=1,energy=2kJ,time=10m,...", .keys = stops},
     {"token-limit", 0, IPW_OPT_INT, AT(query.tokens), "N", "input and output tokens of a query", 1, INT64_MAX},
     {"turn-limit", 0, IPW_OPT_INT, AT(query.turns), "N", "model calls of a query, regardless of --max-turns", 1, INT64_MAX},
     {"query-timeout", 0, IPW_OPT_DURATION, AT(query.wall_ns), "TIME", "wall time of a query", 1, INT64_MAX},

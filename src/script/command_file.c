@@ -132,9 +132,10 @@ static int count_at(lua_State *L, int i, int otherwise)
 /* read(name, built_in, reading): the file's table stays on the stack, for its texts. */
 static int read_file(lua_State *L)
 {
-    static const char *const known[] = {
-        "usage",  "about",    "more",  "args",   "options", "run",   "model",     "cpu_s",  "each",
-        "memory", "children", "total", "failed", "lines",   "again", "downloads", "beside", NULL};
+    static const char *const known[] = {"usage",     "about",  "more",   "args",  "options",
+                                        "run",       "model",  "cpu_s",  "each",  "memory",
+                                        "children",  "total",  "failed", "lines", "again",
+                                        "downloads", "beside", "runs",   NULL};
     struct reading *r = lua_touserdata(L, 3);
     struct ipw_command_file *f = r->f;
     const char *name = f->name;
@@ -277,6 +278,7 @@ static void push_value(lua_State *L, const struct ipw_opt *o, const void *at, bo
                      *(const size_t *)at != (own ? SIZE_MAX : (size_t)0), 1);
         break;
     case IPW_OPT_LIST: push_list(L, at); break;
+    case IPW_OPT_KEYS:
     case IPW_OPT_SECTION:
     case IPW_OPT_BLOCK:
     case IPW_OPT_GONE: lua_pushnil(L); break;

@@ -85,17 +85,14 @@ static int not_found(const struct ipw_query_names *names, const char *want, stru
     return rc;
 }
 
-/* Bytes of a beginning of an id, without the ellipsis of a screen. */
-static size_t beginning_of(const char *want)
-{
-    return strlen(want) - (ipw_ends_with(want, "\xE2\x80\xA6") ? 3 : 0);
-}
-
+/* Is `want` a beginning of the id, or its beginning and end with a screen's ellipsis between? */
 static bool begins(const struct ipw_query_name *name, const char *want)
 {
-    size_t n = beginning_of(want);
+    const char *ellipsis = strstr(want, "\xE2\x80\xA6");
+    size_t n = ellipsis ? (size_t)(ellipsis - want) : strlen(want);
 
-    return n && !strncmp(name->id, want, n);
+    return n && !strncmp(name->id, want, n) &&
+           (!ellipsis || ipw_ends_with(name->id + n, ellipsis + 3));
 }
 
 /* Does the query have this task number or index? */

@@ -57,7 +57,6 @@ expect_exit 3 agent analyze one --analysis ./odd.lua
 check_err "unknown field 'rnu'"
 expect_exit 2 agent analyze one --analysis regresion
 check_err "did you mean 'regression'?"
-expect_exit 2 agent analyze
 expect_exit 3 agent analyze nowhere
 check_err "nowhere: no such run"
 end_test

@@ -17,8 +17,6 @@ expect_exit 2 agent export runs/one --format jsnl
 offers jsonl
 expect_exit 2 agent export runs/one --format moncake
 offers mooncake
-expect_exit 2 agent export
-check_err "an argument is missing: name a run"
 expect_exit 2 agent export runs/one runs/two --format mooncake
 check_err "takes one run"
 expect_exit 2 agent export runs/one --redact everything

@@ -43,11 +43,11 @@ expect_exit 0 agent list sensors --json
 assert_json out 'all(r["text"] and isinstance(r["found"], bool) for r in d)'
 assert_json out '[r["text"] for r in d if r["name"] == "stream="] == ["named: --telemetry stream=..."]'
 
-step "show: the names, and a file byte by byte"
-expect_exit 0 agent show
+step "cat: the names, and a file byte by byte"
+expect_exit 0 agent cat
 check_out agents/react.lua
-expect_exit 0 agent show agents/react.lua
+expect_exit 0 agent cat agents/react.lua
 cmp out "$IPW_SOURCE_DIR/agents/react.lua" || fail "another text"
-expect_exit 2 agent show agents/reakt.lua
+expect_exit 2 agent cat agents/reakt.lua
 one_message
 end_test

@@ -246,7 +246,7 @@ for command in run replay telemetry doctor; do
 done
 expect_exit 2 agent help rnu
 offers run
-expect_exit 2 agent show agents/reakt.lua
+expect_exit 2 agent cat agents/reakt.lua
 offers agents/react.lua
 expect_exit 2 agent list things
 one_message

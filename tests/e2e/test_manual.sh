@@ -14,7 +14,7 @@ while read -r command; do
     page=man/ipw-agent-$command.1
     [ -f "$page" ] || fail "$command has no page"
     assert_contains man/ipw-agent.1 "ipw\\-agent\\-$command\\fR(1)"
-    for option in $(ipw-agent "$command" --help | sed -n 's/^  \(-., \|    \)\(--[a-z0-9-]*\).*/\2/p'); do
+    for option in $(ipw-agent "$command" --help=all | sed -n 's/^  \(-., \|    \)\(--[a-z0-9-]*\).*/\2/p'); do
         tr -d "\\\\" <"$page" | grep -q -e "^fB.*$option"fR || fail "$page lacks $option"
     done
 done <commands

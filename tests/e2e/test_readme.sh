@@ -44,7 +44,7 @@ expect_exit 0 agent run elsewhere/mine.lua --dataset questions.jsonl --model fak
 assert_json empty/traces.jsonl 'd[0]["response_text"] == "nothing"'
 
 step "the command lines of the README name options that exist"
-"$IPW_AGENT" run --help >help.txt || fail "run --help"
+"$IPW_AGENT" run --help=all >help.txt || fail "run --help"
 for word in $(grep -o -- '--[a-z-]*' "$IPW_SOURCE_DIR/README.md" | sort -u); do
     case $word in
     --install | --prefix | --build | --target | --sort | --test | --packages | --help | --port | --format | --check | --log | --replay | --gate | --kind | -- | ---*) continue ;;

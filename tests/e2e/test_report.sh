@@ -141,7 +141,6 @@ if [ "$(json guessed/summary.json '"with_estimates" in d["totals"]')" = true ]; 
 fi
 
 step "wrong usage"
-expect_exit 2 agent report
 expect_exit 2 agent report run --markdown -o x.html
 expect_exit 3 agent report nowhere
 one_message

@@ -15,6 +15,8 @@ cat >cases <<'EOF'
 2|check --kind agnt x.lua|--kind: tool, agent, dataset, model, export, analysis, plot, section or command, not 'agnt' (did you mean 'agent'?)
 2|check --kind zzz x.lua|--kind: tool, agent, dataset, model, export, analysis, plot, section or command, not 'zzz'
 3|check --kind agent x.lua|x.lua: No such file
+3|show nowhere|nowhere: no such run
+2|show run --kind pareto|--kind draws a figure
 2|new|new: an argument is missing
 2|new tool|new: an argument is missing
 2|new agnt x|new: tool, agent, dataset, export, analysis, plot, section, command or program, not 'agnt' (did you mean 'agent'?)
@@ -23,7 +25,6 @@ cat >cases <<'EOF'
 2|new tool -- -x|new: invalid name '-x'
 2|new tool aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggggg|use up to 64 letters, digits, '_' or '-'
 1|new tool x --output rows.jsonl/tools|rows.jsonl/tools: the folder cannot be created: Not a directory
-2|export|export: an argument is missing
 2|export run --format jsnl|export: unknown format 'jsnl' (did you mean 'jsonl'?): --list lists the formats
 2|export run --format zzz|export: unknown format 'zzz': --list lists the formats
 2|export run --format run|export: --format run: --output names the new folder
@@ -34,7 +35,6 @@ cat >cases <<'EOF'
 1|export run --format run --redact all -o run|run: already contains a run
 3|export nowhere|nowhere: no such run
 3|export rows.jsonl|rows.jsonl:1: query_id: expected a string, found nothing
-2|replay|replay: an argument is missing
 2|replay run --mode hermtic|replay: no mode is called 'hermtic' (did you mean 'hermetic'?)
 2|replay run --mode zzz|replay: no mode is called 'zzz'
 2|replay run --speed 2|replay: --speed goes with --mode workload
@@ -46,7 +46,7 @@ cat >cases <<'EOF'
 2|replay run --mode hermetic --from-divergence live --base-url http://127.0.0.1:1/v1 --api-key-env NOT_THERE|--api-key-env NOT_THERE: that variable is not set
 3|replay run --query zzz|run: there is no query "zzz"
 3|replay run --mode hermetic --query zzz|run: there is no query "zzz"
-3|replay nowhere --follow|nowhere: no such run: No such file
+3|replay nowhere --follow|nowhere: no such run
 1|replay run --mode hermetic -o run|run: already contains a run
 3|replay run --mode tools --dataset nowhere.jsonl|nowhere.jsonl: No such file
 3|replay run --mode hermetic --agent nowhere.lua|nowhere.lua: no such agent file
@@ -56,9 +56,9 @@ cat >cases <<'EOF'
 2|replay run --mode workload|--mode workload needs --base-url: a saved run does not choose the server
 2|replay run --mode workload --model demo --max-lag x|--max-lag: 'x' is not a duration
 2|replay run --mode workload --model demo --share x|--share x: expected one of equal, model-time, phase
-2|show agents/reakt.lua|show: no built-in file is called 'agents/reakt.lua' (did you mean 'agents/react.lua'?)
-2|show zzzzzzzz|show: no built-in file is called 'zzzzzzzz'
-2|show agents/react.lua extra|show: unexpected argument 'extra'
+2|cat agents/reakt.lua|cat: no built-in file is called 'agents/reakt.lua' (did you mean 'agents/react.lua'?)
+2|cat zzzzzzzz|cat: no built-in file is called 'zzzzzzzz'
+2|cat agents/react.lua extra|cat: unexpected argument 'extra'
 2|list|list: an argument is missing
 2|list agnts|list: unknown kind 'agnts' (did you mean 'agents'?)
 2|list zzz|list: unknown kind 'zzz'; use agents
@@ -68,7 +68,7 @@ cat >cases <<'EOF'
 2|serve --port 99999|--port: 99999 is outside 0 to 65535
 2|serve --host 1.2.3.4.5 --port 0|host '1.2.3.4.5': only loopback addresses
 3|serve --model nowhere.lua|model: nowhere.lua: no such model file
-3|serve --replay nowhere|nowhere: no such run: No such file
+3|serve --replay nowhere|nowhere: no such run
 2|serve --replay run --speed x|serve: --speed x: expected a number
 2|serve --replay run --model demo|serve: --model goes not with --replay
 2|serve --speed 2|serve: --speed goes with --replay
@@ -87,14 +87,12 @@ cat >cases <<'EOF'
 3|meter run --log meter.csv --column q|meter.csv:1: no column 'q'
 2|meter run --log meter.csv --offset x|--offset: 'x' is not a number
 3|meter nowhere --log meter.csv|nowhere: no such run
-2|ledger|ledger: an argument is missing
-3|ledger nowhere|nowhere/events.jsonl: No such file
+3|ledger nowhere|nowhere: no such run
 2|compare|compare: an argument is missing
 3|compare run nowhere|nowhere: no such run
 3|validate rows.jsonl|rows.jsonl: not a run folder
 3|repair rows.jsonl|rows.jsonl/manifest.json
 3|repair nowhere|nowhere: no such run
-2|resume|resume: an argument is missing
 3|resume nowhere|nowhere: no such run
 3|score nowhere|nowhere: no such run
 3|score run --dataset nowhere.jsonl|nowhere.jsonl: No such file
@@ -142,7 +140,7 @@ step "a standard output that takes nothing is a failure"
 if [ -c /dev/full ]; then
     for words in "validate run" "validate run --json" "replay run" "replay run --follow" "replay run --mode hermetic" \
         "ledger run" "ledger run --json" "compare run good" "compare run good --json" "export run" \
-        "export run --format mooncake" "score good --dataset rows.jsonl" "show" "show agents/react.lua" "list agents" \
+        "export run --format mooncake" "score good --dataset rows.jsonl" "cat" "cat agents/react.lua" "list agents" \
         "list sensors" "telemetry" "telemetry --json" "tool calculator {\"expression\":\"1\"}" "test test.lua" "new tool abc" \
         "repair good" "--help" "--version" "run --help" "run single --dataset rows.jsonl --model demo"; do
         step "a full standard output: $words"
@@ -155,7 +153,7 @@ fi
 
 step "no command, or none of that name"
 expect_exit 2 agent
-check_err "usage: ipw-agent COMMAND"
+check_err "ipw-agent run react gaia-sample"
 for word in help -h --help; do
     expect_exit 0 agent $word
     check_out "usage: ipw-agent COMMAND"
@@ -173,7 +171,7 @@ step "standard descriptors that are closed, a reader that leaves, limits that ar
 check_err "standard output: the result could not be written"
 "$IPW_AGENT" list agents <&- >out || fail "a closed standard input"
 "$IPW_AGENT" list agents 2>&- >out || fail "a closed standard error"
-assert_eq "$("$IPW_AGENT" show 2>err | head -n 1)" agents/code.lua
+assert_eq "$("$IPW_AGENT" cat 2>err | head -n 1)" agents/code.lua
 [ ! -s err ] || fail "a reader that leaves is no failure"
 for limits in "-n 64" "-s 1024" "-s unlimited"; do
     # shellcheck disable=SC2086
@@ -192,7 +190,7 @@ awk 'length > 80' help >wide
 [ ! -s wide ] || fail "wider than 80 columns: $(cat wide)"
 
 step "lists"
-expect_exit 0 agent show
+expect_exit 0 agent cat
 check_out agents/react.lua
 expect_exit 0 agent list agents --path nowhere
 check_out builtin:agents/react.lua

@@ -94,7 +94,7 @@ local function work(io, options, analyses)
 end
 
 return {
-  usage = "analyze RUN... [--analysis NAME] [--json] [-o DIR]",
+  usage = "analyze [RUN...] [--analysis NAME] [--json] [-o DIR]",
   about = [[
 Analyze saved runs: lines through tokens, joules and seconds; joules per prompt
 token and per generated token; growth with the prompt; how well tokens predict
@@ -111,13 +111,13 @@ result says how many values it is made of.]],
     "scripts",
   },
   args   = { 0, -1 },
+  runs   = "last",
   cpu_s  = 60,
   memory = "4G", -- a query's line may have 512 MiB
   failed = 3,
   beside = true,
   run = function(io, o, args)
     if o.list then return list(io) end
-    if #args == 0 then io.usage "an argument is missing: name a run (--list lists the analyses)" end
     args.output = o.output
     io.saved(args)
     local analyses, why = chosen(o.analysis)

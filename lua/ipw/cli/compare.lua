@@ -75,6 +75,7 @@ Exit status: 0 all held, 5 one is broken, 6 the interval does not tell.]],
     { "json", "flag", "print one JSON object with every pair" },
   },
   args   = { 1, -1 },
+  runs   = "named",
   cpu_s  = 60,
   memory = "4G", -- a query's line may have 512 MiB
   failed = 3,

@@ -26,6 +26,22 @@ end
 
 local function folders(n) return ("%d folder%s"):format(n, n == 1 and "" or "s") end
 
+--- The settings files in force (ipw.settings), and what each sets. They were read before the command began.
+local function look_at_settings(add, files)
+  local settings, any = require "ipw.settings", false
+  for _, of in ipairs { { files.user, false }, { files.folder, true } } do
+    if type(of[1]) == "string" then
+      local names = {}
+      any = true
+      for i, one in ipairs(settings.read(of[1], { command = "run", folder = of[2], user_file = files.user_file })) do
+        names[i] = one[3]
+      end
+      add("program", "settings", "ok", ("%s: %s"):format(of[1], #names > 0 and table.concat(names, ", ") or "nothing"))
+    end
+  end
+  if not any then add("program", "settings", "ok", "none (ipw-agent.lua here, or " .. files.user_file .. ")") end
+end
+
 local function look_at_workspaces(add, machine)
   local root = machine.workspaces
   if machine.left > 0 then
@@ -180,6 +196,7 @@ local function run(io, o)
   add("program", "ipw-agent", "ok", io.version)
   look_at_lua(add, machine.lua)
   look_at_folder(add, machine)
+  look_at_settings(add, io.call "settings")
   look_at_workspaces(add, machine)
   look_at_sensors(add, io)
   look_at_programs(add, io, machine)

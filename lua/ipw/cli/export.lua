@@ -111,7 +111,6 @@ local of_requests = {
 }
 
 local function check_usage(io, o, args, name)
-  if #args == 0 then io.usage "an argument is missing: name a run (--list lists the formats)" end
   local not_queries = name == "run" or of_requests[name]
   if #args > 1 and not_queries then io.usage("--format %s takes one run", name) end
   if name == "run" and not o.output then io.usage "--format run: --output names the new folder" end
@@ -141,7 +140,7 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "export RUN... [--format NAME] [--redact WHAT] [--output PATH]",
+  usage = "export [RUN...] [--format NAME] [--redact WHAT] [--output PATH]",
   about = "Export saved runs: for other programs, or for sharing without their texts.",
   more = [[
 A format is a Lua file: ipw-agent new export NAME writes one to start from.
@@ -160,6 +159,7 @@ models and ids of queries stay, so check the result before you share it.]],
     "scripts",
   },
   args   = { 0, -1 },
+  runs   = "last",
   cpu_s  = 60, -- a file of a million requests is read between two waits
   memory = "4G", -- a query's line may have 512 MiB
   failed = 3,

@@ -36,7 +36,7 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "ledger RUN [options]",
+  usage = "ledger [RUN] [options]",
   about = [[
 Compute every energy value of a run again from its events and readings, and
 show the balance: queries + warm-up + earlier attempts + idle = total.]],
@@ -47,7 +47,8 @@ show the balance: queries + warm-up + earlier attempts + idle = total.]],
     { "json", "flag", "print one JSON object" },
     { "method", "gone", "the simpler methods are not computed; use --share equal to compare rules" },
   },
-  args   = { 1, 1 },
+  args   = { 0, 1 },
+  runs   = "last",
   cpu_s  = 24 * 3600, -- reading a long run is work, not a hang
   memory = "16G",     -- the books of a long run
   failed = 3,

@@ -38,7 +38,7 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "meter RUN --log FILE [--column NAME] [--offset S|auto] [--book]",
+  usage = "meter [RUN] --log FILE [--column NAME] [--offset S] [--book]",
   about = [[
 Compute the energy of a saved run from a power meter's log
 (docs/power-meter.md).]],
@@ -56,7 +56,8 @@ input.]],
     { "replace", "flag", "--book: in place of a log that was booked before" },
     { "json", "flag", "print the report as one JSON object" },
   },
-  args   = { 1, 1 },
+  args   = { 0, 1 },
+  runs   = "last",
   cpu_s  = 24 * 3600, -- reading a long log is work, not a hang
   memory = "4G",
   failed = 3,

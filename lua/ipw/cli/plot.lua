@@ -72,7 +72,6 @@ local function convert(io, folder, format)
 end
 
 local function check_usage(io, o, args, format)
-  if #args == 0 then io.usage "an argument is missing: name a run" end
   if not o.kind then io.usage "--kind is missing (--list lists the kinds)" end
   if o.by and o.by ~= "joules" and o.by ~= "dollars" then io.usage "--by takes joules or dollars" end
   if not FORMATS[format] then io.usage "--output must name a file that ends in .svg, .pdf or .png" end
@@ -107,7 +106,7 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "plot RUN... --kind KIND -o FIG.svg|pdf|png",
+  usage = "plot [RUN...] --kind KIND -o FIG.svg|pdf|png",
   about = "Draw a figure of saved runs for a paper, and write its caption beside it.",
   more  = [[
 The figure is drawn as SVG; for .pdf and .png rsvg-convert (Debian:
@@ -126,6 +125,7 @@ FIG.caption.txt says what the marks are, of which runs, on which machine.]],
     "scripts",
   },
   args   = { 0, -1 },
+  runs   = "last",
   cpu_s  = 3600, -- a long run takes long: no endless loop
   memory = "4G", -- a query's line may have 512 MiB
   failed = 3,

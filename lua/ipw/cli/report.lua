@@ -48,7 +48,7 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "report RUN... [-o FILE.html | --markdown]",
+  usage = "report [RUN...] [-o FILE.html | --markdown]",
   about = "Show saved runs: where the energy went, when, in which queries, and how surely.",
   more = [[
 With -o the result is one file that loads nothing from anywhere: open it in a
@@ -70,7 +70,8 @@ A section is a Lua file: ipw-agent new section NAME writes one to start from.]],
     { "section", "list", "NAME", "add a section of yours, or its .lua file; repeatable" },
     { "path", "block", "search here first for sections" },
   },
-  args   = { 1, -1 },
+  args   = { 0, -1 },
+  runs   = "last",
   cpu_s  = 3600, -- a long run takes long: no endless loop
   memory = "4G", -- a query's line may have 512 MiB
   failed = 3,

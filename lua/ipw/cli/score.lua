@@ -210,7 +210,7 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "score RUN [--dataset NAME|FILE] [--scorer NAME|FILE] [options]",
+  usage = "score [RUN] [--dataset NAME|FILE] [--scorer NAME] [options]",
   about = [[
 Score the saved answers of a run again; show old and new scores side by side.
 The run's own files stay unchanged; the new scores go to a separate file.
@@ -236,7 +236,8 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 unreadable run or dataset.]]):fo
     { "json", "flag", "print one JSON object" },
     "rights",
   },
-  args   = { 1, 1 },
+  args   = { 0, 1 },
+  runs   = "last",
   cpu_s  = 86400, -- graders and scorers have limits of their own
   memory = "4G",  -- the lines of a long run
   run    = run,

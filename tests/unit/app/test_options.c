@@ -21,6 +21,7 @@ struct values {
     struct ipw_opt_list list;
 };
 
+static const struct ipw_opt_key keys[] = {{"n", "number"}, {"d", "duration"}, {NULL, NULL}};
 static const struct ipw_opt options[] = {
     {"flag", 'f', IPW_OPT_FLAG, offsetof(struct values, flag), NULL, "a flag", 0, 0},
     {"text", 't', IPW_OPT_STR, offsetof(struct values, text), "WORD", "a word", 0, 0},
@@ -29,6 +30,8 @@ static const struct ipw_opt options[] = {
     {"factor", 0, IPW_OPT_NUM, offsetof(struct values, x), "X", "a factor", 0, 0},
     {"pace", 0, IPW_OPT_NUM, offsetof(struct values, x), "X", "a pace above 0", 1, 0},
     {"item", 'i', IPW_OPT_LIST, offsetof(struct values, list), "ITEM", "an item", 0, 0},
+    {"Rare (and odd)", 0, IPW_OPT_SECTION, 0, NULL, NULL},
+    {"stop", 0, IPW_OPT_KEYS, 0, "LIST", "n=,d=", .keys = keys},
     {"left", 0, IPW_OPT_GONE, 0, NULL, "use --item"},
     {NULL, 0, IPW_OPT_FLAG, 0, NULL, NULL, 0, 0},
 };
@@ -112,6 +115,10 @@ static void test_slips(void **state)
         {{"x", "--pace", "-2"}, "--pace: '-2' is not a number above 0"},
         {{"x", "--pace", "nan"}, "--pace: 'nan' is not"},
         {{"x", "--pace", "0.5"}, NULL},
+        {{"x", "--stop", "n=3,d=2s"}, NULL},
+        {{"x", "--stop", "n=3,x=1"}, "--stop 'x': expected KEY=VALUE, with one of the keys n, d"},
+        {{"x", "--stop", "n"}, "--stop 'n': expected KEY=VALUE"},
+        {{"x", "--stop", "n=11"}, "--number: 11 is outside 1 to 10"},
         {{"x", "--left"}, "there is no --left any more: use --item"},
         {{"x", "--left=2"}, "there is no --left any more: use --item"},
         {{"x", "--lef"}, "there is no --left any more: use --item"},
@@ -135,32 +142,69 @@ static void test_slips(void **state)
     }
 }
 
-static void test_help_names_every_option(void **state)
+/* The help as a text, which the caller frees; NULL: there is no such group. */
+static char *help(const struct ipw_command *of, const char *group)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
+    bool found = ipw_options_help(of, group, out);
+
+    fclose(out);
+    if (found) return text;
+    free(text);
+    return NULL;
+}
+
+static void test_help_names_every_option(void **state)
+{
+    char *text = help(&command, NULL);
 
     (void)state;
-    ipw_options_help(&command, out);
-    fclose(out);
-    assert_true(size > 0);
     for (const struct ipw_opt *o = options; o->name; o++) {
         assert_true(!strstr(text, o->name) == (o->kind == IPW_OPT_GONE));
-        assert_true(!strstr(text, o->help) == (o->kind == IPW_OPT_GONE));
+        if (o->help) assert_true(!strstr(text, o->help) == (o->kind == IPW_OPT_GONE));
     }
     assert_non_null(strstr(text, "usage: ipw-agent try THING"));
     assert_non_null(strstr(text, "--help"));
     free(text);
 }
 
+/* A command with many options shows the common ones, and the groups of the others. */
+static void test_help_of_groups(void **state)
+{
+    static const struct {
+        const char *group;
+        bool text, item, stop, more; /* which options it has; the line of groups */
+    } cases[] = {
+        {NULL, true, false, false, true},
+        {"all", true, true, true, false},
+        {"rare", false, false, true, false},
+        {"options", true, true, false, false},
+    };
+    struct ipw_command many = command;
+
+    (void)state;
+    many.first = " text number ";
+    assert_null(help(&many, "nope"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = help(&many, cases[i].group);
+
+        assert_non_null(text);
+        assert_int_equal(!!strstr(text, "--text"), cases[i].text);
+        assert_int_equal(!!strstr(text, "--item"), cases[i].item);
+        assert_int_equal(!!strstr(text, "--stop"), cases[i].stop);
+        assert_int_equal(!!strstr(text, "--help=rare"), cases[i].more);
+        free(text);
+    }
+}
+
 UNIT(options)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_double_dash_ends_options),
-        cmocka_unit_test(test_slips),
-        cmocka_unit_test(test_help_names_every_option),
+        cmocka_unit_test(test_values),         cmocka_unit_test(test_double_dash_ends_options),
+        cmocka_unit_test(test_slips),          cmocka_unit_test(test_help_names_every_option),
+        cmocka_unit_test(test_help_of_groups),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
