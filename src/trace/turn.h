@@ -83,7 +83,7 @@ struct ipw_turn {
     double agent_s;                       /* neither model call nor tool */
     int attempts;
     const char *finish_reason, *model, *error; /* or NULL */
-    const char *asked; /* the requested model, if the server answered as another; or NULL */
+    const char *asked; /* the requested model, if the server named another, or none; or NULL */
     struct ipw_span *spans;
     size_t n_spans, cap_spans;
     struct ipw_figure *span_energy;

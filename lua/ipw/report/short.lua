@@ -17,6 +17,7 @@ local short = {}
 
 local LABEL, NUMBERS, DEAREST, REASONS, IDS = 12, 40, 4, 3, 6
 local SHOWN_TOOLS = 12
+local LONGEST_NAME = 24 -- in columns
 short.SHOWN_QUERIES = 60 -- rows
 
 local colours = { prefill = "34", decode = "94", lm = "36", tool1 = "33", tool2 = "33", tool3 = "33", tool4 = "33",
@@ -157,14 +158,17 @@ local words = { ["agent’s own code"] = "agent’s own", ["waiting to retry"] =
 --- The parts with their joules, seconds and calls: a row each, one unit a column.
 local function put_parts(out, view, run)
   local known, rows, tools, largest = not run.no_parts and run.sum_uj > 0, {}, 0, 1
+  local name = LABEL + 2 -- as wide as the longest name, to a limit
   for _, part in ipairs(run.parts or {}) do
     tools = tools + (part.tool and 1 or 0)
-    if not part.tool or tools <= SHOWN_TOOLS then rows[#rows + 1] = part end
+    if not part.tool or tools <= SHOWN_TOOLS then
+      rows[#rows + 1] = part
+      name = math.min(math.max(name, screen.columns(screen.cell(words[part.name] or part.name)) + 1), LONGEST_NAME)
+    end
     largest = math.max(largest, part.uj)
   end
   if not known and #rows == 0 then return end
-  local bar = known and math.min(view.width - LABEL - 2 - NUMBERS, 40) or 0
-  local name = LABEL + 2
+  local bar = known and math.max(0, math.min(view.width - name - NUMBERS, 40)) or 0
   local function row(what, part_columns, s, calls, failed)
     return (" %s%s%s%s%s"):format(what, part_columns, screen.right(s, 9), screen.right(calls, 7),
       screen.right(failed, 7)):gsub(" +$", "")
