@@ -5,6 +5,7 @@ local headline = require "ipw.report.headline"
 local key_numbers = require "ipw.report.key_numbers"
 local numbers = require "ipw.report.numbers"
 local power = require "ipw.report.power"
+local quantity = require "ipw.quantity"
 local queries = require "ipw.report.queries"
 local spread = require "ipw.report.spread"
 local tokens = require "ipw.report.tokens"
@@ -178,7 +179,7 @@ local function power_lines(run, out, paint)
   end
   out[#out + 1] = right(numbers.cell(top), 7) .. " ┐" .. table.concat(rows[1])
   out[#out + 1] = right("0", 7) .. " ┘" .. table.concat(rows[2])
-  out[#out + 1] = (" "):rep(9) .. "0 s" .. right(numbers.plain(run.seconds) .. " s", math.max(8, n - 3))
+  out[#out + 1] = (" "):rep(9) .. "0 s" .. right(quantity.seconds(run.seconds), math.max(8, n - 3))
 end
 
 local function query_lines(run, out, paint)
@@ -234,10 +235,10 @@ local function story(run, options)
     "bold") end
   out[#out + 1] = ""
   local config = run.manifest.config or {}
-  out[#out + 1] = cut((" agent %s · %s%s · %s s on the clock"):format(terminal.plain((run.summary.run
+  out[#out + 1] = cut((" agent %s · %s%s · %s on the clock"):format(terminal.plain((run.summary.run
     or {}).agent or "?"),
     headline.at_a_time(config), headline.date(run) and " · " .. headline.date(run) or "",
-      numbers.plain(run.seconds)), WIDTH)
+      quantity.seconds(run.seconds)), WIDTH)
   local missing = headline.unmeasured(run)
   out[#out + 1] = cut((" measured: %s%s"):format(headline.devices(run.domains),
     #missing > 0 and " · not measured: " .. table.concat(missing, ", ") or ""), WIDTH)
