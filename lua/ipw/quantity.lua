@@ -18,11 +18,10 @@ function quantity.si(x, unit)
   return ("%s%s %s%s"):format(x < 0 and "-" or "", three_digits(y), prefixes[p], unit)
 end
 
---- "421ms", "58.2s", "1m42s", "2h05m".
+--- "421 ms", "58.2 s", "1m42s", "2h05m".
 function quantity.seconds(s)
   if not s or s < 0 then return quantity.unknown end
-  if s < 0.9995 then return (quantity.si(s, "s"):gsub(" ", "")) end
-  if s < 99.95 then return three_digits(s) .. "s" end
+  if s < 99.95 then return quantity.si(s, "s") end
   local whole = math.floor(s + 0.5)
   if whole < 3600 then return ("%dm%02ds"):format(whole // 60, whole % 60) end
   whole = math.floor(s / 60 + 0.5)

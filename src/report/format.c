@@ -48,14 +48,10 @@ char *ipw_format_si(char *out, double x, const char *unit)
 char *ipw_format_seconds(char *out, double s)
 {
     double whole = floor(s + 0.5);
-    char digits[16];
 
     if (!isfinite(s) || s < 0) return strcpy(out, IPW_UNKNOWN_TEXT);
-    if (s < 99.95) {
-        if (s < 0.9995) return ipw_format_si(out, s, "s");
-        three_digits(digits, sizeof digits, s);
-        snprintf(out, OUT, "%ss", digits);
-    } else if (whole < 3600) {
+    if (s < 99.95) return ipw_format_si(out, s, " s");
+    if (whole < 3600) {
         snprintf(out, OUT, "%dm%02ds", (int)(whole / 60), (int)fmod(whole, 60));
     } else {
         whole = floor(s / 60 + 0.5);

@@ -17,7 +17,7 @@
 
 /* All write into out[32] and return it. */
 char *ipw_format_si(char *out, double x, const char *unit); /* "9.71 kJ" of " J", "9.71kJ" of "J" */
-char *ipw_format_seconds(char *out, double s);              /* "421ms", "58.2s", "1m42s" */
+char *ipw_format_seconds(char *out, double s);              /* "421 ms", "58.2 s", "1m42s" */
 
 enum ipw_format_align { IPW_ALIGN_LEFT, IPW_ALIGN_RIGHT, IPW_ALIGN_NONE /* cut, not padded */ };
 void ipw_format_cell(struct ipw_buf *out, const char *s, size_t columns,

@@ -58,7 +58,7 @@ return {
     equal({ doc.identical, doc.balance.gpu.difference_j, doc.balance.gpu.balanced, doc.balance.cpu.total_j },
       { true, 0.0, true, null })
     equal({ doc.balance.gpu.queries_j, doc.was_queries.gpu, doc.queries[2].energy.gpu.joules }, { 40.5, 40.5, 10.5 })
-    contains(text, "run: 2 queries in 12.5s, computed from its events and samples\n",
+    contains(text, "run: 2 queries in 12.5 s, computed from its events and samples\n",
       "GPU               40.500000       10.000000       50.500000        0.000000\n",
       "2.000000  of the queries: while tools ran or a retry waited",
       "2 of 2 queries are identical to the run, byte for byte.")
@@ -112,7 +112,7 @@ return {
     local doc, report = meter.document(given, "run"), meter.energy_report(given)
     equal({ doc.average_watts, doc.energy_joules, doc.queries[1].average_watts, doc.queries[2].energy_joules,
             doc.queries_joules }, { 12.0, 120.0, 12.5, null, null })
-    contains(meter.text(doc), "run      run: 2 queries in 10.0s\n",
+    contains(meter.text(doc), "run      run: 2 queries in 10.0 s\n",
       "clock    the log is 0.50 s behind the run (as told)",
       "         1 damaged row left out; m.csv line 3", "energy   120 J = 33.3 mWh, interpolated", "too_short")
     equal({ report.num_epochs, report.epochs[1].queries_joules, report.energy_joules.per_run, #report.warnings,

@@ -94,7 +94,7 @@ return {
     local text = told(one, 80)
     test.equal(text:sub(1, #screen_80), screen_80)
     contains(text, "sum              22_352   100 = the sensors’ count", "not measured: DRAM (permission)",
-      "per query   798 J (560–1_040) · 5.70_s · 9_640 tokens", "TTFT 0.371_s, p95", "120 turns · 49 tool calls",
+      "per query   798 J (560–1_040) · 5.70_s · 9_640 tokens", "TTFT 371_ms, p95", "120 turns · 49 tool calls",
       "4 retries · overhead", "dearest     ✓_003_303_J ✓_002_202_J ✓_001_101_J\n",
       "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules divided",
       "saved in    runs/x", "ipw-agent report runs/x -o report.html\n ipw-agent replay runs/x --query frames-003")

@@ -55,26 +55,26 @@ local told = [[
             English one's, as of the last revision in 2022? Answer with a
             number. (See the attached file.)
 
- turn 1 at 250ms, 5.00s (agent_250ms) · GPU 640_J interpolated, CPU ~31.0_J
+ turn 1 at 250_ms, 5.00_s (agent_250_ms) · GPU 640_J interpolated, CPU ~31.0_J
         distributed
-     250ms  model  750ms attempt 1: timeout              GPU 99.9_J, CPU ~3.00_J
+   250_ms  model  750_ms attempt 1: timeout              GPU 99.9_J, CPU ~3.00_J
                        ! why
-     1.50s  model  1.50s 1,204 in, 57 out, first 400ms, 57.0/s, stop (attempt 2)
+   1.50_s  model  1.50_s 1,204 in, 57 out, first 400_ms, 57.0/s, stop, attempt 2
                          GPU 99.9_J, CPU ~3.00_J
                        " I should look at both lists. First the \u{1b}[1mPolish…
-     3.00s  tool   2.00s visit_page: ok, 5 bytes         GPU 99.9_J, CPU ~3.00_J
+   3.00_s  tool   2.00_s visit_page: ok, 5 bytes         GPU 99.9_J, CPU ~3.00_J
                        > {"url":"https://pl.example.org/lista"}
                        < Lista bloków ... a long page with very many words, of …
-     3.00s  tool  10.0ms calculator: ok, 1 byte (9 left out), 500ms of CPU
+   3.00_s  tool  10.0_ms calculator: ok, 1 byte (9 left out), 500_ms of CPU
                        > {"expression": "2+"}
                        < the expression ends early
 
- turn 2 at 5.25s, 1.25s
-     5.25s  model  750ms 2,400 in, 12 out                GPU 99.9_J, CPU ~3.00_J
+ turn 2 at 5.25_s, 1.25_s
+   5.25_s  model  750_ms 2,400 in, 12 out                GPU 99.9_J, CPU ~3.00_J
                        " FINAL ANSWER: 7
 
  answer     7
- in all     6.50s, 2 turns, 2 tool calls, 3,604 tokens in, 69 out
+ in all     6.50_s, 2 turns, 2 tool calls, 3,604 tokens in, 69 out
  energy     GPU 1.28_kJ interpolated, CPU ~62.0_J distributed]]
 
 local function no_wider(text, width)
@@ -133,7 +133,8 @@ return {
     local text = timeline.query(screen.view(80), { query_id = "a", turns = {}, agent_before_s = 0.5, spans_before = {
       { id = 1, kind = "http", name = "GET x", outcome = "refused", error = "no one there", start_s = 0.1,
         end_s = 0.2 } } }, {})
-    contains(text, "before the first turn, 500ms", "100ms  http   100ms GET x: refused", "! no one there")
+    contains(text, "before the first turn, 500\u{A0}ms",
+      "100\u{A0}ms  http   100\u{A0}ms GET x: refused", "! no one there")
   end },
   { "the dearest first", function()
     test.equal(select(2, timeline.cost({ energy = { gpu = { joules = 2 }, dram = { joules = 1 } } }, "energy")), 3)
@@ -156,8 +157,8 @@ return {
       { event = "span_end", span = 4, kind = "http", name = "GET x", ok = false, outcome = "refused",
         error = "no one there" },
       { event = "query_end", span = 0, outcome = "answered", data = { answer = "2", resolved = true } }),
-      "1.00s", "q0000", "question", "How many?", "turn 1", "attempt 1: timeout", "! no answer", "2.50s", "turn 1",
-      "1.50s  1,204 in, 57 out, stop", "~ Think first.", '" So it is.', "tool", "calculator: ok",
+      "1.00 s", "q0000", "question", "How many?", "turn 1", "attempt 1: timeout", "! no answer", "2.50 s", "turn 1",
+      "1.50 s  1,204 in, 57 out, stop", "~ Think first.", '" So it is.', "tool", "calculator: ok",
       '> {"expression":"1+1"}', "< 2", "http", "GET x: refused", "! no one there", "end", "answered, correct: 2")
     contains(followed(nil, 100, asked "a", { event = "query_end", outcome = "error", error = "boom" }), "error: boom")
   end },

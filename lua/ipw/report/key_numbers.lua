@@ -4,6 +4,7 @@ local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
 local numbers = require "ipw.report.numbers"
 local prices = require "ipw.prices"
+local quantity = require "ipw.quantity"
 local stats = require "ipw.stats"
 
 local key_numbers = {}
@@ -93,7 +94,7 @@ end
 
 local function seconds(run)
   local m = metric(run, "wall_clock_s")
-  local out = { name = "Time per query", short = "s per query", unit = "s" }
+  local out = { name = "Time per query", short = "time/query", unit = "s" }
   local list = {}
   for _, q in ipairs(run.queries) do list[#list + 1] = q.seconds end
   local mean = stats.mean(list)
@@ -101,9 +102,13 @@ local function seconds(run)
     out.why = "not known"
     return out
   end
-  out.text, out.range = numbers.interval(mean, m.lo, m.hi)
+  local scale = mean < 0.9995 and quantity.scale("s", mean) or { size = 1, unit = " s" }
+  local function scaled(s) return s and s / scale.size end
+  out.text, out.range = numbers.interval(scaled(mean), scaled(m.lo), scaled(m.hi))
+  out.unit = scale.unit:sub(2)
   out.value, out.lo, out.hi = mean, m.lo, m.hi
-  out.note = ("%s; %s s on the clock"):format(headline.at_a_time(run.manifest.config or {}), numbers.plain(run.seconds))
+  local config = run.manifest.config or {}
+  out.note = ("%s; %s on the clock"):format(headline.at_a_time(config), quantity.seconds(run.seconds))
   return out
 end
 
@@ -149,8 +154,9 @@ local function cost(run)
     -- what no one knows the price of has a latency in its place
     local ttft, why = (run.summary.latency or {}).ttft_s or {}, of.why or "no price is known"
     if (ttft.n or 0) > 0 and ttft.p50 then
-      return { name = "First token", short = "first token", unit = "s", text = numbers.plain(ttft.p50),
-               under = ttft.p95 and "p95 " .. numbers.plain(ttft.p95) .. " s" or nil,
+      local median, unit = quantity.seconds(ttft.p50):match "^(%S+) ?(%S*)$"
+      return { name = "First token", short = "first token", unit = unit, text = median,
+               under = ttft.p95 and "p95 " .. quantity.seconds(ttft.p95) or nil,
                note = "median of " .. numbers.count(ttft.n, "call") .. "; " .. why }
     end
     out.why, out.note = "not known", why

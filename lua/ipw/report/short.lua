@@ -9,6 +9,7 @@ local headline = require "ipw.report.headline"
 local costs = require "ipw.costs"
 local key_numbers = require "ipw.report.key_numbers"
 local numbers = require "ipw.report.numbers"
+local quantity = require "ipw.quantity"
 local queries = require "ipw.report.queries"
 local saved = require "ipw.report.saved"
 local screen = require "ipw.screen"
@@ -105,7 +106,7 @@ local function put(out, view, label, text)
     .. screen.wrap(text, LABEL + 1, LABEL + 1, view.width)
 end
 
-local function seconds(s) return numbers.plain(s) .. "\u{A0}s" end
+local function seconds(s) return (quantity.seconds(s):gsub(" ", "\u{A0}")) end
 
 --- "joules: GPU 81 %, CPU 17 %, DRAM 2 %"
 local function devices(run)

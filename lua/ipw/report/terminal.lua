@@ -6,6 +6,7 @@ local headline = require "ipw.report.headline"
 local key_numbers = require "ipw.report.key_numbers"
 local numbers = require "ipw.report.numbers"
 local power = require "ipw.report.power"
+local quantity = require "ipw.quantity"
 local queries = require "ipw.report.queries"
 local screen = require "ipw.screen"
 local short = require "ipw.report.short"
@@ -77,7 +78,7 @@ local function power_lines(run, out, view)
   end
   out[#out + 1] = right(numbers.cell(top), 7) .. " ┐" .. table.concat(rows[1])
   out[#out + 1] = right("0", 7) .. " ┘" .. table.concat(rows[2])
-  out[#out + 1] = (" "):rep(9) .. "0 s" .. right(numbers.plain(run.seconds) .. " s", math.max(8, n - 3))
+  out[#out + 1] = (" "):rep(9) .. "0 s" .. right(quantity.seconds(run.seconds), math.max(8, n - 3))
 end
 
 local function query_lines(run, out, view)

@@ -10,6 +10,9 @@ local core = require "ipw.core.text"
 
 local timeline = {}
 
+--- Its unit stays on its line.
+local function seconds(s) return (quantity.seconds(s):gsub(" ", "\u{A0}")) end
+
 local TEXT_COLUMN, KEPT_BYTES = 25, 1000
 local OUTCOME_WIDTH, ID_WIDTH = 48, 20 -- ID_WIDTH: of a query's id at least, before the date is left out
 local domains = { { "gpu", "GPU" }, { "cpu", "CPU" }, { "dram", "DRAM" }, { "machine", "machine" } }
@@ -76,12 +79,12 @@ local function model_words(turn, span)
   if span.outcome ~= "ok" then return ("attempt %d: %s"):format(span.attempt or 1, span.outcome or "?") end
   local out = { quantity.whole(turn.input_tokens) .. " in",
     quantity.whole(turn.output_tokens) .. " out" .. (turn.tokens_estimated and " (estimated)" or "") }
-  if number(turn.ttft_s) then out[#out + 1] = "first " .. quantity.seconds(turn.ttft_s) end
+  if number(turn.ttft_s) then out[#out + 1] = "first " .. seconds(turn.ttft_s) end
   if (number(turn.decode_s) or 0) > 0 and (number(turn.output_tokens) or 0) > 1 then
     out[#out + 1] = quantity.si(turn.output_tokens / turn.decode_s, ""):gsub(" ", "") .. "/s"
   end
   out[#out + 1] = turn.finish_reason
-  return table.concat(out, ", ") .. ((turn.attempts or 1) > 1 and (" (attempt %d)"):format(span.attempt or 1) or "")
+  return table.concat(out, ", ") .. ((turn.attempts or 1) > 1 and (", attempt %d"):format(span.attempt or 1) or "")
 end
 
 local function call_words(span)
@@ -90,7 +93,7 @@ local function call_words(span)
     local left_out = (number(span.cut_bytes) or 0) > 0 and (" (%d left out)"):format(span.cut_bytes) or ""
     out[2] = ("%d byte%s%s"):format(span.result_bytes, span.result_bytes == 1 and "" or "s", left_out)
   end
-  if number(span.child_cpu_s) then out[#out + 1] = quantity.seconds(span.child_cpu_s) .. " of CPU" end
+  if number(span.child_cpu_s) then out[#out + 1] = seconds(span.child_cpu_s) .. " of CPU" end
   return table.concat(out, ", ")
 end
 
@@ -106,9 +109,9 @@ local function put_span(out, view, turn, span, texts)
   local beside = taken > 0 and taken + 2 < room and screen.columns(told) <= room - taken - 2
   if beside then room = room - taken - 2 end
   local cell = screen.cut(told, room)
-  out[#out + 1] = ("   %s  %s %s %s%s"):format(screen.right(quantity.seconds(span.start_s), 7),
+  out[#out + 1] = ("  %s  %s %s %s%s"):format(screen.right(seconds(span.start_s), 7),
     view.paint(screen.left(word, 5), model and "bold" or "cyan"),
-    screen.right(quantity.seconds(span.end_s and span.start_s and span.end_s - span.start_s), 6),
+    screen.right(seconds(span.end_s and span.start_s and span.end_s - span.start_s), 7),
     view.paint(beside and screen.left(cell, room) or cell, not ok and "yellow" or nil),
     beside and "  " .. booked or "")
   if taken > 0 and not beside then out[#out + 1] = (" "):rep(TEXT_COLUMN) .. booked end
@@ -128,8 +131,8 @@ end
 local function put_turn(out, view, turn, i, texts)
   local booked = joules(turn.energy, true)
   local head = view.paint(("turn %d"):format((turn.turn_index or i - 1) + 1), "bold")
-    .. (" at %s, %s%s%s"):format(quantity.seconds(turn.start_s), quantity.seconds(turn.wall_clock_s),
-      number(turn.agent_s) and (" (agent\u{A0}%s)"):format(quantity.seconds(turn.agent_s)) or "",
+    .. (" at %s, %s%s%s"):format(seconds(turn.start_s), seconds(turn.wall_clock_s),
+      number(turn.agent_s) and (" (agent\u{A0}%s)"):format(seconds(turn.agent_s)) or "",
       booked ~= "" and " · " .. booked or "")
   out[#out + 1] = ""
   out[#out + 1] = " " .. screen.wrap(head, 1, 8, view.width)
@@ -171,7 +174,7 @@ function timeline.query(view, query, events, note)
   if #object(query.spans_before) > 0 then
     out[#out + 1] = ""
     out[#out + 1] = " " .. view.paint("before the first turn", "bold") .. ", "
-      .. quantity.seconds(number(query.agent_before_s))
+      .. seconds(number(query.agent_before_s))
     for _, span in ipairs(query.spans_before) do put_span(out, view, {}, span, texts) end
   end
   for i, turn in ipairs(object(query.turns)) do put_turn(out, view, turn, i, texts) end
@@ -180,7 +183,7 @@ function timeline.query(view, query, events, note)
   if answer ~= query.error then put_line(out, view, "answer", answer) end -- that of a failed query is its error
   put_line(out, view, "error", timeline.outcome(query.error))
   put_line(out, view, "in all", ("%s, %s, %s, %s tokens in, %s out"):format(
-    quantity.seconds(query.total_wall_clock_s), counted(#object(query.turns), "turn"),
+    seconds(query.total_wall_clock_s), counted(#object(query.turns), "turn"),
     counted(query.total_tool_calls or 0, "tool call"), quantity.whole(query.total_input_tokens),
     quantity.whole(query.total_output_tokens)))
   local booked = joules(query.energy, true)

@@ -31,7 +31,7 @@ static void joules_and_watts_stand_before_the_time(void **state)
     ipw_progress_line(line, sizeof line, &s, 120);
     assert_string_equal(line,
                         "[##########..........] 2/4 done  1 correct  1 wrong  0 failed  312 J  "
-                        "95.0 W  3 s  3.30s left  1 turn  12 tool calls");
+                        "95.0 W  3 s  3.30 s left  1 turn  12 tool calls");
     s.joules = s.watts = s.left_s = NAN; /* nothing was read yet: nothing is claimed */
     ipw_progress_line(line, sizeof line, &s, 120);
     assert_null(strstr(line, " J"));
@@ -62,7 +62,7 @@ static void a_narrow_terminal_drops_fields(void **state)
         assert_true(strchr("  ", strstr(all, text)[strlen(text)]) != NULL);
     }
     ipw_progress_line(line, sizeof line, &s, 77);
-    assert_non_null(strstr(line, "312 J  95.0 W  3 s  3.30s left"));
+    assert_non_null(strstr(line, "312 J  95.0 W  3 s  3.30 s left"));
 }
 
 /* The page of a run gets the same figures; what is not known is null. */
@@ -147,7 +147,7 @@ static void a_row_of_a_query(void **state)
     ipw_progress_row(&out, &q, &d, 80, false);
     assert_string_equal(
         ipw_buf_str(&out),
-        " \xE2\x9C\x93 \xE2\x80\xA6/question-027      4 turns   9640 tokens   5.70s  "
+        " \xE2\x9C\x93 \xE2\x80\xA6/question-027      4 turns   9640 tokens  5.70 s  "
         "1.27 kJ  Paris, the capit\xE2\x80\xA6");
     ipw_buf_clear(&out);
     q = (struct ipw_query_trace){.id = "q1",
