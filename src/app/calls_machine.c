@@ -13,6 +13,7 @@
 #include "io/cgroup.h"
 #include "json/jsonl.h"
 #include "json/write.h"
+#include "run/sensors.h"
 #include "script/lua_release.h"
 
 #define ASK_NS (120 * IPW_NS_PER_S)
@@ -103,14 +104,15 @@ static void write_doubts(struct ipw_jw *w, struct ipw_source_set *set)
 int ipw_call_sensors(void *bench, const char *const *args, size_t n, struct ipw_buf *out,
                      struct ipw_err *err)
 {
+    struct ipw_source_options so = {.ask = ipw_sensors_ask};
     struct ipw_source_set set;
     struct ipw_jw w;
+    int rc = ipw_source_set_open_with(&set, &so, err);
 
     (void)bench;
     (void)args;
     (void)n;
-    (void)err;
-    ipw_source_set_open(&set);
+    if (rc) return rc;
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     write_cpuinfo(&w);

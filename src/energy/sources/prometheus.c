@@ -49,7 +49,7 @@ struct prometheus {
     char host[128]; /* as the URL has it, for the channels' names */
     bool here;
     struct ipw_buf body;
-    struct ipw_json *known; /* what fetch.series told */
+    struct ipw_json *known; /* what place->ask told */
     struct series *series;
     struct ipw_channel *channels;
     size_t n;
@@ -188,7 +188,8 @@ static void put_sample(void *ud, const struct ipw_prom_sample *s)
 }
 
 /* Asks what the samples of the page are; *bad lines are not samples. */
-static int ask_series(struct prometheus *p, size_t *bad, size_t *first_bad, struct ipw_err *err)
+static int ask_series(struct prometheus *p, ipw_source_ask *ask, size_t *bad, size_t *first_bad,
+                      struct ipw_err *err)
 {
     struct ipw_buf page = IPW_BUF(8 * PAGE_MAX), answer = IPW_BUF(PAGE_MAX);
     struct ipw_jw w;
@@ -203,7 +204,7 @@ static int ask_series(struct prometheus *p, size_t *bad, size_t *first_bad, stru
     *bad = ipw_prom_parse(ipw_buf_str(&p->body), p->body.len, put_sample, &w, first_bad);
     ipw_jw_arr_end(&w);
     ipw_jw_obj_end(&w);
-    rc = p->fetch.series(&answer, &page, err);
+    rc = ask ? ask(&answer, "ipw.prometheus", &page, err) : IPW_EUNSUPPORTED;
     if (!rc) rc = ipw_json_parse(&p->known, ipw_buf_str(&answer), answer.len, NULL, err);
     ipw_buf_release(&page);
     ipw_buf_release(&answer);
@@ -236,10 +237,10 @@ static int make_series(struct prometheus *p, struct ipw_err *err)
     return rc;
 }
 
-static int read_page(struct prometheus *p, struct ipw_err *err)
+static int read_page(struct prometheus *p, ipw_source_ask *ask, struct ipw_err *err)
 {
     size_t first_bad, bad;
-    int rc = ask_series(p, &bad, &first_bad, err);
+    int rc = ask_series(p, ask, &bad, &first_bad, err);
     const char *note;
 
     if (!rc) rc = make_series(p, err);
@@ -307,7 +308,7 @@ int ipw_prometheus_open(struct ipw_source **out, const struct ipw_source_place *
     p->source.now = ipw_now_ns;
     rc = take_url(p, url, err);
     if (rc == 0) rc = scrape(p, err);
-    if (rc == 0) rc = read_page(p, err);
+    if (rc == 0) rc = read_page(p, place->ask, err);
     if (rc < 0) {
         prometheus_close(&p->source);
         return rc;
