@@ -111,6 +111,12 @@ function headline.date(run)
   return ("%d %s %s, %s UTC"):format(tonumber(day), months[tonumber(month)], year, time)
 end
 
+--- How many queries were in flight: "2 at a time". Of clients that came by themselves there was no limit.
+function headline.at_a_time(config, say)
+  local n = config.concurrency or 1
+  return n >= 100000 and "as clients came" or (say and say(n) or numbers.at(n, 0)) .. " at a time"
+end
+
 local function tool_name(path) return (path:match "([^/]+)%.lua$" or path) end
 
 --- "What was run", as a list of sentences; mark(text) sets what matters.
@@ -123,11 +129,11 @@ function headline.what(run, mark)
   for i, tool in ipairs(config.tools or {}) do tools[i] = mark(tool_name(tool), true) end
   if #tools > 0 then inside[#inside + 1] = table.concat(tools, ", ") end
   local epochs = config.epochs or 1
-  local text = ("Agent %s%s on %s of %s, %s at a time, %s%s. Model %s%s%s."):format(
+  local text = ("Agent %s%s on %s of %s, %s, %s%s. Model %s%s%s."):format(
     mark((run.summary.run or {}).agent or config.agent or "?"),
     #inside > 0 and " (" .. table.concat(inside, "; ") .. ")" or "",
     numbers.count(#run.queries, "query", "queries"), mark(headline.dataset(run)),
-    numbers.word(config.concurrency or 1), epochs == 1 and "one pass" or numbers.word(epochs) .. " passes",
+    headline.at_a_time(config, numbers.word), epochs == 1 and "one pass" or numbers.word(epochs) .. " passes",
     headline.date(run) and ", " .. headline.date(run) or "", mark(headline.model(run)),
     (config.temperature and (", temperature %s"):format(numbers.plain(config.temperature, 2)) or "") ..
       (config.seed and (", seed %d"):format(config.seed) or ""),

@@ -106,7 +106,7 @@ local function put_title(out, view, run)
   out[#out + 1] = ""
   out[#out + 1] = " " .. view.paint(screen.wrap(title, 1, 1, view.width), "bold")
   local facts = { "agent " .. terminal.plain((summary.run or {}).agent or "?"),
-    numbers.at((run.manifest.config or {}).concurrency or 1, 0) .. " at a time", seconds(run.seconds) }
+    headline.at_a_time(run.manifest.config or {}), seconds(run.seconds) }
   facts[#facts + 1] = devices(run) ~= "" and devices(run) or nil
   out[#out + 1] = " " .. screen.wrap(table.concat(facts, " · "), 1, 1, view.width)
   if summary.status and summary.status ~= "complete" then
