@@ -1,5 +1,6 @@
 /* The books of a saved run, for `ledger` and `meter`. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/calls.h"
 #include "audit/ledger_facts.h"
@@ -55,19 +56,17 @@ int ipw_call_meter(const struct ipw_call *c, struct ipw_err *err)
     return rc;
 }
 
-/* book_meter(run, energy report, "replace"?, column, clocks, log...): false: these logs are in its
- * books already. */
+/* book_meter(run, plan, energy report, column, clocks, log...): see run/merge/book.h. */
 int ipw_call_book_meter(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_metered_run report;
-    struct ipw_jw w;
+    struct ipw_json *plan = NULL;
     int rc = read_meter(&report, c->args[0], c->args[3], c->args + 5, c->n - 5, err);
 
     if (!rc) rc = ipw_metered_run_book(&report, c->args[4], err);
-    if (!rc) rc = ipw_book_run(c->args[0], &report, c->args[1], *c->args[2] != 0, err);
+    if (!rc) rc = ipw_json_parse(&plan, c->args[1], strlen(c->args[1]), NULL, err);
+    if (!rc) rc = ipw_book_run(c->args[0], plan, &report, c->args[2], err);
+    ipw_json_free(plan);
     ipw_metered_run_release(&report);
-    if (rc < 0) return rc;
-    ipw_jw_init(&w, c->out);
-    ipw_jw_bool(&w, rc == 0);
-    return 0;
+    return rc;
 }

@@ -77,18 +77,19 @@ int ipw_call_same_run(const struct ipw_call *c, struct ipw_err *err)
 int ipw_call_merge(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_json *plan = NULL;
-    struct ipw_merge m = {.out = c->args[0], .bad = SIZE_MAX};
+    struct ipw_planned_run p = {.bad = SIZE_MAX};
     int rc = ipw_json_parse(&plan, c->args[1], strlen(c->args[1]), NULL, err);
     struct ipw_jw w;
 
-    m.plan = plan;
-    if (!rc) rc = ipw_merge_run(&m, err);
+    if (!rc) rc = ipw_planned_run_open(&p, plan, err);
+    if (!rc) rc = ipw_merge_run(&p, c->args[0], err);
+    ipw_planned_run_release(&p);
     ipw_json_free(plan);
-    if (rc && m.bad == SIZE_MAX) return rc;
+    if (rc && p.bad == SIZE_MAX) return rc;
     ipw_jw_init(&w, c->out);
     ipw_jw_obj(&w);
     if (rc) {
-        ipw_jw_kint(&w, "bad", (int64_t)m.bad);
+        ipw_jw_kint(&w, "bad", (int64_t)p.bad);
         ipw_jw_kstr(&w, "code", ipw_code_name(err->code));
         ipw_jw_kstr(&w, "text", err->text);
     } else {
@@ -96,7 +97,7 @@ int ipw_call_merge(const struct ipw_call *c, struct ipw_err *err)
         ipw_jw_obj(&w);
         for (int i = 0; i < IPW_DOMAIN_COUNT; i++)
             ipw_jw_knum(&w, ipw_domain_name(ipw_domains_by_name[i]),
-                        m.total_j[ipw_domains_by_name[i]]);
+                        p.total_j[ipw_domains_by_name[i]]);
         ipw_jw_obj_end(&w);
     }
     ipw_jw_obj_end(&w);
