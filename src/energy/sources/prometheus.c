@@ -96,10 +96,11 @@ static bool is_of(const struct series *series, const struct ipw_prom_sample *s)
 /* Is the value with this stamp the present one?  Without a stamp it is. */
 static bool is_fresh(struct stamps *s, int64_t stamp_ms, int64_t now_ns)
 {
-    int64_t age_ms = (int64_t)time(NULL) * 1000 - stamp_ms;
     bool first = s->newest_ms == INT64_MIN;
+    int64_t age_ms;
 
     if (stamp_ms == INT64_MIN) return true;
+    age_ms = (int64_t)time(NULL) * 1000 - stamp_ms;
     if (stamp_ms != s->newest_ms && !(first && (age_ms > OLD_MS || age_ms < -OLD_MS)))
         ipw_meter_feed_pace_news(&s->pace, now_ns);
     s->newest_ms = stamp_ms;
