@@ -12,6 +12,7 @@
 #include "io/bubblewrap.h"
 #include "io/cgroup.h"
 #include "json/write.h"
+#include "run/sensors.h"
 #include "script/lua_release.h"
 
 #define ASK_NS (120 * IPW_NS_PER_S)
@@ -44,11 +45,12 @@ int ipw_call_machine(const struct ipw_call *c, struct ipw_err *err)
 /* sensors(): the facts of energy/hardware.h, after the sensors were watched. */
 int ipw_call_sensors(const struct ipw_call *c, struct ipw_err *err)
 {
+    struct ipw_source_options so = {.ask = ipw_sensors_ask};
     struct ipw_source_set set;
     struct ipw_trust *trust;
+    int rc = ipw_source_set_open_with(&set, &so, err);
 
-    (void)err;
-    ipw_source_set_open(&set);
+    if (rc) return rc;
     trust = ipw_trust_new(set.channels, set.n_channels);
     ipw_trust_watch(trust, &set, 0);
     ipw_hardware_facts(c->out, getenv("IPW_PROC_ROOT"), NULL, &set, trust);

@@ -258,7 +258,8 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
     struct ipw_source_options so = {
         .telemetry = (const char *const *)o->telemetry.items,
         .gpu = o->gpu,
-        .fetch = ipw_sensors_fetch,
+        .ask = ipw_sensors_ask,
+        .fetch = {ipw_http_get, ipw_http_get_release},
         .link = {ipw_http_stream_open, ipw_http_stream_read, ipw_http_stream_close}};
     struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};
     struct ipw_telemetry t;

@@ -82,7 +82,7 @@ static int split_gpus(struct found *f, const char *gpu, struct ipw_err *err)
 
     f->gpus_named = gpu && gpu[0];
     while (ipw_sysfs_word(word, sizeof word, &gpu)) {
-        const char *kind = ipw_hwmon_gpu_kind(word, f->hwmon);
+        const char *kind = ipw_hwmon_gpu_kind(word, &f->place);
         char *to = f->gpus[!kind ? NVML : !strcmp(kind, "amdgpu") ? AMDGPU : INTEL_GPU];
         size_t used = strlen(to);
 
@@ -119,7 +119,7 @@ static void find_place(struct found *f, const struct ipw_source_options *o)
         .open_event = o->open_event,
         .fetch = &o->fetch,
         .link = &o->link,
-        .estimate = o->estimate};
+        .ask = o->ask};
 }
 
 /* Adds the source and those that were opened with it; *n is the number of their channels. */
@@ -372,7 +372,7 @@ bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source
     struct found f;
     struct ipw_source *source;
 
-    if (!options->estimate) return false;
+    if (!options->ask) return false;
     for (size_t i = 0; i < set->n_channels; i++) {
         const struct ipw_channel *c = &set->channels[i];
 
@@ -427,12 +427,4 @@ int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source
     else
         ipw_source_set_close(set);
     return rc;
-}
-
-void ipw_source_set_open(struct ipw_source_set *set)
-{
-    struct ipw_err err;
-
-    if (ipw_source_set_open_with(set, &(struct ipw_source_options){0}, &err))
-        IPW_BUG("the sensors of this machine: %s", err.text);
 }

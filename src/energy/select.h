@@ -27,8 +27,7 @@ struct ipw_source_options {
     /* Needed if `telemetry` may name "prometheus=URL", and for "stream=URL" both. */
     struct ipw_page_fetch fetch;
     struct ipw_stream_link link;
-    /* For ipw_source_set_estimate(); energy/source.h says what it makes. */
-    int (*estimate)(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err);
+    ipw_source_ask *ask; /* energy/source.h; NULL: no hwmon devices, exporters and estimates */
 };
 
 /* Opens the selected sources.  A missing source is a verdict, not an error (`named` tells that the
@@ -36,8 +35,6 @@ struct ipw_source_options {
  * a GPU that no source shows; the set is then empty. */
 int ipw_source_set_open_with(struct ipw_source_set *set, const struct ipw_source_options *options,
                              struct ipw_err *err);
-/* Looks for every kind of source on this machine ("auto"); cannot fail. */
-void ipw_source_set_open(struct ipw_source_set *set);
 /* Adds an estimate (sources/cpu_model.h) if no sensor of this machine's processors, or of the whole
  * machine, is in a sum.  doubted[d]: the sum of that domain is not believed and counts as missing.
  * True if it added one. */

@@ -128,6 +128,10 @@ const char *ipw_source_note(const struct ipw_source *source, char *out);
 struct ipw_page_fetch;  /* energy/sources/prometheus.h */
 struct ipw_stream_link; /* energy/sources/stream.h */
 struct ipw_buf;
+/* What a Lua file of ours makes of facts, both JSON: the rules of sensors that are asked once, when
+ * they are opened (script/lua_text.h; passed, because energy/ must not include script/). */
+typedef int ipw_source_ask(struct ipw_buf *out, const char *module, const struct ipw_buf *facts,
+                           struct ipw_err *err);
 struct ipw_source_place {
     const char *powercap;  /* "/sys/class/powercap" */
     const char *hwmon;     /* "/sys/class/hwmon" */
@@ -147,8 +151,7 @@ struct ipw_source_place {
     void *ud;
     const struct ipw_page_fetch *fetch;
     const struct ipw_stream_link *link;
-    /* Makes the model of sources/cpu_model.h from its facts, both JSON; NULL: no estimates. */
-    int (*estimate)(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err);
+    ipw_source_ask *ask;
 };
 /* arg: of a kind with an argument what follows its "=", otherwise the kind's name. */
 typedef int ipw_source_open(struct ipw_source **out, const struct ipw_source_place *place,

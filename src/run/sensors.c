@@ -34,19 +34,19 @@ void ipw_sensors_selection(struct ipw_buf *out, const struct ipw_sensor_options 
 
 /* ---- opening ---- */
 
-static int make_series(struct ipw_buf *out, const struct ipw_buf *page, struct ipw_err *err)
+int ipw_sensors_ask(struct ipw_buf *out, const char *module, const struct ipw_buf *facts,
+                    struct ipw_err *err)
 {
-    return ipw_lua_text(out, "ipw.prometheus", page, &(struct ipw_lua_text_style){0}, err);
+    return ipw_lua_text(out, module, facts, &(struct ipw_lua_text_style){0}, err);
 }
-
-const struct ipw_page_fetch ipw_sensors_fetch = {ipw_http_get, ipw_http_get_release, make_series};
 
 static int open_set(struct ipw_sensors *s, struct ipw_err *err)
 {
     struct ipw_source_options so = {
         .telemetry = (const char *const *)s->o->telemetry.items,
         .gpu = s->o->gpu,
-        .fetch = ipw_sensors_fetch,
+        .ask = ipw_sensors_ask,
+        .fetch = {ipw_http_get, ipw_http_get_release},
         .link = {ipw_http_stream_open, ipw_http_stream_read, ipw_http_stream_close}};
     int rc = ipw_source_set_open_with(&s->sources, &so, err);
 
@@ -58,16 +58,11 @@ static int open_set(struct ipw_sensors *s, struct ipw_err *err)
     return rc;
 }
 
-static int make_model(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err)
-{
-    return ipw_lua_text(model, "ipw.power_model", facts, &(struct ipw_lua_text_style){0}, err);
-}
-
 /* If no sensor reads the processors, a model estimates their energy, in no total. */
 static void add_estimate(struct ipw_sensors *s)
 {
     const char *const *telemetry = (const char *const *)s->o->telemetry.items;
-    struct ipw_source_options so = {.telemetry = telemetry, .estimate = make_model};
+    struct ipw_source_options so = {.telemetry = telemetry, .ask = ipw_sensors_ask};
 
     if (s->o->no_estimate || s->rules.lm_remote || ipw_source_select_none(telemetry)) return;
     if (ipw_source_set_estimate(&s->sources, &so, s->found.doubted))

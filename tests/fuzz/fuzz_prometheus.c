@@ -27,11 +27,13 @@ static int get(void **kept, const char *url, struct ipw_buf *body, int64_t timeo
 static void release(void *kept) { (void)kept; }
 
 /* A series of the first sample's name, whatever it is. */
-static int series(struct ipw_buf *out, const struct ipw_buf *samples, struct ipw_err *err)
+static int ask(struct ipw_buf *out, const char *module, const struct ipw_buf *samples,
+               struct ipw_err *err)
 {
     const char *name = strstr(ipw_buf_str(samples), "\"name\":\"");
     size_t n = name ? strcspn(name + 8, "\"\\") : 0;
 
+    (void)module;
     (void)err;
     return ipw_buf_addf(
         out,
@@ -51,7 +53,7 @@ static void look(void *ud, const struct ipw_prom_sample *sample)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct ipw_page_fetch fetch = {get, release, series};
+    static const struct ipw_page_fetch fetch = {get, release};
     char *exact = malloc(size ? size : 1); /* so that reading beyond is seen */
     size_t first_bad, bad;
     struct ipw_source *s;
@@ -62,7 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((bad == 0) != (first_bad == 0)) abort();
     page = exact;
     page_bytes = size;
-    if (!ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch}, "http://h", NULL)) {
+    if (!ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch, .ask = ask},
+                             "http://h", NULL)) {
         s->read(s, &value);
         if (value < 0 && value != IPW_NO_VALUE) abort();
         s->close(s);

@@ -168,7 +168,7 @@ static int choose_model(struct cpu_model *m, const struct ipw_source_place *plac
     struct ipw_json *model = NULL;
     int rc = gather_facts(&facts, place, err);
 
-    if (!rc) rc = place->estimate(&text, &facts, err);
+    if (!rc) rc = place->ask(&text, "ipw.power_model", &facts, err);
     if (!rc) rc = ipw_json_parse(&model, ipw_buf_str(&text), text.len, NULL, err);
     for (int i = 0; i < IPW_CPU_MODEL_CHANNELS && !rc; i++)
         rc = read_table(m->watts[i], model, keys[i], err);

@@ -1,443 +1,191 @@
 #include "energy/sources/hwmon.h"
 
-#include <ctype.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "energy/sources/sysfs.h"
+#include "json/json.h"
+#include "json/write.h"
 
-#define PATH_BYTES    (PATH_MAX + 64)
-#define UNKNOWN_MAX_W 1000  /* if the driver names no limit */
-#define MACHINE_MAX_W 20000 /* a whole server: a meter's cap is an alarm, not a limit */
+#define PATH_BYTES (PATH_MAX + 64)
 
-enum { ALL_INPUTS = 32, LIMIT = -1, INTERVAL = -1 };
+/* ---- what lies in the tree ---- */
 
-/* What an input is made of: energyN_input; powerN_average or powerN_input; inN_input times
- * currN_input. */
-enum input { ENERGY, POWER, RAIL, INPUTS };
-static const char *const stems[INPUTS] = {"energy", "power", "in"};
-
-/* One source for each group of drivers. */
-static const struct group {
-    const char *name;
-    int64_t period_ns;
-    const char *boards, *maker; /* a group of GPUs: the drivers of a board, and their maker */
-    const char *nothing;        /* why there is no channel; %s: the folder */
-} groups[] = {
-    /* The AMD driver asks the firmware at most once per millisecond; Intel's counter changes once
-     * per millisecond. */
-    {"amdgpu", 10 * IPW_NS_PER_MS, "amdgpu*", "AMD",
-     "the amdgpu driver shows neither energy1_input nor power1_average"},
-    {"intel_gpu", 10 * IPW_NS_PER_MS, "@(xe|i915)", "Intel",
-     "the Intel driver shows no energy counter"},
-    {"power_meter", 50 * IPW_NS_PER_MS, NULL, NULL,
-     "no ACPI power meter in %.200s (if the machine has one: modprobe acpi_power_meter; on Grace "
-     "with force_cap_on=y)"},
-    /* Two transfers per rail on a slow bus. */
-    {"ina3221", 20 * IPW_NS_PER_MS, NULL, NULL, "no INA3221 with labelled rails in %.300s"},
-    {"hwmon", 100 * IPW_NS_PER_MS, NULL, NULL, "no other power or energy file in %.300s"},
-};
-
-/* clang-format off */
-#define GPU     IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE
-#define TILE    IPW_DOMAIN_GPU, IPW_SCOPE_RAIL
-#define PACKAGE IPW_DOMAIN_CPU, IPW_SCOPE_PACKAGE
-#define CORES   IPW_DOMAIN_CPU, IPW_SCOPE_CORE
-#define UNCORE  IPW_DOMAIN_CPU, IPW_SCOPE_UNCORE
-#define MODULE  IPW_DOMAIN_MACHINE, IPW_SCOPE_MODULE
-#define MACHINE IPW_DOMAIN_MACHINE, IPW_SCOPE_MACHINE
-#define SUPPLY  IPW_DOMAIN_MACHINE, IPW_SCOPE_RAIL
-#define UNKNOWN IPW_DOMAIN_MACHINE, IPW_SCOPE_DEVICE /* some device of the machine, or around it */
-/* The first row that fits an input is its channel.  Drivers and labels are patterns of fnmatch(3).
- * A name holds '@' for the board's number, '%' for the label, '#' for the number that ends the
- * label, '&' for the driver. */
-static const struct row {
-    const char *group, *driver;
-    enum input input;
-    int most; /* inputs of that kind */
-    const char *label, *name;
-    enum ipw_domain domain;
-    enum ipw_scope scope;
-    bool in_sum;
-    int max_w;         /* LIMIT: by the limits that the driver names */
-    int64_t period_ns; /* INTERVAL: as the driver says; 0: unknown */
-    bool by_label;     /* a label of its own names the device for a person */
-} rows[] = {
-    {"amdgpu",      "amdgpu",      ENERGY, 1,    "*", "amdgpu@",   GPU,     true,  LIMIT, 0, false},
-    {"amdgpu",      "amdgpu",      POWER,  1,    "*", "amdgpu@",   GPU,     true,  LIMIT, 0, false},
-    {"amdgpu",      "amdgpu/apu",  ENERGY, 1,    "*", "amdgpu@",   PACKAGE, false, LIMIT, 0, false},
-    {"amdgpu",      "amdgpu/apu",  POWER,  1,    "*", "amdgpu@",   PACKAGE, false, LIMIT, 0, false},
-    {"intel_gpu",   "@(xe|i915)",  ENERGY, ALL_INPUTS, "card", "intelgpu@",   GPU,  true,  LIMIT, 0, false},
-    {"intel_gpu",   "@(xe|i915)",  ENERGY, ALL_INPUTS, "*",    "intelgpu@/%", TILE, false, LIMIT, 0, false},
-    {"intel_gpu",   "i915_gt*",    ENERGY, 1,          "*",    "intelgpu@/%", TILE, false, LIMIT, 0, false},
-    /* Grace includes its cores (CPU), the rest of the chip (SysIO) and its memory; Module also
-     * includes the GPU. */
-    {"power_meter", "power_meter", POWER,  1, "Module Power Socket +([0-9])", "module-#", MODULE,  true,  MACHINE_MAX_W, INTERVAL, true},
-    {"power_meter", "power_meter", POWER,  1, "Grace Power Socket +([0-9])",  "grace-#",  PACKAGE, true,  MACHINE_MAX_W, INTERVAL, true},
-    {"power_meter", "power_meter", POWER,  1, "CPU Power Socket +([0-9])",    "cpu-#",    CORES,   false, MACHINE_MAX_W, INTERVAL, true},
-    {"power_meter", "power_meter", POWER,  1, "SysIO Power Socket +([0-9])",  "sysio-#",  UNCORE,  false, MACHINE_MAX_W, INTERVAL, true},
-    {"power_meter", "power_meter", POWER,  1, "*",                            "power_meter", MACHINE, true, MACHINE_MAX_W, INTERVAL, true},
-    {"ina3221",     "ina3221",     RAIL,   3, "@(VDD_IN|POM_5V_IN|VIN_SYS_5V0)", "%", MACHINE, true, UNKNOWN_MAX_W, 0, false},
-    {"ina3221",     "ina3221",     RAIL,   3, "@(*CPU*GPU*|*GPU*CPU*)",       "%", SUPPLY, true, UNKNOWN_MAX_W, 0, false},
-    {"ina3221",     "ina3221",     RAIL,   3, "*GPU*", "%", IPW_DOMAIN_GPU, IPW_SCOPE_RAIL, true, UNKNOWN_MAX_W, 0, false},
-    {"ina3221",     "ina3221",     RAIL,   3, "*CPU*", "%", IPW_DOMAIN_CPU, IPW_SCOPE_RAIL, true, UNKNOWN_MAX_W, 0, false},
-    {"ina3221",     "ina3221",     RAIL,   3, "*",     "%", SUPPLY, true, UNKNOWN_MAX_W, 0, false},
-    /* Out of the kernel since 5.13, but still used.  The sockets include the EcoreNNN. */
-    {"hwmon",       "amd_energy",  ENERGY, 1024, "Esocket+([0-9])", "package-#", PACKAGE, true, UNKNOWN_MAX_W, IPW_NS_PER_MS, true},
-    {"hwmon", "!(amdgpu*|xe|i915*|power_meter|ina3221|amd_energy)", ENERGY, ALL_INPUTS, "*", "&/%", UNKNOWN, false, UNKNOWN_MAX_W, 0, false},
-    {"hwmon", "!(amdgpu*|xe|i915*|power_meter|ina3221|amd_energy)", POWER,  ALL_INPUTS, "*", "&/%", UNKNOWN, false, UNKNOWN_MAX_W, 0, false},
-};
-/* clang-format on */
-
-struct device {
-    char dir[PATH_MAX];
-    char driver[40];
-    char parent[64];         /* the device's own name: its bus id, "1-0040", "ACPI000D:00"; or "" */
-    char status[PATH_BYTES]; /* path of its runtime_status; "" if it has none */
-};
-
-static bool fits(const char *pattern, const char *text)
+/* "power1_average", "in2_label"; not "power_state". */
+static bool is_input(const char *name)
 {
-    return fnmatch(pattern, text, FNM_EXTMATCH) == 0;
+    static const char *const stems[] = {"energy", "power", "in", "curr"};
+    size_t n = strcspn(name, "0123456789"), digits = strspn(name + n, "0123456789");
+
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
+        if (strlen(stems[i]) == n && !strncmp(name, stems[i], n))
+            return digits > 0 && name[n + digits] == '_';
+    return false;
 }
 
-/* ---- devices and their files ---- */
-
-/* Finds a device's file, in its own folder or (older drivers) in its parent device's. */
-static bool find_file(char out[PATH_BYTES], const struct device *dev, const char *file)
+/* Does its text matter, and does reading it not read the sensor? */
+static bool is_fact(const char *name)
 {
-    snprintf(out, PATH_BYTES, "%s/%s", dev->dir, file);
-    if (access(out, F_OK) == 0) return true;
-    snprintf(out, PATH_BYTES, "%s/device/%s", dev->dir, file);
-    return access(out, F_OK) == 0;
+    static const char *const ends[] = {"_label", "_oem_info",  "_cap_max",          "_cap",
+                                       "_max",   "_rated_max", "_average_interval", "_crit"};
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (n > strlen(ends[i]) && !strcmp(name + n - strlen(ends[i]), ends[i])) return true;
+    return false;
 }
 
-static bool read_line(char *out, size_t size, const struct device *dev, const char *file)
+/* Pairs of a file and its first line, or false. */
+static void put_files(struct ipw_jw *w, const char *dir, const char *below)
 {
-    char path[64];
+    char folder[PATH_BYTES], key[80], text[64];
+    char **names;
 
-    if (ipw_sysfs_line(out, size, dev->dir, file)) return true;
-    snprintf(path, sizeof path, "device/%.48s", file);
-    return ipw_sysfs_line(out, size, dev->dir, path);
+    snprintf(folder, sizeof folder, "%s/%s", dir, below);
+    names = ipw_sysfs_list(folder, "");
+    for (size_t i = 0; names && names[i]; i++) {
+        if (!is_input(names[i]) || snprintf(key, sizeof key, "%s%s", below, names[i]) >= 80)
+            continue;
+        ipw_jw_arr(w);
+        ipw_jw_str(w, key);
+        if (is_fact(names[i]) && ipw_sysfs_line(text, sizeof text, folder, names[i]))
+            ipw_jw_str(w, text);
+        else
+            ipw_jw_bool(w, false);
+        ipw_jw_arr_end(w);
+    }
+    ipw_sysfs_free_list(names);
 }
 
-static int64_t read_number(const struct device *dev, const char *file)
-{
-    char text[32];
-
-    return read_line(text, sizeof text, dev, file) ? ipw_sysfs_parse(text, strlen(text)) : -1;
-}
-
-/* Stores the name of the device that the link `device` leads to. */
-static void find_parent(struct device *dev)
+/* The name of the device that the link `device` leads to: its bus id, "1-0040", "ACPI000D:00"; or
+ * "". */
+static void put_parent(struct ipw_jw *w, const char *dir)
 {
     char path[PATH_BYTES], *real, *base;
 
-    snprintf(path, sizeof path, "%s/device", dev->dir);
+    snprintf(path, sizeof path, "%s/device", dir);
     real = realpath(path, NULL);
-    if (!real) return;
-    base = strrchr(real, '/');
-    base = base ? base + 1 : real;
-    if (strlen(base) < sizeof dev->parent) memcpy(dev->parent, base, strlen(base) + 1);
+    base = real ? strrchr(real, '/') : NULL;
+    ipw_jw_kstr(w, "parent", base && strlen(base + 1) < 64 ? base + 1 : "");
+    snprintf(path, sizeof path, "%s/device/power/runtime_status", dir);
+    ipw_jw_kstr(w, "status", real && access(path, F_OK) == 0 ? path : NULL);
     free(real);
-    snprintf(dev->status, sizeof dev->status, "%s/device/power/runtime_status", dev->dir);
-    if (access(dev->status, F_OK)) dev->status[0] = '\0';
 }
 
-/* All devices in natural order; the caller frees the array.  NULL: there are none. */
-static struct device *list_devices(const char *root, size_t *n)
+static void put_devices(struct ipw_jw *w, const char *root)
 {
-    char **names = ipw_sysfs_list(root, "hwmon"), label[32];
-    struct device *list = NULL;
-    size_t cap = 0;
+    char **names = ipw_sysfs_list(root, "hwmon"), dir[PATH_MAX], driver[32];
 
-    *n = 0;
+    ipw_jw_key(w, "devices");
+    ipw_jw_arr(w);
     for (size_t i = 0; names && names[i]; i++) {
-        struct device *dev;
-
-        IPW_GROW(list, cap, *n + 1);
-        dev = &list[*n];
-        *dev = (struct device){0};
-        if (snprintf(dev->dir, sizeof dev->dir, "%s/%s", root, names[i]) >= (int)sizeof dev->dir)
+        if (snprintf(dir, sizeof dir, "%s/%s", root, names[i]) >= (int)sizeof dir) continue;
+        if (!ipw_sysfs_line(driver, sizeof driver, dir, "name") &&
+            !ipw_sysfs_line(driver, sizeof driver, dir, "device/name"))
             continue;
-        if (!read_line(dev->driver, 32, dev, "name")) continue;
-        /* A processor with graphics reports the power of the whole package, which RAPL has. */
-        if (!strcmp(dev->driver, "amdgpu") && read_line(label, sizeof label, dev, "in1_label") &&
-            !strcmp(label, "vddnb"))
-            strcat(dev->driver, "/apu");
-        find_parent(dev);
-        ++*n;
+        ipw_jw_obj(w);
+        ipw_jw_kstr(w, "dir", dir);
+        ipw_jw_kstr(w, "driver", driver);
+        ipw_jw_key(w, "files");
+        ipw_jw_arr(w);
+        put_files(w, dir, "");
+        put_files(w, dir, "device/");
+        ipw_jw_arr_end(w);
+        put_parent(w, dir);
+        ipw_jw_obj_end(w);
     }
+    ipw_jw_arr_end(w);
     ipw_sysfs_free_list(names);
-    return list;
 }
 
-/* ---- channels ---- */
+/* ---- what it means ---- */
 
-/* 1.3 times the highest limit that the driver names. */
-static int64_t limit_of(const struct device *dev)
+/* Asks about the devices: for the probes of a group, or for the group of the GPU of a word. */
+static int ask(struct ipw_json **answer, const struct ipw_source_place *place, const char *group,
+               const char *word, struct ipw_err *err)
 {
-    static const char *const files[] = {"power1_cap_max", "power1_cap", "power1_max",
-                                        "power1_rated_max", "power1_crit"};
-    int64_t most = 0;
+    struct ipw_buf facts = IPW_BUF(4 * IPW_MIB), text = IPW_BUF(4 * IPW_MIB);
+    struct ipw_jw w;
+    int rc;
 
-    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-        int64_t uw = read_number(dev, files[k]);
-        /* Some drivers name the supply's maximum, or all ones, which is no limit. */
-        if (uw > most && uw < INT64_C(4000000000)) most = uw;
-    }
-    return most > 0 ? (most / 1000 * 13 / 10 + 999) / 1000 : UNKNOWN_MAX_W;
+    *answer = NULL;
+    if (!place->ask) return ipw_fail(err, IPW_EUNSUPPORTED, "no hwmon devices are looked for here");
+    ipw_jw_init(&w, &facts);
+    ipw_jw_obj(&w);
+    put_devices(&w, place->hwmon);
+    ipw_jw_kstr(&w, "gpus", place->gpus);
+    ipw_jw_kstr(&w, "group", group);
+    ipw_jw_kstr(&w, "root", place->hwmon);
+    ipw_jw_kstr(&w, "word", word);
+    ipw_jw_obj_end(&w);
+    rc = place->ask(&text, "ipw.hwmon", &facts, err);
+    if (!rc) rc = ipw_json_parse(answer, ipw_buf_str(&text), text.len, NULL, err);
+    ipw_buf_release(&facts);
+    ipw_buf_release(&text);
+    return rc;
 }
 
-/* The label of an input; false: it has none, and the label is a usual one. */
-static bool read_label(char label[64], const struct device *dev, enum input input, int n)
+const char *ipw_hwmon_gpu_kind(const char *word, const struct ipw_source_place *place)
 {
-    static const char *const kinds[] = {"oem_info", "label"}, *const intel[] = {"card", "pkg"};
-    char file[48];
+    static const char *const kinds[] = {"amdgpu", "intel_gpu"};
+    const char *found = NULL, *kind;
+    struct ipw_json *answer;
 
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        snprintf(file, sizeof file, "%s%d_%s", stems[input], n, kinds[k]);
-        if (read_line(label, 64, dev, file)) return true;
-    }
-    snprintf(label, 64, "%s%d", stems[input], n);
-    if (fits("@(xe|i915)", dev->driver) && n <= 2) snprintf(label, 64, "%s", intel[n - 1]);
-    if (fits("i915_gt*", dev->driver)) snprintf(label, 64, "%s", dev->driver + strlen("i915_"));
-    return false;
+    if (ask(&answer, place, NULL, word, NULL)) return NULL;
+    kind = ipw_json_str(ipw_json_get(answer, "kind"), "");
+    for (size_t i = 0; i < 2; i++)
+        if (!strcmp(kind, kinds[i])) found = kinds[i];
+    ipw_json_free(answer);
+    return found;
 }
 
-static const struct row *row_of(const char *group, const struct device *dev, enum input input,
-                                int n, const char *label)
+static const char *text_of(const struct ipw_json *node, const char *key)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct row *r = &rows[i];
-
-        if (!strcmp(r->group, group) && r->input == input && n <= r->most &&
-            fits(r->driver, dev->driver) && (!label || fits(r->label, label)))
-            return r;
-    }
-    return NULL;
+    return ipw_json_str(ipw_json_get(node, key), NULL);
 }
 
-static void name_channel(char *out, size_t size, const char *form, const struct device *dev,
-                         int board, const char *label)
+static int add_probe(struct ipw_probe_list *list, const struct ipw_json *one, struct ipw_err *err)
 {
-    size_t digits = strlen(label), n = 0;
-
-    while (digits && isdigit((unsigned char)label[digits - 1])) digits--;
-    for (out[0] = '\0'; *form; form++, n = strlen(out)) {
-        switch (*form) {
-        case '@': snprintf(out + n, size - n, "%d", board); break;
-        case '#': snprintf(out + n, size - n, "%s", label + digits); break;
-        case '%': snprintf(out + n, size - n, "%s", label); break;
-        case '&': snprintf(out + n, size - n, "%s", dev->driver); break;
-        default: snprintf(out + n, size - n, "%c", *form); break;
-        }
-    }
-}
-
-/* Adds a probe of the input's files; NULL if they do not exist. */
-static struct ipw_probe *probe(struct ipw_probe_list *list, const struct device *dev,
-                               enum input input, int n)
-{
-    char path[PATH_BYTES], amperes[PATH_BYTES], file[32];
-    const char *status = dev->status[0] ? dev->status : NULL;
+    struct ipw_channel channel;
     struct ipw_probe *p;
-    bool found;
+    int rc = ipw_channel_read(&channel, ipw_json_get(one, "channel"), "channel", err);
 
-    snprintf(file, sizeof file, "%s%d_%s", stems[input], n, input == POWER ? "average" : "input");
-    found = find_file(path, dev, file);
-    if (!found && input == POWER) {
-        snprintf(file, sizeof file, "power%d_input", n);
-        found = find_file(path, dev, file);
-    }
-    if (!found) return NULL;
-    if (input == RAIL) { /* mV times mA is uW */
-        snprintf(file, sizeof file, "curr%d_input", n);
-        if (!find_file(amperes, dev, file)) return NULL;
-        p = ipw_probe_add(list, IPW_CHANNEL_GAUGE, path, amperes, NULL, 1000);
-        snprintf(p->channel.method, sizeof p->channel.method, "hwmon in%d x curr%d", n, n);
-    } else {
-        p = input == ENERGY ? ipw_probe_add(list, IPW_CHANNEL_COUNTER, path, NULL, status, 1)
-                            : ipw_probe_add(list, IPW_CHANNEL_GAUGE, path, NULL, status, 1000);
-        snprintf(p->channel.method, sizeof p->channel.method, "hwmon %.24s", file);
-    }
-    p->home = ipw_strdup(dev->dir);
-    return p;
-}
-
-static void add_input(struct ipw_probe_list *list, const char *group, const struct device *dev,
-                      int board, enum input input, int n)
-{
-    char label[64];
-    bool own = read_label(label, dev, input, n);
-    const struct row *r = row_of(group, dev, input, n, label);
-    struct ipw_probe *p;
-    struct ipw_channel *c;
-
-    if (!r || (input == RAIL && !own)) return; /* a rail without a label is not connected */
-    p = probe(list, dev, input, n);
-    if (!p) return;
-    c = &p->channel;
-    c->domain = r->domain;
-    c->scope = r->scope;
-    c->in_sum = r->in_sum;
-    c->max_w = r->max_w == LIMIT ? limit_of(dev) : r->max_w;
-    c->period_ns = r->period_ns;
-    if (r->period_ns == INTERVAL) {
-        int64_t ms = read_number(dev, "power1_average_interval");
-        c->period_ns = ms > 0 && ms < 3600000 ? ms * IPW_NS_PER_MS : 0;
-    }
-    snprintf(c->device, sizeof c->device, "%s",
-             r->by_label && own ? label
-             : dev->parent[0]   ? dev->parent
-                                : dev->driver);
-    name_channel(c->name, sizeof c->name, r->name, dev, board, label);
-    /* The gauge of a GPU that also has a counter. */
-    if (input == POWER && list->n > 1 && !strcmp(p[-1].channel.name, c->name) &&
-        !strcmp(p[-1].home, p->home)) {
-        strncat(c->name, "/power", sizeof c->name - strlen(c->name) - 1);
-        c->in_sum = false;
-    }
-}
-
-static void add_device(struct ipw_probe_list *list, const char *group, const struct device *dev,
-                       int board)
-{
-    for (int i = 0; i < INPUTS; i++)
-        for (int n = 1; row_of(group, dev, (enum input)i, n, NULL); n++)
-            add_input(list, group, dev, board, (enum input)i, n);
-}
-
-/* A board with its tiles.  If none of its inputs is the board's, use the first. */
-static void add_board(struct ipw_probe_list *list, const char *group, const struct device *devs,
-                      size_t n, size_t at, int board)
-{
-    size_t first = list->n;
-    struct ipw_channel *c;
-
-    add_device(list, group, &devs[at], board);
-    c = list->n > first ? &list->items[first].channel : NULL;
-    for (size_t i = first; i < list->n; i++)
-        if (list->items[i].channel.scope != IPW_SCOPE_RAIL) c = NULL;
-    if (c) {
-        c->in_sum = true;
-        c->scope = IPW_SCOPE_DEVICE;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (fits("i915_gt*", devs[i].driver) && !strcmp(devs[i].parent, devs[at].parent))
-            add_device(list, group, &devs[i], board);
-}
-
-static bool has_scope(const struct ipw_probe_list *list, enum ipw_scope scope)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (list->items[i].channel.scope == scope) return true;
-    return false;
-}
-
-/* Sums that depend on which channels there are. */
-static void settle_sums(struct ipw_probe_list *list, const char *group)
-{
-    bool rails = !strcmp(group, "ina3221"), total = has_scope(list, IPW_SCOPE_MACHINE);
-    bool package = has_scope(list, IPW_SCOPE_PACKAGE);
-
-    for (size_t i = 0; i < list->n; i++) {
-        struct ipw_channel *c = &list->items[i].channel;
-
-        if (rails && total) { /* it includes the rails; those of one part count for that part */
-            if (c->domain == IPW_DOMAIN_MACHINE && c->scope == IPW_SCOPE_RAIL) c->in_sum = false;
-        } else if (rails) { /* every rail is a part of the machine */
-            c->domain = IPW_DOMAIN_MACHINE;
-        } else if (!package && (c->scope == IPW_SCOPE_CORE || c->scope == IPW_SCOPE_UNCORE)) {
-            c->scope = IPW_SCOPE_PACKAGE; /* the firmware shows no Grace meter: sum its parts */
-            c->in_sum = true;
-        }
-    }
-}
-
-/* ---- selected GPUs ---- */
-
-static bool means(const char *word, const struct device *dev, int board)
-{
-    char name[32];
-
-    snprintf(name, sizeof name, "%s%d", fits("amdgpu*", dev->driver) ? "amdgpu" : "intelgpu",
-             board);
-    return !strcmp(word, name) || (ipw_pci_is_id(word) && ipw_pci_same_id(word, dev->parent));
-}
-
-/* Does the selection name this GPU? */
-static bool wanted(const struct device *dev, int board, const char *gpus)
-{
-    char word[100];
-    bool any = false;
-
-    while (ipw_sysfs_word(word, sizeof word, &gpus)) {
-        any = true;
-        if (means(word, dev, board)) return true;
-    }
-    return !any;
-}
-
-const char *ipw_hwmon_gpu_kind(const char *word, const char *root)
-{
-    size_t n;
-    struct device *devs = list_devices(root, &n);
-    const char *kind = NULL;
-
-    for (size_t g = 0; groups[g].boards && !kind; g++) {
-        int board = 0;
-
-        for (size_t i = 0; i < n && !kind; i++)
-            if (fits(groups[g].boards, devs[i].driver) && means(word, &devs[i], board++))
-                kind = groups[g].name;
-    }
-    free(devs);
-    return kind;
-}
-
-static int refuse(bool seen, const struct group *g, const struct ipw_source_place *place,
-                  struct ipw_err *err)
-{
-    if (!seen)
-        return ipw_fail(err, IPW_EUNSUPPORTED, "no %s board in %.300s", g->maker, place->hwmon);
-    return ipw_fail(err, IPW_ENOTFOUND,
-                    "no %s GPU '%.100s' (expected a bus id, or a name such as %s0)", g->maker,
-                    place->gpus, !strcmp(g->name, "amdgpu") ? "amdgpu" : "intelgpu");
+    if (rc) return rc;
+    p = ipw_probe_add(list, channel.kind, text_of(one, "path"), text_of(one, "path2"),
+                      text_of(one, "status"), ipw_json_int(ipw_json_get(one, "divisor"), 1));
+    p->channel = channel;
+    snprintf(p->channel.method, sizeof p->channel.method, "%s", text_of(one, "method"));
+    p->home = ipw_strdup(text_of(one, "home"));
+    return 0;
 }
 
 int ipw_hwmon_open(struct ipw_source **out, const struct ipw_source_place *place, const char *name,
                    struct ipw_err *err)
 {
-    const struct group *g = groups;
     struct ipw_probe_list list = {0};
-    int boards = 0, chosen = 0;
-    char what[400];
-    size_t n;
-    struct device *devs = list_devices(place->hwmon, &n);
+    const struct ipw_json *probes;
+    struct ipw_json *answer;
+    int rc = ask(&answer, place, name, NULL, err);
 
     *out = NULL;
-    while (strcmp(g->name, name)) g++;
-    for (size_t i = 0; i < n; i++) {
-        if (!g->boards) {
-            add_device(&list, g->name, &devs[i], 0);
-        } else if (fits(g->boards, devs[i].driver)) {
-            if (wanted(&devs[i], boards, place->gpus)) {
-                add_board(&list, g->name, devs, n, i, boards);
-                chosen++;
-            }
-            boards++;
-        }
-    }
-    free(devs);
-    if (g->boards && !chosen) return refuse(boards > 0, g, place, err);
-    settle_sums(&list, g->name);
-    snprintf(what, sizeof what, g->nothing, place->hwmon);
-    return ipw_probe_source(out, g->name, &list, g->period_ns, what, err);
+    if (!rc && text_of(answer, "error"))
+        rc = ipw_fail(err,
+                      ipw_json_bool(ipw_json_get(answer, "found"), false) ? IPW_ENOTFOUND
+                                                                          : IPW_EUNSUPPORTED,
+                      "%s", text_of(answer, "error"));
+    probes = ipw_json_get(answer, "probes");
+    for (const struct ipw_json *one = ipw_json_first(probes); one && !rc; one = ipw_json_next(one))
+        rc = add_probe(&list, one, err);
+    if (rc)
+        ipw_probe_release(&list);
+    else
+        rc = ipw_probe_source(out, name, &list, ipw_json_int(ipw_json_get(answer, "period_ns"), 0),
+                              text_of(answer, "nothing"), err);
+    ipw_json_free(answer);
+    return rc;
 }

@@ -1,9 +1,8 @@
 /* energy/sources/hwmon.h: power and energy files of /sys/class/hwmon.
  *
  * One tree, several sources, so that a slow bus does not delay a fast one and each source says
- * which part of the machine it covers.  A device is found by its driver's name, never by its
- * number, which changes from boot to boot.  hwmon.c has one table of drivers and their files; a new
- * driver is a row of it.
+ * which part of the machine it covers.  lua/ipw/hwmon.lua has the table of drivers and their files;
+ * it is asked once, with what lies in the tree.  The channels are read here.
  *   amdgpu      AMD GPUs: energy1_input if it exists, with power1_average or power1_input beside or
  *               instead of it ("amdgpu0", "amdgpu0/power").  A processor with graphics (it shows
  *               vddnb) reports its package's power, which stays out of the sum.
@@ -26,6 +25,6 @@
 int ipw_hwmon_open(struct ipw_source **out, const struct ipw_source_place *place, const char *name,
                    struct ipw_err *err);
 /* The source of the GPU that a word of such a list names: "amdgpu", "intel_gpu", or NULL. */
-const char *ipw_hwmon_gpu_kind(const char *word, const char *root);
+const char *ipw_hwmon_gpu_kind(const char *word, const struct ipw_source_place *place);
 
 #endif

@@ -49,7 +49,7 @@ struct prometheus {
     char host[128]; /* as the URL has it, for the channels' names */
     bool here;
     struct ipw_buf body;
-    struct ipw_json *known; /* what fetch.series told */
+    struct ipw_json *known; /* what place->ask told */
     struct series *series;
     struct ipw_channel *channels;
     size_t n;
@@ -96,10 +96,11 @@ static bool is_of(const struct series *series, const struct ipw_prom_sample *s)
 /* Is the value with this stamp the present one?  Without a stamp it is. */
 static bool is_fresh(struct stamps *s, int64_t stamp_ms, int64_t now_ns)
 {
-    int64_t age_ms = (int64_t)time(NULL) * 1000 - stamp_ms;
     bool first = s->newest_ms == INT64_MIN;
+    int64_t age_ms;
 
     if (stamp_ms == INT64_MIN) return true;
+    age_ms = (int64_t)time(NULL) * 1000 - stamp_ms;
     if (stamp_ms != s->newest_ms && !(first && (age_ms > OLD_MS || age_ms < -OLD_MS)))
         ipw_meter_feed_pace_news(&s->pace, now_ns);
     s->newest_ms = stamp_ms;
@@ -188,7 +189,8 @@ static void put_sample(void *ud, const struct ipw_prom_sample *s)
 }
 
 /* Asks what the samples of the page are; *bad lines are not samples. */
-static int ask_series(struct prometheus *p, size_t *bad, size_t *first_bad, struct ipw_err *err)
+static int ask_series(struct prometheus *p, ipw_source_ask *ask, size_t *bad, size_t *first_bad,
+                      struct ipw_err *err)
 {
     struct ipw_buf page = IPW_BUF(8 * PAGE_MAX), answer = IPW_BUF(PAGE_MAX);
     struct ipw_jw w;
@@ -203,7 +205,7 @@ static int ask_series(struct prometheus *p, size_t *bad, size_t *first_bad, stru
     *bad = ipw_prom_parse(ipw_buf_str(&p->body), p->body.len, put_sample, &w, first_bad);
     ipw_jw_arr_end(&w);
     ipw_jw_obj_end(&w);
-    rc = p->fetch.series(&answer, &page, err);
+    rc = ask ? ask(&answer, "ipw.prometheus", &page, err) : IPW_EUNSUPPORTED;
     if (!rc) rc = ipw_json_parse(&p->known, ipw_buf_str(&answer), answer.len, NULL, err);
     ipw_buf_release(&page);
     ipw_buf_release(&answer);
@@ -236,10 +238,10 @@ static int make_series(struct prometheus *p, struct ipw_err *err)
     return rc;
 }
 
-static int read_page(struct prometheus *p, struct ipw_err *err)
+static int read_page(struct prometheus *p, ipw_source_ask *ask, struct ipw_err *err)
 {
     size_t first_bad, bad;
-    int rc = ask_series(p, &bad, &first_bad, err);
+    int rc = ask_series(p, ask, &bad, &first_bad, err);
     const char *note;
 
     if (!rc) rc = make_series(p, err);
@@ -307,7 +309,7 @@ int ipw_prometheus_open(struct ipw_source **out, const struct ipw_source_place *
     p->source.now = ipw_now_ns;
     rc = take_url(p, url, err);
     if (rc == 0) rc = scrape(p, err);
-    if (rc == 0) rc = read_page(p, err);
+    if (rc == 0) rc = read_page(p, place->ask, err);
     if (rc < 0) {
         prometheus_close(&p->source);
         return rc;

@@ -20,13 +20,11 @@
 struct ipw_buf;
 
 /* How a page is fetched: io/http_get.h has the contract.  Passed as pointers, because energy/ must
- * not include io/ or script/. */
+ * not include io/. */
 struct ipw_page_fetch {
     int (*get)(void **kept, const char *url, struct ipw_buf *body, int64_t timeout_ns, bool *here,
                struct ipw_err *err);
     void (*release)(void *kept);
-    /* Which samples of a page are energy (lua/ipw/prometheus.lua, both JSON); for this source. */
-    int (*series)(struct ipw_buf *out, const struct ipw_buf *page, struct ipw_err *err);
 };
 
 /* The host and port of "http://HOST:PORT/PATH"; *path is what follows them.  IPW_EUNSUPPORTED:

@@ -4,11 +4,12 @@
 
 #include "energy/sources/hwmon.h"
 
+#include "unit/energy/ask.h"
 #include "unit/energy/tree.h"
 
 static inline struct ipw_source *open_with(const char *name, const char *gpus)
 {
-    const struct ipw_source_place place = {.hwmon = tree_root, .gpus = gpus};
+    const struct ipw_source_place place = {.hwmon = tree_root, .gpus = gpus, .ask = test_ask};
     struct ipw_source *s;
     struct ipw_err err = {0};
 

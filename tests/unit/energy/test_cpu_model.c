@@ -16,9 +16,11 @@ static int64_t clock_now(void) { return now_ns; }
 /* 100 W idle and 200 W at full load, a fifth less and more; what the facts were. */
 static char facts_seen[4096];
 
-static int estimate(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err)
+static int estimate(struct ipw_buf *model, const char *module, const struct ipw_buf *facts,
+                    struct ipw_err *err)
 {
     (void)err;
+    assert_string_equal(module, "ipw.power_model");
     snprintf(facts_seen, sizeof facts_seen, "%s", facts->data);
     for (int k = 0; k < 3; k++) {
         ipw_buf_addf(model, "%s\"%s\":[", k ? "]," : "{\"about\":\"a table\",",
@@ -33,8 +35,10 @@ static int estimate(struct ipw_buf *model, const struct ipw_buf *facts, struct i
     return 0;
 }
 
-static int odd_estimate(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err)
+static int odd_estimate(struct ipw_buf *model, const char *module, const struct ipw_buf *facts,
+                        struct ipw_err *err)
 {
+    (void)module;
     (void)facts;
     (void)err;
     ipw_buf_adds(model, "{\"about\":\"\",\"mid\":[1,2]}");
@@ -44,7 +48,7 @@ static int odd_estimate(struct ipw_buf *model, const struct ipw_buf *facts, stru
 static struct ipw_source *open_model(void)
 {
     static char proc[128], powercap[128];
-    struct ipw_source_place o = {.proc = proc, .powercap = powercap, .estimate = estimate};
+    struct ipw_source_place o = {.proc = proc, .powercap = powercap, .ask = estimate};
     struct ipw_source *source;
     struct ipw_err err = {0};
 
@@ -92,7 +96,7 @@ static void test_busy(void **state)
 static void test_without_proc(void **state)
 {
     char proc[128];
-    struct ipw_source_place o = {.proc = proc, .powercap = "/nonexistent", .estimate = estimate};
+    struct ipw_source_place o = {.proc = proc, .powercap = "/nonexistent", .ask = estimate};
     struct ipw_source *source;
     struct ipw_err err = {0};
 
@@ -110,7 +114,7 @@ static void test_without_proc(void **state)
     assert_int_equal(ipw_cpu_model_open(&source, &o, "model", &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "proc/stat cannot be read"));
     assert_non_null(strstr(facts_seen, "\"limit_w\":null,\"peak_w\":null"));
-    o.estimate = odd_estimate;
+    o.ask = odd_estimate;
     assert_int_equal(ipw_cpu_model_open(&source, &o, "model", &err), IPW_EPARSE);
     assert_string_equal(err.text, "mid: expected 101 numbers");
 }

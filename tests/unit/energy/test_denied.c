@@ -25,7 +25,7 @@ static int open_rapl(struct ipw_source **out, struct ipw_err *err)
 
 static int open_amdgpu(struct ipw_source **out, struct ipw_err *err)
 {
-    const struct ipw_source_place o = {.hwmon = tree_root};
+    const struct ipw_source_place o = {.hwmon = tree_root, .ask = test_ask};
 
     return ipw_hwmon_open(out, &o, "amdgpu", err);
 }

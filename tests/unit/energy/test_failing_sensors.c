@@ -5,6 +5,7 @@
 #include "energy/sources/hwmon.h"
 #include "energy/sources/rapl.h"
 
+#include "unit/energy/ask.h"
 #include "unit/energy/tree.h"
 #include "unit/json/failing.h"
 
@@ -55,7 +56,7 @@ static void put_board(void)
 
 static int open_board(struct ipw_source **out, struct ipw_err *err)
 {
-    const struct ipw_source_place o = {.hwmon = tree_root};
+    const struct ipw_source_place o = {.hwmon = tree_root, .ask = test_ask};
 
     return ipw_hwmon_open(out, &o, "amdgpu", err);
 }
@@ -73,7 +74,7 @@ static void put_rails(void)
 
 static int open_rails(struct ipw_source **out, struct ipw_err *err)
 {
-    const struct ipw_source_place o = {.hwmon = tree_root};
+    const struct ipw_source_place o = {.hwmon = tree_root, .ask = test_ask};
 
     return ipw_hwmon_open(out, &o, "ina3221", err);
 }

@@ -4,7 +4,7 @@
 
 static void refused(const char *name, const char *gpus, enum ipw_code code, const char *why)
 {
-    const struct ipw_source_place o = {.hwmon = tree_root, .gpus = gpus};
+    const struct ipw_source_place o = {.hwmon = tree_root, .gpus = gpus, .ask = test_ask};
     struct ipw_source *s = (struct ipw_source *)1;
     struct ipw_err err = {0};
 
@@ -275,7 +275,7 @@ static void test_grace_without_its_own_meter(void **state)
 
 static void look_denied(void)
 {
-    const struct ipw_source_place o = {.hwmon = tree_root};
+    const struct ipw_source_place o = {.hwmon = tree_root, .ask = test_ask};
     struct ipw_source *s;
     struct ipw_err err = {0};
     char want[300];
@@ -290,7 +290,7 @@ static void look_denied(void)
 
 static void look_partly_denied(void)
 {
-    const struct ipw_source_place o = {.hwmon = tree_root};
+    const struct ipw_source_place o = {.hwmon = tree_root, .ask = test_ask};
     struct ipw_source *s;
     int64_t values[2];
 

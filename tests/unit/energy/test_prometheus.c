@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "io/http_get.h"
-#include "script/lua_text.h"
+#include "unit/energy/ask.h"
 #include "unit/energy/energy_test.h"
 #include "unit/unit.h"
 
@@ -86,13 +86,7 @@ static void test_text_long_lines(void **state)
 
 /* ---- an exporter ---- */
 
-/* As the program asks. */
-static int make_series(struct ipw_buf *out, const struct ipw_buf *page, struct ipw_err *err)
-{
-    return ipw_lua_text(out, "ipw.prometheus", page, &(struct ipw_lua_text_style){0}, err);
-}
-
-static const struct ipw_page_fetch fetch = {ipw_http_get, ipw_http_get_release, make_series};
+static const struct ipw_page_fetch fetch = {ipw_http_get, ipw_http_get_release};
 
 struct exporter {
     int listener;
@@ -179,7 +173,8 @@ static struct ipw_source *open_page(struct exporter *e, const char *page)
     struct ipw_err err = {0};
 
     start(e, page);
-    if (ipw_prometheus_open(&source, &(struct ipw_source_place){.fetch = &fetch}, e->url, &err) < 0)
+    if (ipw_prometheus_open(&source, &(struct ipw_source_place){.fetch = &fetch, .ask = test_ask},
+                            e->url, &err) < 0)
         fail_msg("%s", err.text);
     return source;
 }
@@ -419,17 +414,20 @@ static void test_what_is_missing_is_no_value(void **state)
 
     atomic_store(&e.reply, OK "up 1\n");
     assert_int_equal(
-        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch}, e.url, &err),
+        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch, .ask = test_ask}, e.url,
+                            &err),
         IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "no known series of energy or power"));
     assert_null(s);
     stop(&e);
     assert_int_equal(
-        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch}, e.url, &err),
+        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch, .ask = test_ask}, e.url,
+                            &err),
         IPW_ENET);
-    assert_int_equal(ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch},
-                                         "https://127.0.0.1/", &err),
-                     IPW_EUNSUPPORTED);
+    assert_int_equal(
+        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch, .ask = test_ask},
+                            "https://127.0.0.1/", &err),
+        IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "plain http"));
 }
 
@@ -461,7 +459,9 @@ static void test_stamps(void **state)
     s->close(s);
     atomic_store(&e.reply, pages[4]);
     assert_int_equal(
-        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch}, e.url, NULL), 0);
+        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fetch, .ask = test_ask}, e.url,
+                            NULL),
+        0);
     assert_true(value_of(s, "package-0") == IPW_NO_VALUE);
     atomic_store(&e.reply, pages[1]); /* now it moves */
     assert_int_equal(value_of(s, "package-0"), 2000000);
@@ -488,7 +488,7 @@ static int fake_get(void **kept, const char *url, struct ipw_buf *body, int64_t 
 
 static void fake_release(void *kept) { assert_null(kept); }
 
-static const struct ipw_page_fetch fake = {fake_get, fake_release, make_series};
+static const struct ipw_page_fetch fake = {fake_get, fake_release};
 
 static void test_urls(void **state)
 {
@@ -518,8 +518,8 @@ static void test_urls(void **state)
         struct ipw_err err = {0};
 
         asked[0] = '\0';
-        if (ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fake}, cases[i].url,
-                                &err) != cases[i].rc)
+        if (ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fake, .ask = test_ask},
+                                cases[i].url, &err) != cases[i].rc)
             fail_msg("%s: %s", cases[i].url, err.text);
         assert_string_equal(asked, cases[i].asked);
         if (cases[i].rc) continue;
@@ -536,8 +536,10 @@ static void test_long_hosts(void **state)
 
     (void)state;
     snprintf(url, sizeof url, "http://[%0500d", 0);
-    assert_int_equal(ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fake}, url, NULL),
-                     0);
+    assert_int_equal(
+        ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fake, .ask = test_ask}, url,
+                            NULL),
+        0);
     assert_non_null(strstr(s->channels[0].name, "0/host"));
     s->close(s);
 }
@@ -551,7 +553,8 @@ static void test_35_remote_hosts(void **state)
 
         on_loopback = i;
         assert_int_equal(
-            ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fake}, "http://h:1", NULL),
+            ipw_prometheus_open(&s, &(struct ipw_source_place){.fetch = &fake, .ask = test_ask},
+                                "http://h:1", NULL),
             0);
         assert_int_equal(s->channels[0].remote, !i);
         s->close(s);

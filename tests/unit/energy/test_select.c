@@ -12,6 +12,7 @@
 
 #include "energy/sources/perf.h"
 
+#include "unit/energy/ask.h"
 #include "unit/energy/energy_test.h"
 #include "unit/unit.h"
 
@@ -88,7 +89,8 @@ static void nothing_kept(void *kept) { assert_null(kept); }
 static int open_set(struct ipw_source_set *set, const char *const *words, const char *gpu,
                     struct ipw_err *err)
 {
-    struct ipw_source_options o = {.telemetry = words,
+    struct ipw_source_options o = {.ask = test_ask,
+                                   .telemetry = words,
                                    .gpu = gpu,
                                    .sysfs_root = tree,
                                    .nvml_library = STUB,
@@ -205,15 +207,6 @@ static int fetch_page(void **kept, const char *url, struct ipw_buf *body, int64_
 
 static void fetch_release(void *kept) { (void)kept; }
 
-static int one_series(struct ipw_buf *out, const struct ipw_buf *page, struct ipw_err *err)
-{
-    (void)page, (void)err;
-    ipw_buf_adds(
-        out, "{\"series\":[{\"channel\":{\"domain\":\"gpu\",\"kind\":\"counter\",\"name\":\"x\","
-             "\"in_sum\":true},\"factor\":1000,\"labels\":[],\"metric\":\"DCGM\"}]}");
-    return 0;
-}
-
 /* A tunnel ends on this machine, and its sensors are of another. */
 static void test_whose_machine(void **state)
 {
@@ -231,7 +224,8 @@ static void test_whose_machine(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct ipw_source_options o = {.telemetry = WORDS(table[i].word),
-                                       .fetch = {fetch_page, fetch_release, one_series}};
+                                       .fetch = {fetch_page, fetch_release},
+                                       .ask = test_ask};
 
         if (ipw_source_set_open_with(&set, &o, &err)) fail_msg("%s", err.text);
         if (set.n != 1) fail_msg("%s: %s", table[i].word, set.verdicts[0].text);
@@ -295,7 +289,7 @@ static void test_limits(void **state)
 /* The environment stands in for options that were not given; an empty variable is as none. */
 static void test_environment(void **state)
 {
-    const struct ipw_source_options o = {.telemetry = WORDS("rapl")};
+    const struct ipw_source_options o = {.ask = test_ask, .telemetry = WORDS("rapl")};
     struct ipw_source_set set;
     char powercap[256];
 
@@ -331,26 +325,12 @@ static void test_kinds(void **state)
     assert_string_equal(kinds[0], "perf");
 }
 
-/* A watt, whatever the load. */
-static int one_watt(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err)
-{
-    (void)facts;
-    (void)err;
-    for (int k = 0; k < 3; k++) {
-        ipw_buf_addf(model, "%s\"%s\":[1", k ? "]," : "{\"about\":\"a watt\",",
-                     (const char *[]){"mid", "lo", "hi"}[k]);
-        for (int i = 1; i <= 100; i++) ipw_buf_adds(model, ",1");
-    }
-    ipw_buf_adds(model, "]}");
-    return 0;
-}
-
 /* An estimate is added only where no sensor of this machine's processors is believed. */
 static void test_estimate(void **state)
 {
     static const char *const believed[IPW_DOMAIN_COUNT];
     const char *doubted[IPW_DOMAIN_COUNT] = {[IPW_DOMAIN_CPU] = "stuck"};
-    struct ipw_source_options o = {.sysfs_root = tree, .nvml_library = STUB};
+    struct ipw_source_options o = {.ask = test_ask, .sysfs_root = tree, .nvml_library = STUB};
     struct ipw_source_set set;
     char proc[128];
 
@@ -358,14 +338,14 @@ static void test_estimate(void **state)
     setenv("IPW_CALIBRATION", "/nonexistent", 1);
     snprintf(proc, sizeof proc, "%s/proc", root);
     o.proc_root = proc;
-    o.estimate = one_watt;
+    o.ask = test_ask;
     assert_int_equal(open_set(&set, WORDS("nvml"), NULL, NULL), 0);
     assert_false(ipw_source_set_estimate(&set, &o, believed)); /* no /proc to go by */
     put("proc/cpuinfo", "processor\t: 0\n");
     put("proc/stat", "cpu  1 1 1 1\n");
-    o.estimate = NULL; /* nobody makes a model */
+    o.ask = NULL; /* nobody makes a model */
     assert_false(ipw_source_set_estimate(&set, &o, believed));
-    o.estimate = one_watt;
+    o.ask = test_ask;
     assert_true(ipw_source_set_estimate(&set, &o, believed));
     assert_string_equal(names(&set), "nvml model");
     ipw_source_set_close(&set);
@@ -407,8 +387,10 @@ static void put_perf(void)
  * it was named, it stays. */
 static void test_perf_and_powercap(void **state)
 {
-    struct ipw_source_options o = {
-        .sysfs_root = tree, .nvml_library = "/nonexistent", .open_event = open_event};
+    struct ipw_source_options o = {.ask = test_ask,
+                                   .sysfs_root = tree,
+                                   .nvml_library = "/nonexistent",
+                                   .open_event = open_event};
     struct ipw_source_set set;
     char command[256];
 
@@ -452,8 +434,10 @@ static const struct ipw_source_verdict *verdict(const struct ipw_source_set *set
 
 static void look_as_user(void)
 {
-    struct ipw_source_options o = {
-        .sysfs_root = tree, .nvml_library = "/nonexistent", .open_event = open_event};
+    struct ipw_source_options o = {.ask = test_ask,
+                                   .sysfs_root = tree,
+                                   .nvml_library = "/nonexistent",
+                                   .open_event = open_event};
     struct ipw_source_set set;
     const char *text;
 
@@ -594,7 +578,8 @@ static int64_t noon(void) { return INT64_C(43200000000000); }
 /* Every source goes by the clock that it is given. */
 static void test_clock_is_injected(void **state)
 {
-    struct ipw_source_options o = {.sysfs_root = tree, .nvml_library = STUB, .now = noon};
+    struct ipw_source_options o = {
+        .ask = test_ask, .sysfs_root = tree, .nvml_library = STUB, .now = noon};
     struct ipw_source_set set;
 
     (void)state;

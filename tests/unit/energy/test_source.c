@@ -12,6 +12,7 @@
 #include "ledger/ledger.h"
 
 #include "sim/ask.h"
+#include "unit/energy/ask.h"
 #include "unit/energy/energy_test.h"
 #include "unit/unit.h"
 
@@ -48,7 +49,8 @@ static void test_nothing_found(void **state)
     setenv("IPW_SYSFS_ROOT", "/nonexistent/sys", 1);
     setenv("IPW_POWERCAP_ROOT", "/nonexistent/powercap", 1);
     setenv("IPW_NVML_LIBRARY", "/nonexistent/nvml.so", 1);
-    ipw_source_set_open(&set);
+    assert_int_equal(
+        ipw_source_set_open_with(&set, &(struct ipw_source_options){.ask = test_ask}, NULL), 0);
     assert_int_equal(set.n, 0);
     assert_int_equal(verdict(&set, "rapl")->code, IPW_EUNSUPPORTED);
     assert_string_equal(verdict(&set, "rapl")->text, "no /nonexistent/powercap: no RAPL here");
@@ -131,7 +133,8 @@ static void test_joules_by_arithmetic(void **state)
     setenv("IPW_SYSFS_ROOT", "/nonexistent/sys", 1);
     setenv("IPW_NVML_LIBRARY", STUB, 1);
     setenv("IPW_STUB_NVML", script, 1);
-    ipw_source_set_open(&set);
+    assert_int_equal(
+        ipw_source_set_open_with(&set, &(struct ipw_source_options){.ask = test_ask}, NULL), 0);
     assert_int_equal(set.n, 2);
     assert_string_equal(verdict(&set, "rapl")->text, "2 channels");
     assert_int_equal(verdict(&set, "nvml")->code, IPW_OK);
