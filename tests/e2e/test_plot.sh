@@ -43,6 +43,17 @@ assert f"right: median {median:.0f} J" in open("distribution.caption.txt").read(
 # the dearest query above idle is the one that is drawn
 best = columns["ids"][columns["own"].index(max(columns["own"]))]
 assert open("waterfall.caption.txt").read().startswith(f"Query {best}:"), best
+# its rows are those of the page, with the same joules
+names, rows = columns["names"], json.loads(re.search(r'id="rows">(.*?)</script>', page, re.S)[1])[columns["ids"].index(best)]
+drawn = [html.unescape(t).lstrip("~") for t in re.findall(r"<text[^>]*>([^<]*)</text>", open("waterfall-wide.svg").read())]
+assert len(rows) > 10
+for row in rows:
+    assert names[row[1]] in drawn, (names[row[1]], drawn)
+    if row[4] >= 99950: assert any(t.startswith(f"{round(row[4] / 1000):,}".replace(",", "\u202f") + " (") for t in drawn), row
+# so are the colours of the lanes: each part of the run has one on the page and in the figure
+lanes = re.search(r'data-name="lanes".*?</svg>', page, re.S)[0]
+for part in columns["parts"]:
+    if part["class"] not in ("idle", "other"): assert f'var(--{part["class"]})' in lanes, part
 for kind in ("breakdown", "waterfall", "timeline", "scatter", "distribution"):
     said = open(kind + ".caption.txt").read()
     for words in ("sim-small", "28 November 2026", "NVIDIA H200", "AMD EPYC", "GPU, CPU and DRAM", "\u201cphase\u201d", "bounds" if
@@ -79,6 +90,16 @@ step "dollars; a part of the time"
 expect_exit 0 agent plot large --kind pareto --by dollars -o cost.svg
 assert_contains cost.caption.txt '0.00400 USD'
 expect_exit 0 agent plot small --kind timeline --from 5 --to 9 -o part.svg
+
+step "attempts that a kill cut are grey lanes with a mark, in the figure and on the page"
+expect_exit 0 agent plot sessions --kind timeline -o cut.svg
+assert_contains cut.caption.txt 'Grey lanes: 2 attempts that came to nothing; red at the end where the run was killed.'
+assert_contains cut.svg '>lost attempt<'
+expect_exit 0 agent report sessions -o sessions.html
+assert_contains sessions.html 'Grey: 2 attempts that came to nothing; red where the run was killed.'
+assert_contains sessions.html 'data-text1="901 lost"'
+expect_exit 0 agent plot small --kind timeline -o whole.svg
+assert_lacks whole.svg 'lost attempt'
 
 step "wrong usage"
 expect_exit 2 agent plot small -o x.svg

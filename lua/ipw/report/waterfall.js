@@ -29,9 +29,10 @@ report.waterfall = run => {
     return { small, left: label, right: width - digits - joules - 14, digits: width - joules - 8, bar: width - joules, end: width - 12, width };
   }
 
+  const watts = () => run.root.querySelector("svg.stretch[data-name=watts]");
   // The devices' power above it, on the same axis: of the drawing of the whole run what lies in the query's time.
   function shade(node, box, i, y, height) {
-    const chart = run.root.querySelector("svg.stretch[data-name=watts]"), t0 = c.at[i] / 1000, part = c.ms[i] / 1000 / c.seconds;
+    const chart = watts(), t0 = c.at[i] / 1000, part = c.ms[i] / 1000 / c.seconds;
     if (!chart || c.at[i] === null || !part) return;
     const [left, top, width, tall] = run.power.box(chart), levels = [...chart.querySelectorAll(".level > g")].map(level => level.id);
     const window = svg("svg", { x: box.left, y, width: box.right - box.left, height, preserveAspectRatio: "none",
@@ -81,7 +82,7 @@ report.waterfall = run => {
 
   function chart(i, width, whole, unfold) {
     const rows = rowsOf(i, whole), box = layout(width, rows), seconds = Math.max(c.ms[i] / 1000, 1e-3);
-    const head = run.power ? 54 : 18, height = head + rows.length * ROW + 26;
+    const head = watts() ? 54 : 18, height = head + rows.length * ROW + 26;
     const node = svg("svg", { class: "fall", width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
       "aria-label": `${at(c.turns[i], 0)} ${c.turns[i] === 1 ? "turn" : "turns"} over ${plain(seconds)} seconds, with the joules of each span` });
     const top = rows.reduce((most, row) => row.bold || row.figure[0] === null || report.vague(...row.figure) ? most : Math.max(most, row.figure[0] + (row.figure[2] || 0)), 1e-3);

@@ -63,6 +63,28 @@ static void queries_come_one_by_one(void **state)
     }
 }
 
+static void attempts_come_after_queries(void **state)
+{
+    struct ipw_saved_run *run;
+    struct ipw_saved_line line;
+    struct ipw_err err = {0};
+
+    (void)state;
+    mkdir("run", 0700);
+    put("run/traces.jsonl", A "\n");
+    assert_int_equal(ipw_saved_run_open(&run, "run", NULL, &err), 0);
+    assert_int_equal(ipw_saved_run_attempts(run, &err), 0);
+    assert_int_equal(ipw_saved_run_query(&line, run, &err), 1); /* the queries, as before */
+    put("run/attempts.jsonl", B "\n{\"query_id\":");
+    assert_int_equal(ipw_saved_run_attempts(run, &err), 1);
+    assert_int_equal(ipw_saved_run_query(&line, run, &err), 1);
+    assert_string_equal(ipw_json_get_str(line.doc, "query_id"), "q0001");
+    assert_int_equal(ipw_saved_run_query(&line, run, &err), 0);
+    assert_true(ipw_saved_run_torn(run));
+    ipw_saved_run_close(run);
+    unlink("run/attempts.jsonl");
+}
+
 static void a_redacted_line_has_no_text(void **state)
 {
     struct ipw_redactor redactor;
@@ -174,6 +196,7 @@ UNIT(saved_run)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queries_come_one_by_one),
+        cmocka_unit_test(attempts_come_after_queries),
         cmocka_unit_test(a_redacted_line_has_no_text),
         cmocka_unit_test(a_redacted_document_has_no_text),
         cmocka_unit_test(events_are_those_of_the_query),
