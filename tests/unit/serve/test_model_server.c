@@ -34,7 +34,7 @@ static void stop_loop(void *loop) { ipw_loop_stop(loop); }
 
 static void serve_child(const struct ipw_serve_options *options, int stop_fd, int url_fd)
 {
-    struct ipw_readable *stopped;
+    struct ipw_watch *stopped;
     struct ipw_serve *serve;
     struct ipw_loop *loop;
     struct ipw_err err = {0};
@@ -48,7 +48,7 @@ static void serve_child(const struct ipw_serve_options *options, int stop_fd, in
     close(url_fd);
     ipw_loop_run(loop);
     ipw_serve_close(serve);
-    ipw_readable_cancel(stopped);
+    ipw_watch_cancel(stopped);
     ipw_loop_free(loop); /* with nothing left on it */
     exit(0);             /* not _exit: the leak checker reports here */
 }
