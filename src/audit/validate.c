@@ -196,12 +196,20 @@ static int add_name(struct job *j, const struct ipw_json *doc, int64_t line, str
     return 0;
 }
 
+int ipw_validate_line(enum ipw_check_file file, const struct ipw_json *line, struct ipw_err *err)
+{
+    int rc = ipw_spec_check(line, ipw_spec_trace, err);
+
+    if (!rc && file == IPW_CHECK_ATTEMPTS) rc = ipw_spec_check(line, ipw_spec_attempt, err);
+    return rc ? rc : ipw_spec_check_query(line, err);
+}
+
 static int take_query(struct job *j, const struct ipw_json *doc, int64_t line, struct ipw_err *err)
 {
     const struct ipw_json *energy = ipw_json_get(doc, "energy");
 
-    if (ipw_spec_check(doc, ipw_spec_trace, err) < 0 || ipw_spec_check_query(doc, err) < 0 ||
-        add_name(j, doc, line, err) < 0 || ipw_still_check(&j->still, doc, err) < 0)
+    if (ipw_validate_line(IPW_CHECK_TRACES, doc, err) < 0 || add_name(j, doc, line, err) < 0 ||
+        ipw_still_check(&j->still, doc, err) < 0)
         return err->code;
     j->v->queries++;
     j->v->turns += ipw_json_int(ipw_json_get(doc, "num_turns"), 0);
@@ -218,19 +226,15 @@ static int take_attempt(struct job *j, const struct ipw_json *doc, int64_t line,
                         struct ipw_err *err)
 {
     (void)line;
-    if (ipw_spec_check(doc, ipw_spec_trace, err) < 0 ||
-        ipw_spec_check(doc, ipw_spec_attempt, err) < 0 || ipw_spec_check_query(doc, err) < 0)
-        return err->code;
     j->v->attempts++;
-    return 0;
+    return ipw_validate_line(IPW_CHECK_ATTEMPTS, doc, err);
 }
 
 static int take_warmup(struct job *j, const struct ipw_json *doc, int64_t line, struct ipw_err *err)
 {
     (void)j;
     (void)line;
-    if (ipw_spec_check(doc, ipw_spec_trace, err) < 0) return err->code;
-    return ipw_spec_check_query(doc, err);
+    return ipw_validate_line(IPW_CHECK_WARMUP, doc, err);
 }
 
 static int by_name(const void *a, const void *b)
@@ -406,26 +410,25 @@ static int watch_query(void *ud, enum ipw_check_file file, const struct ipw_json
     return rc || !doc ? rc : take[file](j, doc, line, err);
 }
 
-/* With `lines` the lines of all files are checked on the way. */
-static int recompute(struct job *j, bool lines, struct ipw_err *err)
+static int recompute(struct job *j, struct ipw_err *err)
 {
     struct recomputed r = {.job = j};
-    struct ipw_recompute_options how = {
-        .event = lines ? watch_event : NULL, .query = compare_query, .ud = &r};
+    struct ipw_recompute_options how = {.event = watch_event, .query = compare_query, .ud = &r};
     struct ipw_check_watch watch = {watch_query, j};
     size_t left = 0;
-    int rc = ipw_check_open(&r.check, j->run, lines ? &watch : NULL, err);
+    int rc = ipw_check_open(&r.check, j->run, &watch, err);
 
     if (!rc && !is_there(j, "traces.jsonl")) rc = ipw_fail(err, IPW_ENOTFOUND, "no traces.jsonl");
     if (!rc) {
         rc = ipw_recompute_run(&r.redone, j->run, &how, err);
         if (!rc) rc = ipw_check_left(r.check, &left, err);
+        if (!rc) rc = check_once(j, err);
         if (!rc && left)
             rc = ipw_fail(err, IPW_EPARSE, "traces.jsonl: %zu of its lines have no events", left);
         if (rc && strncmp(err->text, j->run, strlen(j->run)) != 0)
             ipw_err_prefix(err, "%s", j->run);
     }
-    j->v->torn += lines && r.redone.torn;
+    j->v->torn += r.redone.torn;
     ipw_check_close(r.check);
     ipw_recompute_release(&r.redone);
     j->v->recomputed = !rc;
@@ -453,32 +456,29 @@ static int check_end(struct job *j, struct ipw_err *err)
     return rc || !v->finished ? rc : check_summary(j, err);
 }
 
-/* One file after the other, so that the first fault in that order is the one that is named. */
-static int check_in_turn(struct job *j, struct ipw_err *err)
+/* Of a run that another process writes: its whole lines. */
+static int check_lines(struct job *j, struct ipw_err *err)
 {
     static const char *const content[] = {"data", NULL}; /* whose members no rule knows */
     int rc;
 
     if ((rc = each_line(j, "events.jsonl", take_event, content, err)) ||
         (is_there(j, "power.jsonl") && (rc = check_power(j, err))) ||
-        (rc = each_line(j, "traces.jsonl", take_query, NULL, err)) || (rc = check_once(j, err)) ||
+        (rc = each_line(j, "traces.jsonl", take_query, NULL, err)) ||
         (is_there(j, "attempts.jsonl") &&
          (rc = each_line(j, "attempts.jsonl", take_attempt, NULL, err))) ||
         (is_there(j, "warmup.jsonl") &&
          (rc = each_line(j, "warmup.jsonl", take_warmup, NULL, err))))
         return rc;
-    if (j->v->going_on) return 0;
-    rc = check_end(j, err);
-    return rc ? rc : recompute(j, false, err);
+    return check_once(j, err);
 }
 
-/* The same, where each line is read once: of a run without a fault, which is most. */
-static int check_at_once(struct job *j, struct ipw_err *err)
+/* Each line is read once: it is checked, and what follows from it is computed again. */
+static int check_all(struct job *j, struct ipw_err *err)
 {
     int rc = is_there(j, "power.jsonl") ? check_power(j, err) : 0;
 
-    if (!rc) rc = recompute(j, true, err);
-    if (!rc) rc = check_once(j, err);
+    if (!rc) rc = recompute(j, err);
     return rc ? rc : check_end(j, err);
 }
 
@@ -511,30 +511,19 @@ int ipw_validate_summary(bool *wrong, const char *run, struct ipw_err *err)
     return rc;
 }
 
-static int check_run(struct ipw_validation *v, const char *run, bool going_on,
-                     int (*check_files)(struct job *j, struct ipw_err *err), struct ipw_err *err)
-{
-    struct job j = {.v = v, .run = run, .events = IPW_EVENT_CHECK};
-    int rc;
-
-    *v = (struct ipw_validation){.going_on = going_on};
-    rc = read_document(&j.manifest, &j, "manifest.json", ipw_spec_manifest, err);
-    if (!rc) rc = check_sessions(&j, err);
-    if (!rc) rc = check_files(&j, err);
-    release(&j);
-    return rc;
-}
-
 int ipw_validate_run(struct ipw_validation *v, const char *run, struct ipw_err *err)
 {
-    struct ipw_err ignored = {0}; /* the second look names the fault */
+    struct job j = {.v = v, .run = run, .events = IPW_EVENT_CHECK};
     struct stat st;
-    bool going_on;
+    int rc;
 
     *v = (struct ipw_validation){0};
     if (stat(run, &st) < 0) return ipw_fail_errno(err, errno, "%s: no such run", run);
     if (!S_ISDIR(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a run folder", run);
-    going_on = ipw_lock_look(run, NULL) != 0;
-    if (!going_on && check_run(v, run, false, check_at_once, &ignored) == 0) return 0;
-    return check_run(v, run, going_on, check_in_turn, err);
+    v->going_on = ipw_lock_look(run, NULL) != 0;
+    rc = read_document(&j.manifest, &j, "manifest.json", ipw_spec_manifest, err);
+    if (!rc) rc = check_sessions(&j, err);
+    if (!rc) rc = v->going_on ? check_lines(&j, err) : check_all(&j, err);
+    release(&j);
+    return rc;
 }

@@ -145,7 +145,7 @@ table = [
     ("a score that disagrees", edit(T, 0, put("accuracy_score", None)), "accuracy_score: does not agree with is_resolved"),
     ("a query twice", text(T, 0, lambda line: [line, line]), "query_id: '"),
     ("a query lost", text(T, 0, lambda line: []), ""),
-    ("a joule invented, with every sum mended", edit(T, 0, whole_query_energy), "summary.json: totals.cpu_energy_joules"),
+    ("a joule invented, with every sum mended", edit(T, 0, whole_query_energy), "its line does not follow from the events and samples"),
     ("an event of no kind", edit(E, is_event("note"), put("event", "notes")), "event: unknown event 'notes'"),
     ("an event without a time", edit(E, is_event("query_end"), drop("t_ns")), "t_ns: missing"),
     ("an outcome that is none", edit(E, is_event("lm_inference_end"), put("outcome", "fine")), "outcome: 'fine' is not an allowed value"),

@@ -42,7 +42,7 @@ sed -i '3i {"event":"note",,}' broken/events.jsonl
 printf '{"event":"no' >>broken/events.jsonl
 sed -i '2i nonsense' broken/power.jsonl
 expect_exit 1 agent validate broken
-check_err "broken/events.jsonl:"
+check_err "broken/power.jsonl:2: "
 expect_exit 0 agent repair broken
 check_err "broken/events.jsonl: 12 bytes behind its last whole line are in events.jsonl.torn now"
 check_err "broken/events.jsonl: 1 damaged line taken out, kept in events.jsonl.damaged"

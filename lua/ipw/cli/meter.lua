@@ -26,10 +26,11 @@ local function run(io, o, args)
   meter.add_logs(facts, read, clocks)
   if o.book then
     local report = json.encode(meter.energy_report(facts)) .. "\n"
-    local booked = io.called(STATUS, "book_meter", path, report, o.replace and "replace" or "", table.unpack(how))
+    local plan = require("ipw.merge.metered").plan(io, path, read, clocks, o.replace)
+    if plan then io.called(STATUS, "book_meter", path, json.encode(plan), report, table.unpack(how)) end
     for _, doubt in ipairs(meter.doubts(facts)) do io.warn("ipw-agent: warning: " .. doubt) end
     local now = "the meter is its machine domain now; the files as they were are in " .. path .. "/" .. BEFORE
-    io.warn(("ipw-agent: %s: %s"):format(path, booked and now
+    io.warn(("ipw-agent: %s: %s"):format(path, plan and now
       or "this log is in its books already; nothing changed"))
   end
   local doc = meter.document(facts, path)

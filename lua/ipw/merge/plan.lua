@@ -1,4 +1,4 @@
---- ipw.merge.plan: what is merged, for the program (run/merge/merge.h): the manifest of the merged run, and its
+--- ipw.merge.plan: what is merged, for the program (run/merge/planned_run.h): the manifest of the merged run, and its
 --- sessions.
 ---
 --- The manifest is that of the uncut run: the configuration without the shard, and with the selection of all shards.
@@ -9,17 +9,9 @@ local sessions_of = require "ipw.merge.sessions"
 local shards = require "ipw.merge.shards"
 local values = require "ipw.summary.values"
 
-local get, whole = shards.get, shards.whole
+local get, whole, patched = shards.get, shards.whole, shards.patched
 
 local plan = {}
-
---- A copy of an object with other members.
-local function patched(object, members)
-  local out = {}
-  for key, value in pairs(object) do out[key] = value end
-  for key, value in pairs(members) do out[key] = value end
-  return out
-end
 
 --- The sum of the shards' own totals, by domain; NAN where one is unknown.
 function plan.added(of)
@@ -125,7 +117,8 @@ end
 function plan.make(io, of)
   local groups = sessions_of(io, of.all)
   local out = { count = of.count, selected = of.selected, epochs = of.epochs, warmup = of.warmup, runs = json.list {},
-                sessions = json.list {}, ["end"] = shards.missing(of) ~= 0 and "interrupted" or "complete" }
+                sessions = json.list {} }
+  local ending = shards.missing(of) ~= 0 and "interrupted" or "complete"
   local common, most = { command = json.null, merge = merge_of(of, #groups) }, 0
   common.hashes = io.call("same_run", json.encode(config_of(of, 0))).hashes
   local function manifest(in_flight)
@@ -136,7 +129,7 @@ function plan.make(io, of)
     local session = session_of(of, group.members, i - 1)
     most = math.max(most, session.concurrency)
     out.sessions[i] = { members = json.list(group.members), divided = group.divided, session = session,
-                        manifest = manifest(session.concurrency) }
+                        ["end"] = ending, manifest = manifest(session.concurrency) }
   end
   out.manifest = manifest(most)
   return out

@@ -26,6 +26,14 @@ local function whole(...)
 end
 shards.whole = whole
 
+--- A copy of an object with other members.
+function shards.patched(object, members)
+  local out = {}
+  for key, value in pairs(object) do out[key] = value end
+  for key, value in pairs(members) do out[key] = value end
+  return out
+end
+
 --- Why it cannot be merged; nil: it can.
 local function refusal(shard, facts, version)
   local manifest = shard.manifest
@@ -67,10 +75,8 @@ end
 
 --- The configuration of the uncut run, as far as it is compared.
 local function uncut(shard)
-  local copy = {}
-  for key, value in pairs(shard.config) do copy[key] = value end
-  copy.selection_sha256 = get(shard.config, "shard", "selection_sha256") or ""
-  return json.encode(copy)
+  local selection = get(shard.config, "shard", "selection_sha256") or ""
+  return json.encode(shards.patched(shard.config, { selection_sha256 = selection }))
 end
 
 local function other_script(a, b)

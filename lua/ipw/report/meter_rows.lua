@@ -341,4 +341,6 @@ function meter_rows.powers(facts, clocks, joules)
   return out
 end
 
+meter_rows.median_distance = median_distance
+
 return meter_rows

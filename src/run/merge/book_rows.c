@@ -38,7 +38,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double ipw_book_row_s(const struct ipw_metered_run_input *in)
+static double row_s_of(const struct ipw_metered_run_input *in)
 {
     double row_s = NAN;
 
@@ -75,7 +75,7 @@ static void add_column(struct columns *c, const struct ipw_metered_run_input *in
 {
     const struct ipw_meter_column *of = &in->log.format.columns[index];
     const char *slash = strrchr(in->path, '/');
-    double row_s = ipw_book_row_s(in),
+    double row_s = row_s_of(in),
            apart_s = isnan(in->clock.plus_minus_s) ? 0 : in->clock.plus_minus_s;
     struct column *to;
 
@@ -218,44 +218,6 @@ static void put_header(struct ipw_buf *out, const char *own, int session, const 
     ipw_json_free(doc);
     ipw_buf_release(&patch);
     ipw_buf_release(&plain);
-}
-
-void ipw_book_hardware_put(struct ipw_buf *out, const struct ipw_json *hardware,
-                           const struct ipw_metered_run *meter)
-{
-    struct columns c = columns_of(meter);
-    struct ipw_buf patch = IPW_BUF(TEXT_MAX);
-    struct ipw_jw w;
-
-    ipw_jw_init(&w, &patch);
-    ipw_jw_obj(&w);
-    put_basis(&w, ipw_json_get(hardware, "basis"), &c);
-    ipw_jw_key(&w, "channels");
-    ipw_jw_arr(&w);
-    put_others(&w, ipw_json_get(hardware, "channels"));
-    for (size_t i = 0; i < c.n; i++) {
-        const struct ipw_channel *channel = &c.all[i].channel;
-        char source[32];
-
-        snprintf(source, sizeof source, "%s%zu", IPW_BOOK_SOURCE, i + 1);
-        ipw_jw_obj(&w);
-        ipw_jw_kstr(&w, "device", channel->device);
-        ipw_jw_kstr(&w, "domain", ipw_domain_name(channel->domain));
-        ipw_jw_kbool(&w, "in_sum", true);
-        ipw_jw_kstr(&w, "kind", c.all[i].watts ? "gauge" : "counter");
-        ipw_jw_kstr(&w, "method", channel->method);
-        ipw_jw_kstr(&w, "name", channel->name);
-        ipw_jw_kbool(&w, "remote", false);
-        ipw_jw_kstr(&w, "scope", ipw_scope_name(channel->scope));
-        ipw_jw_kstr(&w, "source", source);
-        ipw_jw_kbool(&w, "whole_gpu", false);
-        ipw_jw_obj_end(&w);
-    }
-    ipw_jw_arr_end(&w);
-    ipw_jw_obj_end(&w);
-    ipw_json_patch(out, hardware, ipw_buf_str(&patch));
-    ipw_buf_release(&patch);
-    free(c.all);
 }
 
 /* ---- rows ---- */

@@ -21,10 +21,4 @@
  * sets its n_added. */
 int ipw_book_rows_write(const char *folder, struct ipw_shard_run *run,
                         const struct ipw_metered_run *meter, struct ipw_err *err);
-/* Appends the manifest's "hardware" with the meter's channels. */
-void ipw_book_hardware_put(struct ipw_buf *out, const struct ipw_json *hardware,
-                           const struct ipw_metered_run *meter);
-/* The usual distance of a log's rows in seconds. */
-double ipw_book_row_s(const struct ipw_metered_run_input *log);
-
 #endif

@@ -15,6 +15,7 @@ static bool begins(const struct ipw_jsonl_line *line)
 int ipw_join_events_next(struct ipw_join_events *m, bool inside, struct ipw_err *err)
 {
     struct ipw_jsonl_line *line = &m->line;
+    size_t repairs = 0;
     int rc = 0;
 
     ipw_json_free(m->doc);
@@ -24,7 +25,9 @@ int ipw_join_events_next(struct ipw_join_events *m, bool inside, struct ipw_err 
             return ipw_fail(err, IPW_EPARSE, "%s/events.jsonl: its last line is torn",
                             m->run->path);
         if (!inside && !begins(line)) continue;
-        rc = ipw_event_parse(&m->doc, line->text, line->n, NULL, err);
+        rc = ipw_event_parse(&m->doc, line->text, line->n, &repairs, err);
+        if (!rc) rc = ipw_json_need_no_repair(repairs, err);
+        if (!rc) rc = ipw_event_check_line(&m->order, m->doc, err);
         if (!rc) rc = ipw_event_read(&m->event, m->doc, err);
         if (rc)
             return ipw_err_prefix(err, "%s/events.jsonl:%lld", m->run->path,
@@ -55,7 +58,8 @@ int ipw_join_events_open(struct ipw_join_events *m, const struct ipw_shard_run *
     int rc;
 
     if (end_ns < INT64_MAX) end_ns += ahead_ns;
-    *m = (struct ipw_join_events){.run = run, .session = session, .clock = {ahead_ns, end_ns}};
+    *m = (struct ipw_join_events){
+        .run = run, .session = session, .clock = {ahead_ns, end_ns}, .order = IPW_EVENT_CHECK};
     rc = ipw_jsonl_open(&m->events, path, IPW_LINE_MAX, err);
     if (!rc) rc = ipw_join_events_next(m, false, err);
     if (!rc && !m->doc)
@@ -67,6 +71,7 @@ int ipw_join_events_open(struct ipw_join_events *m, const struct ipw_shard_run *
 void ipw_join_events_close(struct ipw_join_events *m)
 {
     ipw_jsonl_close(m->events);
+    ipw_event_check_release(&m->order);
     ipw_json_free(m->doc);
     free(m->numbers);
 }

@@ -11,6 +11,7 @@
 #ifndef IPW_RUN_MERGE_JOIN_EVENTS_H
 #define IPW_RUN_MERGE_JOIN_EVENTS_H
 
+#include "audit/validate_events.h"
 #include "json/jsonl.h"
 #include "run/merge/join_clock.h"
 #include "run/merge/shard_run.h"
@@ -24,6 +25,7 @@ struct ipw_join_events {
     struct ipw_jsonl_line line; /* the next event */
     struct ipw_json *doc;       /* NULL: there is none */
     struct ipw_event event;
+    struct ipw_event_check order; /* each line is checked, as `validate` does */
     bool ended, cut; /* it has a run_end; it was killed, and the caller has ended its queries */
     int64_t now_ns;  /* the time of its last event, which the caller sets */
     /* The caller's: by its own number the query's number in the joined session; -1: none. */

@@ -487,8 +487,9 @@ static void see(struct seen *x, const struct counter *c, int64_t t_ns)
 }
 
 /* A counter of a new leader that has another zero goes on where that of the leader before it ended:
- * between its values before and after that instant it is a straight line.  Without own_zero it has
- * the same zero if the last value lies between the two. */
+ * between its values before and after that instant it is a straight line.  The one after it can be
+ * an earlier one than the present, for the leader before may have had readings of other sensors
+ * then.  Without own_zero it has the same zero if the last value lies between the two. */
 static void shift_counter(struct seen *x, struct counter *c, const struct ipw_channel *channel,
                           bool streamed)
 {
@@ -497,6 +498,7 @@ static void shift_counter(struct seen *x, struct counter *c, const struct ipw_ch
 
     c->due = false;
     if (x->before.t_ns == INT64_MIN || c->last.t_ns == INT64_MIN || after < before) return;
+    if (streamed && x->after.t_ns < x->newest.t_ns) return;
     part = (double)(c->last.t_ns - x->before.t_ns) / (double)(x->after.t_ns - x->before.t_ns);
     /* Of a stream the last reading can be an earlier one of the same: then it goes on. */
     if (channel->own_zero || (last < before && !streamed) || last > after)

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "audit/validate.h"
 #include "base/mem.h"
 #include "json/document.h"
 #include "trace/saved_clock.h"
@@ -24,15 +25,26 @@ static void read_sessions(struct ipw_shard_run *run)
     }
 }
 
+static int check_line(void *ud, enum ipw_check_file file, const struct ipw_json *line,
+                      int64_t number, size_t repairs, struct ipw_err *err)
+{
+    int rc = ipw_json_need_no_repair(repairs, err);
+
+    (void)ud;
+    (void)number;
+    return rc || !line ? rc : ipw_validate_line(file, line, err);
+}
+
 int ipw_shard_run_read(struct ipw_shard_run *run, const char *path, struct ipw_err *err)
 {
+    static const struct ipw_check_watch watch = {.line = check_line};
     int rc;
 
     *run = (struct ipw_shard_run){.path = ipw_strdup(path)};
     rc = ipw_json_read(&run->manifest, path, "manifest.json", err);
     if (rc) return rc;
     read_sessions(run);
-    return ipw_check_open(&run->lines, path, NULL, err);
+    return ipw_check_open(&run->lines, path, &watch, err);
 }
 
 void ipw_shard_run_release(struct ipw_shard_run *run)

@@ -1,7 +1,8 @@
 /* run/merge/shard_run.h: a saved run whose sessions are computed again: a shard of a merge, or a
  * run that a meter is booked into.
  *
- * Owns its manifest and the lines of its queries.  Nothing is written. */
+ * Owns its manifest and the lines of its queries, which are checked as `validate` does.  Nothing is
+ * written. */
 #ifndef IPW_RUN_MERGE_SHARD_RUN_H
 #define IPW_RUN_MERGE_SHARD_RUN_H
 
