@@ -55,7 +55,8 @@ int ipw_served_model_open(struct ipw_served_model **out,
                           const struct ipw_served_model_options *options, struct ipw_err *err);
 void ipw_served_model_close(struct ipw_served_model *model); /* NULL is fine */
 /* Answers the body of a request; a failure is an answer, too.  `protocol`: "chat", "responses",
- * "messages"; or "models", whose body is the name of one, or "".  `created`: the date in seconds. */
+ * "messages"; or "models", whose body is the name of one, or "".  `created`: the date in
+ * seconds. */
 void ipw_served_model_answer(struct ipw_served_model *model, struct ipw_served_answer *out,
                              const char *protocol, const char *body, size_t n, int64_t created);
 /* How requests were found in the saved run. */
