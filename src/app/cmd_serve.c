@@ -135,7 +135,7 @@ static int serve(const struct serve_values *values, double speed, struct ipw_err
                                               .with_failures = values->with_failures,
                                               .filler = values->filler},
                                     .allow_hosts = values->allow_hosts.items};
-    struct ipw_signal *interrupted, *ended;
+    struct ipw_watch *interrupted, *ended;
     struct ipw_serve *serve = NULL;
     struct ipw_loop *loop;
     int rc = ipw_loop_new(&loop, err);
@@ -152,8 +152,8 @@ static int serve(const struct serve_values *values, double speed, struct ipw_err
     }
     if (values->replay && !rc) say_counts(ipw_serve_counts(serve));
     ipw_serve_close(serve);
-    ipw_signal_cancel(interrupted);
-    ipw_signal_cancel(ended);
+    ipw_watch_cancel(interrupted);
+    ipw_watch_cancel(ended);
     ipw_loop_free(loop);
     return rc;
 }

@@ -207,8 +207,8 @@ static int go_on(struct look *l, struct ipw_err *err)
     const struct telemetry_options *o = l->o;
     bool endless = o->watch || o->record || o->listen, keys = o->watch && raw_keys(true);
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct ipw_signal *stops[3];
-    struct ipw_readable *typed = NULL;
+    struct ipw_watch *stops[3];
+    struct ipw_watch *typed = NULL;
 
     for (int i = 0; i < 3; i++) stops[i] = ipw_signal_start(l->loop, signals[i], stop, l->loop);
     if (keys) ipw_readable_start(&typed, l->loop, STDIN_FILENO, on_key, l->loop, NULL);
@@ -216,8 +216,8 @@ static int go_on(struct look *l, struct ipw_err *err)
     step_later(l);
     ipw_loop_run(l->loop);
     ipw_timer_cancel(l->timer);
-    ipw_readable_cancel(typed);
-    for (int i = 0; i < 3; i++) ipw_signal_cancel(stops[i]);
+    ipw_watch_cancel(typed);
+    for (int i = 0; i < 3; i++) ipw_watch_cancel(stops[i]);
     if (keys) raw_keys(false);
     ipw_telemetry_stop(l->t);
     flush_rows(l->recorder);

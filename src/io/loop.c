@@ -176,22 +176,13 @@ void ipw_defer_cancel(struct ipw_defer *defer)
 
 /* --- signals, wake-ups, descriptors --------------------------------------------------- */
 
-struct ipw_signal {
-    uv_signal_t uv; /* must be first: the close callback frees the whole struct */
-    struct ipw_loop *loop;
-    ipw_loop_fn fn;
-    void *ud;
-};
-
-struct ipw_wakeup {
-    uv_async_t uv; /* must be first, as above */
-    struct ipw_loop *loop;
-    ipw_loop_fn fn;
-    void *ud;
-};
-
-struct ipw_readable {
-    uv_poll_t uv; /* must be first, as above */
+struct ipw_watch {
+    union { /* must be first: the close callback frees the whole struct */
+        uv_handle_t any;
+        uv_signal_t signal;
+        uv_async_t async;
+        uv_poll_t poll;
+    } uv;
     struct ipw_loop *loop;
     ipw_loop_fn fn;
     void *ud;
@@ -199,99 +190,83 @@ struct ipw_readable {
 
 static void free_handle(uv_handle_t *handle) { free(handle); }
 
+static struct ipw_watch *new_watch(struct ipw_loop *loop, ipw_loop_fn fn, void *ud)
+{
+    struct ipw_watch *watch = ipw_calloc(1, sizeof *watch);
+
+    *watch = (struct ipw_watch){.loop = loop, .fn = fn, .ud = ud};
+    loop->leftovers++;
+    return watch;
+}
+
+void ipw_watch_cancel(struct ipw_watch *watch)
+{
+    if (!watch) return;
+    watch->loop->leftovers--;
+    uv_close(&watch->uv.any, free_handle);
+}
+
 static void on_signal(uv_signal_t *uv, int signum)
 {
-    struct ipw_signal *signal = (struct ipw_signal *)uv;
+    const struct ipw_watch *watch = (struct ipw_watch *)uv;
 
     (void)signum;
-    signal->fn(signal->ud);
+    watch->fn(watch->ud);
 }
 
-struct ipw_signal *ipw_signal_start(struct ipw_loop *loop, int signum, ipw_loop_fn fn, void *ud)
+struct ipw_watch *ipw_signal_start(struct ipw_loop *loop, int signum, ipw_loop_fn fn, void *ud)
 {
-    struct ipw_signal *signal = ipw_calloc(1, sizeof *signal);
+    struct ipw_watch *watch = new_watch(loop, fn, ud);
 
-    signal->loop = loop;
-    signal->fn = fn;
-    signal->ud = ud;
-    uv_signal_init(&loop->uv, &signal->uv);
-    if (uv_signal_start(&signal->uv, on_signal, signum))
+    uv_signal_init(&loop->uv, &watch->uv.signal);
+    if (uv_signal_start(&watch->uv.signal, on_signal, signum))
         IPW_BUG("signal %d cannot be watched", signum);
-    uv_unref((uv_handle_t *)&signal->uv);
-    loop->leftovers++;
-    return signal;
-}
-
-void ipw_signal_cancel(struct ipw_signal *signal)
-{
-    if (!signal) return;
-    signal->loop->leftovers--;
-    uv_close((uv_handle_t *)&signal->uv, free_handle);
+    uv_unref(&watch->uv.any);
+    return watch;
 }
 
 static void on_wakeup(uv_async_t *uv)
 {
-    struct ipw_wakeup *wakeup = (struct ipw_wakeup *)uv;
+    const struct ipw_watch *watch = (struct ipw_watch *)uv;
 
-    wakeup->fn(wakeup->ud);
+    watch->fn(watch->ud);
 }
 
-struct ipw_wakeup *ipw_wakeup_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud)
+struct ipw_watch *ipw_wakeup_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud)
 {
-    struct ipw_wakeup *wakeup = ipw_calloc(1, sizeof *wakeup);
+    struct ipw_watch *watch = new_watch(loop, fn, ud);
 
-    wakeup->loop = loop;
-    wakeup->fn = fn;
-    wakeup->ud = ud;
-    if (uv_async_init(&loop->uv, &wakeup->uv, on_wakeup)) IPW_BUG("cannot create a wake-up");
-    uv_unref((uv_handle_t *)&wakeup->uv);
-    loop->leftovers++;
-    return wakeup;
+    if (uv_async_init(&loop->uv, &watch->uv.async, on_wakeup)) IPW_BUG("cannot create a wake-up");
+    uv_unref(&watch->uv.any);
+    return watch;
 }
 
-void ipw_wakeup_send(struct ipw_wakeup *wakeup) { uv_async_send(&wakeup->uv); }
-
-void ipw_wakeup_cancel(struct ipw_wakeup *wakeup)
-{
-    if (!wakeup) return;
-    wakeup->loop->leftovers--;
-    uv_close((uv_handle_t *)&wakeup->uv, free_handle);
-}
+void ipw_wakeup_send(struct ipw_watch *watch) { uv_async_send(&watch->uv.async); }
 
 static void on_readable(uv_poll_t *uv, int status, int events)
 {
-    struct ipw_readable *readable = (struct ipw_readable *)uv;
+    const struct ipw_watch *watch = (struct ipw_watch *)uv;
 
     (void)status, (void)events;
-    readable->fn(readable->ud);
+    watch->fn(watch->ud);
 }
 
-int ipw_readable_start(struct ipw_readable **out, struct ipw_loop *loop, int fd, ipw_loop_fn fn,
+int ipw_readable_start(struct ipw_watch **out, struct ipw_loop *loop, int fd, ipw_loop_fn fn,
                        void *ud, struct ipw_err *err)
 {
-    struct ipw_readable *readable = ipw_calloc(1, sizeof *readable);
-    int flags = fcntl(fd, F_GETFL), rc = uv_poll_init(&loop->uv, &readable->uv, fd);
+    struct ipw_watch *watch = new_watch(loop, fn, ud);
+    int flags = fcntl(fd, F_GETFL), rc = uv_poll_init(&loop->uv, &watch->uv.poll, fd);
 
     /* libuv made it non-blocking, for all who share it: a terminal's other users as well. */
     if (flags >= 0) fcntl(fd, F_SETFL, flags);
     *out = NULL;
     if (rc) {
-        free(readable);
+        loop->leftovers--;
+        free(watch);
         return ipw_fail_errno(err, -rc, "descriptor %d cannot be watched", fd);
     }
-    readable->loop = loop;
-    readable->fn = fn;
-    readable->ud = ud;
-    uv_poll_start(&readable->uv, UV_READABLE | UV_DISCONNECT, on_readable);
-    uv_unref((uv_handle_t *)&readable->uv);
-    loop->leftovers++;
-    *out = readable;
+    uv_poll_start(&watch->uv.poll, UV_READABLE | UV_DISCONNECT, on_readable);
+    uv_unref(&watch->uv.any);
+    *out = watch;
     return 0;
-}
-
-void ipw_readable_cancel(struct ipw_readable *readable)
-{
-    if (!readable) return;
-    readable->loop->leftovers--;
-    uv_close((uv_handle_t *)&readable->uv, free_handle);
 }

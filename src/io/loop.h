@@ -18,9 +18,7 @@
 struct ipw_loop;
 struct ipw_timer;
 struct ipw_defer;
-struct ipw_signal;
-struct ipw_wakeup;
-struct ipw_readable;
+struct ipw_watch; /* of a signal, a wake-up, or a descriptor */
 
 typedef void (*ipw_loop_fn)(void *ud);
 
@@ -45,21 +43,17 @@ void ipw_timer_cancel(struct ipw_timer *timer); /* NULL is fine */
 struct ipw_defer *ipw_defer_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud);
 void ipw_defer_cancel(struct ipw_defer *defer); /* NULL is fine */
 
-/* Calls fn in the loop thread each time the signal arrives.  Does not keep the loop alive. */
-struct ipw_signal *ipw_signal_start(struct ipw_loop *loop, int signum, ipw_loop_fn fn, void *ud);
-void ipw_signal_cancel(struct ipw_signal *signal);
-
-/* Calls fn in the loop thread after ipw_wakeup_send(), which any thread may call (several sends may
- * become one call).  Does not keep the loop alive. */
-struct ipw_wakeup *ipw_wakeup_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud);
-void ipw_wakeup_send(struct ipw_wakeup *wakeup);
-void ipw_wakeup_cancel(struct ipw_wakeup *wakeup);
-
-/* Calls fn each time there is something to read at fd, or its end.  Does not keep the loop alive.
- * IPW_EIO: the kernel cannot watch it (a file). */
-int ipw_readable_start(struct ipw_readable **out, struct ipw_loop *loop, int fd, ipw_loop_fn fn,
+/* None of the three keeps the loop alive.  fn is called in the loop thread,
+ * - each time the signal arrives,
+ * - after ipw_wakeup_send(), which any thread may call (several sends may become one call),
+ * - each time there is something to read at fd, or its end.  IPW_EIO: the kernel cannot watch it (a
+ *   file). */
+struct ipw_watch *ipw_signal_start(struct ipw_loop *loop, int signum, ipw_loop_fn fn, void *ud);
+struct ipw_watch *ipw_wakeup_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud);
+void ipw_wakeup_send(struct ipw_watch *wakeup);
+int ipw_readable_start(struct ipw_watch **out, struct ipw_loop *loop, int fd, ipw_loop_fn fn,
                        void *ud, struct ipw_err *err);
-void ipw_readable_cancel(struct ipw_readable *readable); /* NULL is fine */
+void ipw_watch_cancel(struct ipw_watch *watch); /* NULL is fine */
 
 /* Sets one hook that is called just before the loop may sleep (to flush buffers), and in every
  * eighth round of a loop that does not sleep because a callback is deferred. */

@@ -30,7 +30,7 @@ struct ipw_proc {
     struct ipw_timer timer; /* the wall limit, then the limit of each phase */
     struct ipw_timer look;  /* at the memory of its processes; not armed in a control group */
     size_t memory_bytes;    /* the limit of them all */
-    struct ipw_signal
+    struct ipw_watch
         *window; /* of a program with our terminal: only our session is told its size */
     struct ipw_pipe *in, *out, *err;
     struct ipw_output out_kept, err_kept;
@@ -77,7 +77,7 @@ static void finish(struct ipw_proc *proc)
     ipw_child_end(&proc->child, &end);
     /* The kernel forgets what the processes of a sandbox used whose first one was killed. */
     if (proc->timed_out && proc->child.in_sandbox) end.usage = (struct ipw_child_usage){-1, 0};
-    ipw_signal_cancel(proc->window);
+    ipw_watch_cancel(proc->window);
     if (!proc->cancelled) drain(proc, proc->out, &proc->out_kept);
     if (!proc->cancelled) drain(proc, proc->err, &proc->err_kept);
     ipw_pipe_close(&proc->in);
@@ -441,7 +441,7 @@ void ipw_proc_cancel(struct ipw_proc *proc)
     proc->cancelled = true;
     hold(proc, true);
     proc->loop->leftovers--;
-    ipw_signal_cancel(proc->window);
+    ipw_watch_cancel(proc->window);
     proc->window = NULL;
     ipw_pipe_close(&proc->in);
     ipw_pipe_close(&proc->out);

@@ -10,15 +10,6 @@
 
 enum { MAX_CHOICES = 128 };
 
-static int keep(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *text, size_t n,
-                struct ipw_err *err)
-{
-    if (n > fold->left || ipw_buf_add(to, text, n))
-        return ipw_fail(err, IPW_ELIMIT, "the reply is larger than %zu bytes", fold->max);
-    fold->left -= n;
-    return 0;
-}
-
 int ipw_chat_logprobs_fold(struct ipw_chat_fold *fold, const struct ipw_json *choice,
                            struct ipw_err *err)
 {
@@ -33,7 +24,7 @@ int ipw_chat_logprobs_fold(struct ipw_chat_fold *fold, const struct ipw_json *ch
         if (to->len) ipw_buf_addc(&text, ',');
         ipw_json_print(&text, e);
         rc = text.failed ? ipw_fail(err, IPW_ELIMIT, "log probabilities of one token: too long")
-                         : keep(fold, to, ipw_buf_str(&text), text.len, err);
+                         : ipw_chat_gather(fold, to, ipw_buf_str(&text), text.len, err);
         ipw_buf_release(&text);
     }
     return rc;
@@ -67,7 +58,8 @@ int ipw_chat_other_fold(struct ipw_chat_fold *fold, const struct ipw_json *choic
         c->finish_word = ipw_strdup(word);
     }
     if (ipw_json_kind(content) != IPW_JSON_STR) return 0;
-    return keep(fold, &c->text, ipw_json_str(content, ""), ipw_json_str_len(content), err);
+    return ipw_chat_gather(fold, &c->text, ipw_json_str(content, ""), ipw_json_str_len(content),
+                           err);
 }
 
 void ipw_chat_more_release(struct ipw_chat_reply *reply)

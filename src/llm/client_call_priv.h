@@ -55,7 +55,7 @@ struct ipw_llm_call {
     int64_t start_ns, forced;      /* forced: exact number of tokens, or 0 */
     int64_t not_before_ns;         /* when to send the first attempt, or 0 */
     int64_t loading_since_ns;      /* since when it waits for a loading server, or 0 */
-    struct ipw_llm_ask *ask;       /* after a broken reply: is its server still there?  or NULL */
+    struct ipw_llm_probe *ask;     /* after a broken reply: is its server still there?  or NULL */
     struct ipw_http_result *ended; /* result of that reply, without texts; NULL: not asked */
     bool server_dead;              /* the answer: no */
     int revivals;                  /* attempts repeated because their server was dead */
@@ -93,7 +93,6 @@ void ipw_llm_outage_see(struct ipw_llm_call *call, const struct ipw_llm_evidence
                         const struct ipw_llm_verdict *v, int64_t t_ns);
 bool ipw_llm_outage_keeps(struct ipw_llm_call *call, const struct ipw_llm_evidence *e);
 bool ipw_llm_outage_asks(struct ipw_llm_call *call, const struct ipw_http_result *result);
-void ipw_llm_ask_cancel(struct ipw_llm_ask *ask); /* NULL is fine */
 
 /* in_flight_limit.c */
 void ipw_llm_in_flight_resume(struct ipw_llm *llm); /* continues the calls in the line */

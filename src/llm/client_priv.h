@@ -14,11 +14,11 @@ static const int64_t IPW_LLM_MOST_WAIT_NS = INT64_C(120000000000);
 struct ipw_llm_server {
     char *url, *chat_url, *models_url, *health_url;
     enum ipw_llm_server_kind kind;
-    int64_t down_until_ns;    /* left out until then; 0: healthy */
-    int64_t down_for_ns;      /* how long it was last left out; doubles */
-    int64_t loading_since_ns; /* since when it has been loading its model; 0: it is not */
-    bool gone;                /* the last attempt did not reach it */
-    struct ipw_llm_ask *ask;  /* the question whether it is back, or NULL */
+    int64_t down_until_ns;     /* left out until then; 0: healthy */
+    int64_t down_for_ns;       /* how long it was last left out; doubles */
+    int64_t loading_since_ns;  /* since when it has been loading its model; 0: it is not */
+    bool gone;                 /* the last attempt did not reach it */
+    struct ipw_llm_probe *ask; /* the question whether it is back, or NULL */
 };
 
 /* outage.c: counts the attempts in a row that reached no server.  After enough of them all attempts
@@ -138,5 +138,10 @@ struct ipw_llm_told { /* header values; NULL or "": absent */
 int64_t ipw_llm_told_wait(const struct ipw_llm_told *told, int64_t wall_now_ns);
 /* The n-th wait, from 0: random between 1 and base_ns * 2^n, at most 8 s. */
 int64_t ipw_llm_backoff(uint64_t *random, int64_t base_ns, int n);
+
+/* discover.c: asks whether base URL number i has a server.  NULL: it cannot be asked. */
+typedef void (*ipw_llm_there_fn)(void *ud, size_t server, bool there);
+struct ipw_llm_probe *ipw_llm_probe_there(struct ipw_llm *llm, size_t i, int64_t timeout_ns,
+                                          ipw_llm_there_fn fn, void *ud);
 
 #endif

@@ -19,7 +19,7 @@ void ipw_llm_call_free(struct ipw_llm_call *call)
     ipw_defer_cancel(call->defer);
     ipw_timer_cancel(call->timer);
     ipw_timer_cancel(call->first_token);
-    ipw_llm_ask_cancel(call->ask);
+    ipw_llm_probe_cancel(call->ask);
     free(call->ended);
     ipw_buf_release(&call->body);
     ipw_llm_in_flight_forget(call);
@@ -221,7 +221,7 @@ void ipw_llm_cancel(struct ipw_llm_call *call)
     }
     if (call->http) ipw_http_cancel(call->http);
     call->http = NULL;
-    ipw_llm_ask_cancel(call->ask);
+    ipw_llm_probe_cancel(call->ask);
     call->ask = NULL;
     if (call->in_flight) {
         struct ipw_lm_facts facts = {0};

@@ -14,7 +14,8 @@ struct ipw_llm_probe {
     struct ipw_http_call *http;
     struct ipw_buf body;
     int64_t timeout_ns;
-    ipw_llm_models_fn fn;
+    ipw_llm_models_fn fn;      /* or: */
+    ipw_llm_there_fn there_fn; /* only asks whether it is there */
     void *ud;
 };
 
@@ -115,52 +116,78 @@ static void probe_free(struct ipw_llm_probe *p)
     free(p);
 }
 
+/* Any answer shows that the server is there, unless a gateway says that its upstream is not. */
+static bool is_there(const struct ipw_llm_probe *p, const struct ipw_http_result *r)
+{
+    struct ipw_llm_evidence e = {
+        .status = r->status, .body = ipw_buf_str(&p->body), .body_n = p->body.len};
+
+    if (r->end != IPW_HTTP_OK) return false;
+    if (r->status == 503) return ipw_llm_is_loading(&e); /* calls wait for a loading server */
+    return r->status != 502 && r->status != 504;
+}
+
 static void on_list_done(void *ud, const struct ipw_http_result *r)
 {
-    struct ipw_llm_probe *p = ud;
-    ipw_llm_models_fn fn = p->fn;
-    void *fn_ud = p->ud;
+    struct ipw_llm_probe *p = ud, copy = *p;
     char **names = NULL;
     struct ipw_err err = {0};
-    int rc = judge_list(p, r, &err);
+    bool there = p->there_fn && is_there(p, r);
+    int rc = p->there_fn ? 0 : judge_list(p, r, &err);
 
-    if (rc == 0) {
+    if (rc == 0 && p->fn) {
         rc = read_models(&names, &p->llm->servers[p->server].kind, ipw_buf_str(&p->body),
                          p->body.len, &err);
         if (rc) ipw_err_prefix(&err, "%s", p->llm->servers[p->server].models_url);
     }
     probe_free(p);
-    fn(fn_ud, names, rc ? &err : NULL);
+    if (copy.there_fn)
+        copy.there_fn(copy.ud, copy.server, there);
+    else
+        copy.fn(copy.ud, names, rc ? &err : NULL);
+}
+
+static int ask(struct ipw_llm_probe **out, const struct ipw_llm_probe *how, struct ipw_err *err)
+{
+    const struct ipw_llm *llm = how->llm;
+    struct ipw_llm_probe *p = ipw_calloc(1, sizeof *p);
+    struct ipw_http_request request = {.method = "GET",
+                                       .url = llm->servers[how->server].models_url,
+                                       .headers = llm->headers[0],
+                                       .n_headers = llm->n_headers[0],
+                                       .connect_ns = shorter(how->timeout_ns, llm->connect_ns),
+                                       .total_ns = how->timeout_ns,
+                                       .body_max_bytes = LIST_MAX_BYTES};
+    struct ipw_http_callbacks on = {.on_data = on_list_data, .on_done = on_list_done, .ud = p};
+    int rc;
+
+    *p = *how;
+    p->body = IPW_BUF(LIST_MAX_BYTES);
+    rc = ipw_http_start(&p->http, llm->http, &request, &on, err);
+    *out = rc ? NULL : p;
+    if (rc) probe_free(p);
+    return rc;
 }
 
 int ipw_llm_models_at(struct ipw_llm_probe **out, struct ipw_llm *llm, size_t i, int64_t timeout_ns,
                       ipw_llm_models_fn fn, void *ud, struct ipw_err *err)
 {
-    struct ipw_llm_probe *p = ipw_calloc(1, sizeof *p);
-    struct ipw_http_request request = {.method = "GET",
-                                       .url = llm->servers[i].models_url,
-                                       .headers = llm->headers[0],
-                                       .n_headers = llm->n_headers[0],
-                                       .connect_ns = shorter(timeout_ns, llm->connect_ns),
-                                       .total_ns = timeout_ns,
-                                       .body_max_bytes = LIST_MAX_BYTES};
-    struct ipw_http_callbacks on = {.on_data = on_list_data, .on_done = on_list_done, .ud = p};
-    int rc;
+    return ask(out,
+               &(struct ipw_llm_probe){
+                   .llm = llm, .server = i, .timeout_ns = timeout_ns, .fn = fn, .ud = ud},
+               err);
+}
 
-    *out = NULL;
-    *p = (struct ipw_llm_probe){.llm = llm,
-                                .server = i,
-                                .body = IPW_BUF(LIST_MAX_BYTES),
-                                .timeout_ns = timeout_ns,
-                                .fn = fn,
-                                .ud = ud};
-    rc = ipw_http_start(&p->http, llm->http, &request, &on, err);
-    if (rc) {
-        probe_free(p);
-        return rc;
-    }
-    *out = p;
-    return 0;
+struct ipw_llm_probe *ipw_llm_probe_there(struct ipw_llm *llm, size_t i, int64_t timeout_ns,
+                                          ipw_llm_there_fn fn, void *ud)
+{
+    struct ipw_llm_probe *p;
+
+    ask(&p,
+        &(struct ipw_llm_probe){
+            .llm = llm, .server = i, .timeout_ns = timeout_ns, .there_fn = fn, .ud = ud},
+        NULL);
+    return p;
 }
 
 int ipw_llm_models(struct ipw_llm_probe **out, struct ipw_llm *llm, int64_t timeout_ns,

@@ -7,82 +7,9 @@
 #include "base/mem.h"
 #include "llm/client_call_priv.h"
 
-enum { ANSWER_MAX_BYTES = 64 * 1024, MOST_REVIVALS = 2 };
+enum { MOST_REVIVALS = 2 };
 static const int64_t FIRST_PAUSE_NS = IPW_NS_PER_S / 4, MOST_PAUSE_NS = 5 * IPW_NS_PER_S;
 static const int64_t ASK_NS = 5 * IPW_NS_PER_S;
-
-/* ---- asking one server ---- */
-
-struct ipw_llm_ask {
-    struct ipw_llm *llm;
-    size_t server;
-    struct ipw_http_call *http;
-    struct ipw_buf body;
-    void (*fn)(void *ud, size_t server, bool there);
-    void *ud;
-};
-
-static void ask_free(struct ipw_llm_ask *ask)
-{
-    ipw_buf_release(&ask->body);
-    free(ask);
-}
-
-void ipw_llm_ask_cancel(struct ipw_llm_ask *ask)
-{
-    if (!ask) return;
-    ipw_http_cancel(ask->http);
-    ask_free(ask);
-}
-
-static int on_answer_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
-{
-    struct ipw_llm_ask *ask = ud;
-    size_t room = ANSWER_MAX_BYTES - ask->body.len;
-
-    (void)t_ns;
-    ipw_buf_add(&ask->body, bytes, n < room ? n : room);
-    return 0;
-}
-
-/* Any answer shows that the server is there, unless a gateway says that its upstream is not. */
-static bool is_there(const struct ipw_llm_ask *ask, const struct ipw_http_result *r)
-{
-    struct ipw_llm_evidence e = {
-        .status = r->status, .body = ipw_buf_str(&ask->body), .body_n = ask->body.len};
-
-    if (r->end != IPW_HTTP_OK) return false;
-    if (r->status == 503) return ipw_llm_is_loading(&e); /* calls wait for a loading server */
-    return r->status != 502 && r->status != 504;
-}
-
-static void on_answer(void *ud, const struct ipw_http_result *r)
-{
-    struct ipw_llm_ask *ask = ud, copy = *ask;
-    bool there = is_there(ask, r);
-
-    ask_free(ask);
-    copy.fn(copy.ud, copy.server, there);
-}
-
-static struct ipw_llm_ask *ask(struct ipw_llm *llm, size_t server,
-                               void (*fn)(void *ud, size_t server, bool there), void *ud)
-{
-    struct ipw_llm_ask *a = ipw_calloc(1, sizeof *a);
-    struct ipw_http_request request = {.method = "GET",
-                                       .url = llm->servers[server].models_url,
-                                       .headers = llm->headers[0],
-                                       .n_headers = llm->n_headers[0],
-                                       .connect_ns = llm->connect_ns,
-                                       .total_ns = ASK_NS};
-    struct ipw_http_callbacks on = {.on_data = on_answer_data, .on_done = on_answer, .ud = a};
-
-    *a = (struct ipw_llm_ask){
-        .llm = llm, .server = server, .body = IPW_BUF(ANSWER_MAX_BYTES), .fn = fn, .ud = ud};
-    if (ipw_http_start(&a->http, llm->http, &request, &on, NULL) == 0) return a;
-    ask_free(a);
-    return NULL;
-}
 
 /* ---- closed and open ---- */
 
@@ -103,7 +30,7 @@ static void stop_asking(struct ipw_llm *llm)
     ipw_timer_cancel(llm->outage.timer);
     llm->outage.timer = NULL;
     for (size_t i = 0; i < llm->n_servers; i++) {
-        ipw_llm_ask_cancel(llm->servers[i].ask);
+        ipw_llm_probe_cancel(llm->servers[i].ask);
         llm->servers[i].ask = NULL;
     }
 }
@@ -159,7 +86,7 @@ static void ask_all(void *ud)
 
     llm->outage.timer = NULL;
     for (size_t i = 0; i < llm->n_servers; i++) {
-        llm->servers[i].ask = ask(llm, i, on_there, llm);
+        llm->servers[i].ask = ipw_llm_probe_there(llm, i, ASK_NS, on_there, llm);
         n += llm->servers[i].ask != NULL;
     }
     if (n == 0) ask_later(llm);
@@ -285,7 +212,7 @@ bool ipw_llm_outage_asks(struct ipw_llm_call *call, const struct ipw_http_result
     if (call->repeats < llm->max_retries && (!token || llm->retry_cut)) return false;
     call->server_dead = llm->outage.closed;
     if (call->server_dead) return false;
-    call->ask = ask(llm, a->server, on_known, call);
+    call->ask = ipw_llm_probe_there(llm, a->server, ASK_NS, on_known, call);
     if (!call->ask) return false;
     call->ended = ipw_calloc(1, sizeof *call->ended);
     *call->ended = *result;

@@ -365,16 +365,16 @@ static void on_term(void *job) { stop(job, SIGTERM); }
 
 int ipw_replay_job_run(struct ipw_replay_job *job, struct ipw_err *err)
 {
-    struct ipw_signal *interrupt = ipw_signal_start(job->loop, SIGINT, on_int, job);
-    struct ipw_signal *terminate = ipw_signal_start(job->loop, SIGTERM, on_term, job);
+    struct ipw_watch *interrupt = ipw_signal_start(job->loop, SIGINT, on_int, job);
+    struct ipw_watch *terminate = ipw_signal_start(job->loop, SIGTERM, on_term, job);
 
     ipw_replay_step_soon(job);
     ipw_loop_run(job->loop);
     write_run_end(job);
     ipw_defer_cancel(job->step);
     job->step = NULL;
-    ipw_signal_cancel(interrupt);
-    ipw_signal_cancel(terminate);
+    ipw_watch_cancel(interrupt);
+    ipw_watch_cancel(terminate);
     if (!job->run_end) job->cut = true;
     if (job->err.code) *err = job->err;
     return job->err.code;

@@ -315,7 +315,7 @@ double ipw_sensors_own_joules(const struct ipw_sensors *s, double cpu_s)
 void ipw_sensors_close(struct ipw_sensors *s)
 {
     ipw_sampler_free(s->sampler);
-    ipw_wakeup_cancel(s->sampled);
+    ipw_watch_cancel(s->sampled);
     ipw_trust_free(s->trust);
     ipw_trust_free(s->found.trust);
     free(s->stuck);

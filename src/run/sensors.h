@@ -32,7 +32,7 @@ struct ipw_sensors {
 
     struct ipw_source_set sources;
     struct ipw_sampler *sampler; /* NULL: there are no sensors */
-    struct ipw_wakeup *sampled;
+    struct ipw_watch *sampled;
     struct ipw_ledger *ledger;
     struct ipw_feed *feed; /* tells the ledger about queries */
     struct ipw_ledger_rules rules;

@@ -11,7 +11,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { N_SIGNALS = sizeof signals / sizeof *signals };
 
 static struct {
-    struct ipw_wakeup *wakeup;
+    struct ipw_watch *wakeup;
     void (*stop)(void *ud, int signum);
     void *ud;
     volatile sig_atomic_t first;   /* number of the first signal; 0: none */
@@ -107,6 +107,6 @@ void ipw_signals_end(void)
 {
     state.watched = false;
     if (!state.n_words[0]) give_back();
-    ipw_wakeup_cancel(state.wakeup);
+    ipw_watch_cancel(state.wakeup);
     state.wakeup = NULL;
 }

@@ -29,33 +29,19 @@ struct ipw_served_model {
     struct ipw_export_job job;
     char *runs[1];
     char path[1024], dir[1024];
-    char **names;
-    size_t n_names;
     int64_t number; /* of requests that reached the model */
     struct ipw_served_counts counts;
 };
 
 /* ---- answers ---- */
 
-static void end_part(struct ipw_served_answer *a, int64_t after_ns)
-{
-    a->parts = ipw_realloc(a->parts, (a->n_parts + 1) * sizeof *a->parts);
-    a->parts[a->n_parts++] = (struct ipw_served_part){a->bytes.len, after_ns};
-}
-
-void ipw_served_answer_text(struct ipw_served_answer *out, int status, const char *json)
-{
-    *out = (struct ipw_served_answer){.status = status, .bytes = IPW_BUF(ANSWER_BYTES)};
-    ipw_buf_adds(&out->bytes, json);
-    end_part(out, 0);
-}
-
 void ipw_served_answer_error(struct ipw_served_answer *out, int status, const char *message)
 {
-    struct ipw_buf text = IPW_BUF(IPW_MIB);
     struct ipw_jw w;
 
-    ipw_jw_init(&w, &text);
+    *out = (struct ipw_served_answer){
+        .status = status, .bytes = IPW_BUF(IPW_MIB), .parts = ipw_calloc(1, sizeof *out->parts)};
+    ipw_jw_init(&w, &out->bytes);
     ipw_jw_obj(&w);
     ipw_jw_key(&w, "error");
     ipw_jw_obj(&w);
@@ -65,8 +51,7 @@ void ipw_served_answer_error(struct ipw_served_answer *out, int status, const ch
     ipw_jw_kstr(&w, "type", status >= 500 ? "server_error" : "invalid_request_error");
     ipw_jw_obj_end(&w);
     ipw_jw_obj_end(&w);
-    ipw_served_answer_text(out, status, ipw_buf_str(&text));
-    ipw_buf_release(&text);
+    out->parts[out->n_parts++].end = out->bytes.len;
 }
 
 void ipw_served_answer_release(struct ipw_served_answer *answer)
@@ -90,7 +75,7 @@ static void set_flag(lua_State *L, const char *name, bool is)
     lua_setfield(L, -2, name);
 }
 
-/* open(model): calls serve.open() and leaves its list of names. */
+/* open(model): calls serve.open(). */
 static int open_protected(lua_State *L)
 {
     const struct ipw_served_model *m = lua_touserdata(L, 1);
@@ -107,21 +92,8 @@ static int open_protected(lua_State *L)
     set_flag(L, "saved", m->o.run != NULL);
     set_flag(L, "with_failures", m->o.with_failures);
     set_flag(L, "filler", m->o.filler);
-    lua_call(L, 1, 1);
-    return 1;
-}
-
-static void take_names(struct ipw_served_model *m, lua_State *L)
-{
-    lua_Unsigned n = lua_rawlen(L, -1);
-
-    if (!m->names) m->names = ipw_calloc(n + 1, sizeof *m->names);
-    for (lua_Unsigned i = m->n_names; i < n; i++) {
-        lua_rawgeti(L, -1, (lua_Integer)i + 1);
-        m->names[m->n_names++] = ipw_strdup(lua_tostring(L, -1));
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
+    lua_call(L, 1, 0);
+    return 0;
 }
 
 static int open_state(struct ipw_served_model *m, struct ipw_err *err)
@@ -136,13 +108,12 @@ static int open_state(struct ipw_served_model *m, struct ipw_err *err)
     L = ipw_vm_lua(m->vm);
     lua_pushcfunction(L, open_protected);
     lua_pushlightuserdata(L, m);
-    rc = ipw_vm_call(m->vm, 1, 1, err);
+    rc = ipw_vm_call(m->vm, 1, 0, err);
     if (rc) {
         ipw_sandbox_close(m->vm);
         m->vm = NULL;
         return rc;
     }
-    take_names(m, L);
     return 0;
 }
 
@@ -197,15 +168,8 @@ void ipw_served_model_close(struct ipw_served_model *m)
     if (!m) return;
     if (m->vm) ipw_sandbox_close(m->vm);
     ipw_host_release(&m->host);
-    for (size_t i = 0; i < m->n_names; i++) free(m->names[i]);
-    free(m->names);
     free(m->runs[0]);
     free(m);
-}
-
-const char *ipw_served_model_name(const struct ipw_served_model *m, size_t i)
-{
-    return i < m->n_names ? m->names[i] : NULL;
 }
 
 struct ipw_served_counts ipw_served_model_counts(const struct ipw_served_model *m)

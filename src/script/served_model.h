@@ -54,17 +54,14 @@ struct ipw_served_counts {
 int ipw_served_model_open(struct ipw_served_model **out,
                           const struct ipw_served_model_options *options, struct ipw_err *err);
 void ipw_served_model_close(struct ipw_served_model *model); /* NULL is fine */
-/* The models that clients can name, the first at 0; NULL after the last. */
-const char *ipw_served_model_name(const struct ipw_served_model *model, size_t i);
 /* Answers the body of a request; a failure is an answer, too.  `protocol`: "chat", "responses",
- * "messages"; `created`: the date in seconds. */
+ * "messages"; or "models", whose body is the name of one, or "".  `created`: the date in
+ * seconds. */
 void ipw_served_model_answer(struct ipw_served_model *model, struct ipw_served_answer *out,
                              const char *protocol, const char *body, size_t n, int64_t created);
 /* How requests were found in the saved run. */
 struct ipw_served_counts ipw_served_model_counts(const struct ipw_served_model *model);
 
-/* A JSON text at once. */
-void ipw_served_answer_text(struct ipw_served_answer *out, int status, const char *json);
 /* {"error": {"code", "message", "param", "type"}}; the words follow from the status. */
 void ipw_served_answer_error(struct ipw_served_answer *out, int status, const char *message);
 void ipw_served_answer_release(struct ipw_served_answer *answer);

@@ -8,10 +8,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/server.h"
-#include "json/write.h"
 
 #define REQUEST_BYTES (64 * IPW_MIB)
-enum { ROUTES = 6 };
+enum { ROUTES = 6, POSTED = 3 }; /* the first three take a body */
 
 struct reply { /* an answer whose parts wait for their time */
     struct ipw_exchange *x;
@@ -103,26 +102,27 @@ static void on_over(struct ipw_exchange *x, bool sent, void *ud)
     free(r);
 }
 
-/* The last part of the path names the protocol. */
-static const char *protocol_of(const char *path)
+/* A protocol is a path; what follows "/v1/models" names a model. */
+static void on_request(struct ipw_exchange *x, void *serve)
 {
-    if (strcmp(path, "/v1/responses") == 0) return "responses";
-    return strcmp(path, "/v1/messages") == 0 ? "messages" : "chat";
-}
-
-static void on_chat(struct ipw_exchange *x, void *serve)
-{
+    static const char models[] = "/v1/models";
+    const char *path = ipw_exchange_path(x), *protocol = "chat", *body;
     struct ipw_serve *s = serve;
     struct reply *r = ipw_calloc(1, sizeof *r);
-    const char *body;
     size_t n;
 
     r->x = x;
     r->loop = s->loop;
     ipw_exchange_keep(x, r);
     body = ipw_exchange_body(x, &n);
-    ipw_served_model_answer(s->model, &r->answer, protocol_of(ipw_exchange_path(x)), body, n,
-                            (int64_t)time(NULL));
+    if (strcmp(path, "/v1/responses") == 0) protocol = "responses";
+    if (strcmp(path, "/v1/messages") == 0) protocol = "messages";
+    if (strncmp(path, models, sizeof models - 1) == 0) {
+        protocol = "models";
+        body = path + strlen(models) + (path[strlen(models)] == '/');
+        n = strlen(body);
+    }
+    ipw_served_model_answer(s->model, &r->answer, protocol, body, n, (int64_t)time(NULL));
     if (r->answer.streams) {
         ipw_answer_header(x, "Content-Type", "text/event-stream");
         ipw_answer_header(x, "Cache-Control", "no-cache");
@@ -136,7 +136,7 @@ static void on_chat(struct ipw_exchange *x, void *serve)
     }
 }
 
-/* ---- the models ---- */
+/* ---- other answers ---- */
 
 static void refuse(struct ipw_exchange *x, int status, const char *message)
 {
@@ -144,64 +144,6 @@ static void refuse(struct ipw_exchange *x, int status, const char *message)
 
     if (status == 404) message = "unknown path; try /v1/models or /v1/chat/completions";
     ipw_served_answer_error(&a, status, message);
-    send_whole(x, &a);
-    ipw_served_answer_release(&a);
-}
-
-static void write_model(struct ipw_jw *w, const char *name)
-{
-    ipw_jw_obj(w);
-    ipw_jw_kint(w, "created", 0);
-    ipw_jw_kstr(w, "id", name);
-    ipw_jw_kstr(w, "object", "model");
-    ipw_jw_kstr(w, "owned_by", "ipw-agent");
-    ipw_jw_obj_end(w);
-}
-
-static void answer_json(struct ipw_exchange *x, struct ipw_buf *text)
-{
-    ipw_answer(x, 200, "application/json", ipw_buf_str(text), text->len);
-    ipw_buf_release(text);
-}
-
-static void on_models(struct ipw_exchange *x, void *serve)
-{
-    const struct ipw_serve *s = serve;
-    struct ipw_buf text = IPW_BUF(IPW_MIB);
-    const char *name;
-    struct ipw_jw w;
-
-    ipw_jw_init(&w, &text);
-    ipw_jw_obj(&w);
-    ipw_jw_key(&w, "data");
-    ipw_jw_arr(&w);
-    for (size_t i = 0; (name = ipw_served_model_name(s->model, i)); i++) write_model(&w, name);
-    ipw_jw_arr_end(&w);
-    ipw_jw_kstr(&w, "object", "list");
-    ipw_jw_obj_end(&w);
-    answer_json(x, &text);
-}
-
-static void on_model(struct ipw_exchange *x, void *serve)
-{
-    const struct ipw_serve *s = serve;
-    const char *asked = ipw_exchange_path(x) + strlen("/v1/models/"), *known;
-    struct ipw_served_answer a;
-    char message[256];
-
-    for (size_t i = 0; (known = ipw_served_model_name(s->model, i)); i++) {
-        struct ipw_buf text = IPW_BUF(IPW_MIB);
-        struct ipw_jw w;
-
-        if (strcmp(known, asked) != 0) continue;
-        ipw_jw_init(&w, &text);
-        write_model(&w, asked);
-        answer_json(x, &text);
-        return;
-    }
-    snprintf(message, sizeof message, "the model '%.80s' does not exist; this server has '%s'",
-             asked, ipw_serve_model(s));
-    ipw_served_answer_error(&a, 404, message);
     send_whole(x, &a);
     ipw_served_answer_release(&a);
 }
@@ -221,34 +163,20 @@ int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *optio
 {
     struct ipw_served_model_options model = options->model;
     struct ipw_serve *s = ipw_calloc(1, sizeof *s);
-    const struct ipw_route routes[ROUTES] = {
-        {.path = "/v1/chat/completions",
-         .methods = "POST",
-         .body_most = REQUEST_BYTES,
-         .answer = on_chat,
-         .room = on_room,
-         .over = on_over,
-         .ud = s},
-        {.path = "/v1/responses",
-         .methods = "POST",
-         .body_most = REQUEST_BYTES,
-         .answer = on_chat,
-         .room = on_room,
-         .over = on_over,
-         .ud = s},
-        {.path = "/v1/messages",
-         .methods = "POST",
-         .body_most = REQUEST_BYTES,
-         .answer = on_chat,
-         .room = on_room,
-         .over = on_over,
-         .ud = s},
-        {.path = "/v1/models", .methods = "GET", .answer = on_models, .ud = s},
-        {.path = "/v1/models/", .methods = "GET", .answer = on_model, .ud = s},
-        {.path = "/health", .methods = "GET", .answer = on_health, .ud = s}};
+    static const char *const paths[] = {"/v1/chat/completions", "/v1/responses", "/v1/messages",
+                                        "/v1/models", "/v1/models/"};
     int rc;
 
-    memcpy(s->routes, routes, sizeof routes);
+    for (size_t i = 0; i < ROUTES - 1; i++)
+        s->routes[i] = (struct ipw_route){.path = paths[i],
+                                          .methods = i < POSTED ? "POST" : "GET",
+                                          .body_most = i < POSTED ? REQUEST_BYTES : 0,
+                                          .answer = on_request,
+                                          .room = on_room,
+                                          .over = on_over,
+                                          .ud = s};
+    s->routes[ROUTES - 1] =
+        (struct ipw_route){.path = "/health", .methods = "GET", .answer = on_health, .ud = s};
     s->loop = loop;
     s->server_options = (struct ipw_server_options){.routes = s->routes,
                                                     .n_routes = ROUTES,
@@ -272,13 +200,6 @@ int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *optio
 }
 
 const char *ipw_serve_url(const struct ipw_serve *serve) { return serve->url; }
-
-const char *ipw_serve_model(const struct ipw_serve *serve)
-{
-    const char *name = ipw_served_model_name(serve->model, 0);
-
-    return name ? name : "";
-}
 
 struct ipw_served_counts ipw_serve_counts(const struct ipw_serve *serve)
 {

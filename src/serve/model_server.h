@@ -24,9 +24,7 @@ struct ipw_serve_options {
 /* Takes the port, and answers from the loop until it is closed, which keeps the loop running. */
 int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *options,
                    struct ipw_loop *loop, struct ipw_err *err);
-/* "http://127.0.0.1:8765/v1", and the model's name for clients. */
-const char *ipw_serve_url(const struct ipw_serve *serve);
-const char *ipw_serve_model(const struct ipw_serve *serve);
+const char *ipw_serve_url(const struct ipw_serve *serve); /* "http://127.0.0.1:8765/v1" */
 /* How requests were found in a saved run. */
 struct ipw_served_counts ipw_serve_counts(const struct ipw_serve *serve);
 void ipw_serve_close(struct ipw_serve *serve); /* NULL is fine; open connections are closed */

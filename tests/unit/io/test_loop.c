@@ -313,7 +313,7 @@ static void test_stop(void **state)
 
 static void test_signal(void **state)
 {
-    struct ipw_signal *usr1 = ipw_signal_start(loop, SIGUSR1, note, "s");
+    struct ipw_watch *usr1 = ipw_signal_start(loop, SIGUSR1, note, "s");
 
     (void)state;
     ipw_loop_run(loop); /* a signal does not keep the loop alive */
@@ -325,11 +325,11 @@ static void test_signal(void **state)
     }
     assert_string_equal(order, "s");
     ipw_timer_cancel(victim);
-    ipw_signal_cancel(usr1);
-    ipw_signal_cancel(NULL);
+    ipw_watch_cancel(usr1);
+    ipw_watch_cancel(NULL);
 }
 
-static struct ipw_wakeup *wakeup;
+static struct ipw_watch *wakeup;
 static struct ipw_timer *guard;
 
 static void *send_from_thread(void *ud)
@@ -357,8 +357,8 @@ static void test_wakeup(void **state)
     ipw_loop_run(loop);
     pthread_join(thread, NULL);
     assert_string_equal(order, "w");
-    ipw_wakeup_cancel(wakeup);
-    ipw_wakeup_cancel(NULL);
+    ipw_watch_cancel(wakeup);
+    ipw_watch_cancel(NULL);
 }
 
 UNIT(loop)

@@ -205,7 +205,7 @@ struct talk {
     const char *head, *body;
     size_t extra; /* bytes of 'x' after the body */
     struct ipw_buf answer;
-    struct ipw_wakeup *done;
+    struct ipw_watch *done;
 };
 
 static void *talk_thread(void *ud)
@@ -241,7 +241,7 @@ static const char *talk(const char *head, const char *body, size_t extra)
     assert_int_equal(pthread_create(&thread, NULL, talk_thread, &t), 0);
     ipw_loop_run(loop);
     pthread_join(thread, NULL);
-    ipw_wakeup_cancel(t.done);
+    ipw_watch_cancel(t.done);
     return ipw_buf_str(&t.answer);
 }
 

@@ -16,7 +16,7 @@ static void cancelled_in_the_stream(void **state)
 {
     static const struct script_line script[] = {{STREAM C("Hel"), THEN_HOLD}};
     struct world w;
-    struct ipw_wakeup *wakeup;
+    struct ipw_watch *wakeup;
 
     (void)state;
     world_open(&w, script, 1, (struct ipw_llm_options){0});
@@ -29,7 +29,7 @@ static void cancelled_in_the_stream(void **state)
     assert_int_equal(w.watch.ended, 1);
     assert_int_equal(w.watch.facts[0].outcome, IPW_LM_CANCELLED);
     assert_int_equal(w.watch.next[0], 0);
-    ipw_wakeup_cancel(wakeup);
+    ipw_watch_cancel(wakeup);
     world_close(&w); /* the server stops only when the connection it holds is closed */
 }
 
