@@ -28,8 +28,9 @@ return function(query)
   local around = object(query.energy)
   within(around, {})
   part(query.energy_before, query.spans_before, around)
-  for _, turn in ipairs(object(query.turns)) do
+  for i, turn in ipairs(object(query.turns)) do
     turn = object(turn)
+    turn.turn_index = turn.turn_index or i - 1 -- a line that others wrote may leave it out
     part(turn.energy, turn.spans, around)
   end
   prices.apply(query)

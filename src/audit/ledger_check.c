@@ -80,7 +80,7 @@ static int read_head(struct ipw_check *c, int which, const struct ipw_jsonl_line
     rc = ipw_json_parse(&doc, line->text, line->n, &repairs, err);
     if (rc) return rc;
     rc = c->watch->line(c->watch->ud, (enum ipw_check_file)which, doc, line->number, repairs, err);
-    if (!rc) return ipw_schema_read_parsed(loaded, doc, err);
+    if (!rc) return ipw_schema_read_parsed(loaded, doc, false, err);
     ipw_json_free(doc);
     return rc;
 }

@@ -143,6 +143,27 @@ int ipw_saved_run_document(struct ipw_json **out, const struct ipw_saved_run *ru
     return rc;
 }
 
+/* A line without a version is one of the upstream project: its keys are read by name, in Lua. */
+static int read_query(struct ipw_saved_run *run, const struct ipw_jsonl_line *line,
+                      struct ipw_err *err)
+{
+    const char *id;
+    struct ipw_json *doc;
+    int rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
+
+    memset(&run->query, 0, sizeof run->query);
+    if (rc) return rc;
+    if (ipw_json_get(doc, "schema_version"))
+        return ipw_schema_read_parsed(&run->query, doc, true, err);
+    rc = ipw_json_kind(doc) == IPW_JSON_OBJ ? ipw_json_need_str(&id, doc, "query_id", "", err) : 0;
+    if (!rc) rc = ipw_spec_check_foreign(doc, ipw_spec_trace, err);
+    if (rc)
+        ipw_json_free(doc);
+    else
+        run->query.doc = doc;
+    return rc;
+}
+
 int ipw_saved_run_query(struct ipw_saved_line *out, struct ipw_saved_run *run, struct ipw_err *err)
 {
     struct ipw_jsonl_line line;
@@ -159,9 +180,8 @@ int ipw_saved_run_query(struct ipw_saved_line *out, struct ipw_saved_run *run, s
         ipw_jsonl_more(run->traces);
         return 0;
     }
-    rc = ipw_schema_read_query(&run->query, line.text, line.n, err);
+    rc = read_query(run, &line, err);
     if (rc) {
-        memset(&run->query, 0, sizeof run->query);
         return ipw_err_prefix(err, "%s:%lld", run->traces_path, (long long)line.number);
     }
     *out = (struct ipw_saved_line){run->query.doc, line.text, line.n};

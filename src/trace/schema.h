@@ -1,8 +1,7 @@
 /* trace/schema.h: writes a query's trace as one line of traces.jsonl, and reads it.
  *
  * The line is a superset of upstream's QueryTrace and TurnTrace (names, types and null rules), with
- * sorted keys; our extra keys come on top.  Reading is lenient: a line written by upstream (either
- * generation) loads as well.  docs/trace-format.md specifies the format. */
+ * sorted keys; our extra keys come on top.  docs/trace-format.md specifies the format. */
 #ifndef IPW_TRACE_SCHEMA_H
 #define IPW_TRACE_SCHEMA_H
 
@@ -71,7 +70,6 @@ struct ipw_query_loaded {
     const char *started_at;      /* as written, or NULL */
     const char *line; /* the line itself, n bytes; only within ipw_rundir_each_query()'s callback */
     size_t line_n;
-    int version; /* schema_version; 0: upstream's line, whose joules count as "estimated" */
 };
 /* On failure *out needs no release, and the message names the field at fault. */
 int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,
@@ -80,8 +78,9 @@ int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t
  * are not checked.  A line with a damaged byte is refused. */
 int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t n,
                          struct ipw_err *err);
-/* The same of a line that was parsed.  *out takes the document over, also on failure. */
-int ipw_schema_read_parsed(struct ipw_query_loaded *out, struct ipw_json *line,
+/* The same of a line that was parsed; `whole`: all of it.  *out takes the document over, also on
+ * failure. */
+int ipw_schema_read_parsed(struct ipw_query_loaded *out, struct ipw_json *line, bool whole,
                            struct ipw_err *err);
 void ipw_query_loaded_release(struct ipw_query_loaded *loaded);
 

@@ -1,4 +1,4 @@
-/* Reads a line of traces.jsonl: ours, or one of upstream's two generations. */
+/* Reads a line of traces.jsonl. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,22 +7,6 @@
 #include "base/mem.h"
 #include "trace/channel_stats.h"
 #include "trace/schema_priv.h"
-
-/* Upstream's plain number.  Its provenance is unknown, so use the weakest. */
-static struct ipw_figure foreign_figure(double j)
-{
-    return (struct ipw_figure){
-        .known = !isnan(j),
-        .j = isnan(j) ? 0 : j,
-        .provenance = isnan(j) ? IPW_PROV_NONE : IPW_PROV_ESTIMATED,
-        .reason = isnan(j) ? "not_recorded" : NULL,
-    };
-}
-
-static void no_energy(struct ipw_figure *energy)
-{
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) energy[d] = foreign_figure(NAN);
-}
 
 static bool read_span_kind(enum ipw_span_kind *out, const char *name)
 {
@@ -82,57 +66,6 @@ static int read_span(const struct ipw_query_loaded *l, const struct ipw_turn *tu
     return 0;
 }
 
-/* Upstream keeps no spans.  It has only the tools' names in order and their seconds by name, with
- * name#2 for a repetition.  Their place in the turn is unknown, so put them at its start. */
-static void foreign_tools(struct ipw_turn *turn, const struct ipw_json *node)
-{
-    const struct ipw_json *names = ipw_json_get(node, "tools_called");
-    const struct ipw_json *latencies = ipw_json_get(node, "tool_latencies_s");
-    struct ipw_span *span;
-
-    make_spans(turn, ipw_json_count(names));
-    span = turn->spans;
-    for (const struct ipw_json *n = ipw_json_first(names); n; n = ipw_json_next(n), span++) {
-        const char *name = ipw_json_str(n, "unknown");
-        double s;
-        int nth = 1;
-
-        for (const struct ipw_span *other = turn->spans; other < span; other++)
-            nth += !strcmp(other->name, name);
-        if (nth == 1) {
-            s = ipw_json_get_num(latencies, name);
-        } else {
-            char *key = ipw_asprintf("%s#%d", name, nth);
-
-            s = ipw_json_get_num(latencies, key);
-            free(key);
-        }
-        span->kind = IPW_SPAN_TOOL;
-        span->name = name;
-        span->outcome = "unknown";
-        span->start_ns = turn->start_ns;
-        span->end_ns = after(turn->start_ns, isnan(s) ? 0 : s);
-        no_energy(span->energy);
-    }
-}
-
-static void foreign_turn(struct ipw_turn *turn, const struct ipw_json *node, int64_t start_ns)
-{
-    double wall_s = ipw_json_num(ipw_json_get(node, "wall_clock_s"), 0);
-
-    turn->start_ns = start_ns;
-    turn->end_ns = after(start_ns, wall_s);
-    turn->attempts = 1;
-    turn->agent_s = NAN;
-    no_energy(turn->energy);
-    turn->energy[IPW_DOMAIN_GPU] = foreign_figure(ipw_json_get_num(node, "gpu_energy_joules"));
-    turn->energy[IPW_DOMAIN_CPU] = foreign_figure(ipw_json_get_num(node, "cpu_energy_joules"));
-    turn->energy[IPW_DOMAIN_DRAM] = foreign_figure(ipw_json_get_num(node, "dram_energy_joules"));
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) /* watts are those of joules */
-        if (!turn->energy[d].known) turn->power_mean_w[d] = turn->power_peak_w[d] = NAN;
-    foreign_tools(turn, node);
-}
-
 static int read_spans(const struct ipw_query_loaded *l, struct ipw_turn *turn,
                       const struct ipw_json *spans, const char *where, struct ipw_err *err)
 {
@@ -148,8 +81,8 @@ static int read_spans(const struct ipw_query_loaded *l, struct ipw_turn *turn,
     return 0;
 }
 
-static int own_turn(const struct ipw_query_loaded *l, struct ipw_turn *turn,
-                    const struct ipw_json *node, const char *where, struct ipw_err *err)
+static int read_turn_parts(const struct ipw_query_loaded *l, struct ipw_turn *turn,
+                           const struct ipw_json *node, const char *where, struct ipw_err *err)
 {
     const struct ipw_query_trace *q = &l->trace;
     const struct ipw_json *spans, *energy = ipw_json_get(node, "energy");
@@ -186,11 +119,7 @@ static int read_turn(struct ipw_query_loaded *l, const struct ipw_json *node, st
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) turn->power_mean_w[d] = turn->power_peak_w[d] = NAN;
     ipw_spec_read(node, ipw_spec_turn, (void *const[]){NULL, turn, &made, turn->energy});
     if (isnan(turn->retry_wait_s)) turn->retry_wait_s = 0;
-    if (l->version) return own_turn(l, turn, node, where, err);
-    if (!ipw_json_get(node, "input_tokens")) turn->input_tokens = 0;
-    if (!ipw_json_get(node, "output_tokens")) turn->output_tokens = 0;
-    foreign_turn(turn, node, q->n_turns > 1 ? turn[-1].end_ns : q->start_ns);
-    return 0;
+    return read_turn_parts(l, turn, node, where, err);
 }
 
 static void sum_tokens(struct ipw_query_trace *q)
@@ -209,39 +138,6 @@ static void sum_tokens(struct ipw_query_trace *q)
             q->n_tool_calls += turn->spans[k].kind == IPW_SPAN_TOOL;
         }
     }
-}
-
-/* The older generation has no energy value for the query: use the sum of its turns, if all are
- * known. */
-static struct ipw_figure foreign_total(const struct ipw_query_trace *q, enum ipw_domain d,
-                                       double own_j)
-{
-    double sum = q->n_turns ? 0 : NAN;
-
-    if (!isnan(own_j)) return foreign_figure(own_j);
-    for (size_t i = 0; i < q->n_turns; i++) {
-        sum += q->turns[i].energy[d].known ? q->turns[i].energy[d].j : NAN;
-    }
-    return foreign_figure(sum);
-}
-
-static void foreign_query(struct ipw_query_loaded *l)
-{
-    struct ipw_query_trace *q = &l->trace;
-    const struct ipw_json *doc = l->doc;
-    const char *id = q->id;
-
-    no_energy(q->energy);
-    no_energy(q->energy_before);
-    q->energy[IPW_DOMAIN_GPU] =
-        foreign_total(q, IPW_DOMAIN_GPU, ipw_json_get_num(doc, "query_gpu_energy_joules"));
-    q->energy[IPW_DOMAIN_CPU] =
-        foreign_total(q, IPW_DOMAIN_CPU, ipw_json_get_num(doc, "query_cpu_energy_joules"));
-    q->energy[IPW_DOMAIN_DRAM] = foreign_total(q, IPW_DOMAIN_DRAM, NAN);
-    q->agent_before_s = NAN;
-    q->outcome = q->timed_out ? "timeout" : q->completed ? "answered" : "error";
-    q->index =
-        id[0] == 'q' && id[1] >= '0' && id[1] <= '9' ? (int32_t)strtol(id + 1, NULL, 10) : -1;
 }
 
 char *ipw_schema_text(const struct ipw_json *node)
@@ -293,18 +189,20 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     const struct ipw_json *doc = l->doc, *rest = whole ? doc : NULL; /* without its head */
     const struct ipw_json *energy = ipw_json_get(doc, "energy");
     const struct ipw_json *turns = ipw_json_get(rest, "turns");
-    int64_t version = ipw_json_int(ipw_json_get(doc, "schema_version"), 0);
+    int64_t version;
     const char *id;
 
     if (ipw_json_kind(doc) != IPW_JSON_OBJ) {
         return ipw_fail(err, IPW_EPARSE, "a query's trace must be a JSON object");
     }
-    if (version && !ipw_spec_knows(version)) {
+    if (ipw_json_need_str(&id, doc, "query_id", "", err) < 0 ||
+        ipw_json_need_int(&version, doc, "schema_version", "", err) < 0) {
+        return IPW_EPARSE;
+    }
+    if (!ipw_spec_knows(version)) {
         return ipw_fail(err, IPW_EUNSUPPORTED, "schema_version: %lld; this program reads %d",
                         (long long)version, IPW_SCHEMA_VERSION);
     }
-    if (ipw_json_need_str(&id, doc, "query_id", "", err) < 0) return IPW_EPARSE;
-    l->version = (int)version;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         q->account[d] = (struct ipw_query_account){NAN, NAN, NAN, NAN};
         q->power[d] = (struct ipw_power_stats){NAN, NAN, NAN, NAN};
@@ -313,29 +211,20 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     ipw_spec_read(doc, ipw_spec_trace, (void *const[]){q, &l->details, &made, &judge});
     keep_judgement(l, &judge);
     q->id = id;
-    if (l->version && (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
-                       ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
-                       (whole && ipw_json_need_arr(&turns, doc, "turns", "", err) < 0))) {
+    if (ipw_json_need_int(&q->start_ns, doc, "start_ns", "", err) < 0 ||
+        ipw_json_need_int(&q->end_ns, doc, "end_ns", "", err) < 0 ||
+        (whole && ipw_json_need_arr(&turns, doc, "turns", "", err) < 0)) {
         return IPW_EPARSE;
     }
-    if (l->version) {
-        ipw_schema_read_device_table(q, energy);
-    } else {
-        q->start_ns = 0;
-        q->end_ns = after(0, ipw_json_num(ipw_json_get(doc, "total_wall_clock_s"), 0));
-    }
+    ipw_schema_read_device_table(q, energy);
     q->start_ns = ipw_spec_instant(q->start_ns);
     q->end_ns = ipw_spec_instant(q->end_ns);
-    if (l->version) ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, l, NULL, energy);
+    ipw_schema_read_energy(q->energy, q->power_mean_w, NULL, l, NULL, energy);
     for (const struct ipw_json *t = ipw_json_first(turns); t; t = ipw_json_next(t)) {
         if (read_turn(l, t, err) < 0) return IPW_EPARSE;
     }
     sum_tokens(q);
     read_details(l, &made);
-    if (l->version == 0) {
-        foreign_query(l);
-        return 0;
-    }
     q->index = (int32_t)ipw_json_int(ipw_json_get(doc, "query_index"), -1);
     if (!q->outcome) q->outcome = "unknown";
     ipw_schema_read_energy(q->energy_before, NULL, NULL, l, q->energy,
@@ -353,13 +242,11 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
 int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,
                           struct ipw_err *err)
 {
-    int rc;
+    struct ipw_json *doc;
+    int rc = ipw_json_parse(&doc, line, n, NULL, err);
 
     *out = (struct ipw_query_loaded){0};
-    rc = ipw_json_parse(&out->doc, line, n, NULL, err);
-    if (rc == 0) rc = read_query(out, true, err);
-    if (rc < 0) ipw_query_loaded_release(out);
-    return rc;
+    return rc ? rc : ipw_schema_read_parsed(out, doc, true, err);
 }
 
 int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t n,
@@ -374,17 +261,18 @@ int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t 
     *out = (struct ipw_query_loaded){0};
     if (rc) return rc;
     rc = ipw_json_need_no_repair(repairs, err);
-    if (!rc) return ipw_schema_read_parsed(out, doc, err);
+    if (!rc) return ipw_schema_read_parsed(out, doc, false, err);
     ipw_json_free(doc);
     return rc;
 }
 
-int ipw_schema_read_parsed(struct ipw_query_loaded *out, struct ipw_json *line, struct ipw_err *err)
+int ipw_schema_read_parsed(struct ipw_query_loaded *out, struct ipw_json *line, bool whole,
+                           struct ipw_err *err)
 {
     int rc;
 
     *out = (struct ipw_query_loaded){.doc = line};
-    rc = read_query(out, false, err);
+    rc = read_query(out, whole, err);
     if (rc < 0) ipw_query_loaded_release(out);
     return rc;
 }

@@ -10,7 +10,14 @@ struct place {
     const struct place *in; /* NULL: `key` is the text of a path */
     const char *key;        /* NULL: element `index` of a list */
     size_t index;
+    bool foreign; /* of the top: any order, any key may be absent or null */
 };
+
+static bool is_foreign(const struct place *at)
+{
+    while (at->in) at = at->in;
+    return at->foreign;
+}
 
 static void spell(struct ipw_buf *out, const struct place *at)
 {
@@ -110,6 +117,7 @@ static int check_member(const struct ipw_json *node, const struct ipw_spec *s,
 {
     unsigned found = kind_of(node);
 
+    if (found == IPW_SPEC_NULL && is_foreign(at)) return 0;
     if (!(found & s->kind)) return wrong_kind(s->kind, found, at, err);
     if (found & IPW_SPEC_NUM) {
         double value = ipw_json_num(node, NAN);
@@ -141,6 +149,18 @@ static int check_order(const struct ipw_json *object, const struct place *at, st
     return 0;
 }
 
+static int check_present(const struct ipw_json *object, const struct ipw_spec *table,
+                         const struct place *at, struct ipw_err *err)
+{
+    for (const struct ipw_spec *s = table; s->key; s++) {
+        const struct ipw_json *node = ipw_json_get(object, s->key);
+
+        if (node && check_member(node, s, &(struct place){.in = at, .key = s->key}, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
 /* Table and object are both in the order of their keys, so walk along both at once. */
 static int check_object(const struct ipw_json *object, const struct ipw_spec *table,
                         const struct place *at, struct ipw_err *err)
@@ -149,6 +169,7 @@ static int check_object(const struct ipw_json *object, const struct ipw_spec *ta
 
     if (ipw_json_kind(object) != IPW_JSON_OBJ)
         return wrong_kind(IPW_SPEC_OBJ, kind_of(object), at, err);
+    if (is_foreign(at)) return check_present(object, table, at, err);
     if (check_order(object, at, err) < 0) return err->code;
     node = ipw_json_first(object);
     for (const struct ipw_spec *s = table; s->key; s++) {
@@ -168,4 +189,10 @@ static int check_object(const struct ipw_json *object, const struct ipw_spec *ta
 int ipw_spec_check(const struct ipw_json *object, const struct ipw_spec *table, struct ipw_err *err)
 {
     return check_object(object, table, &(struct place){.key = ""}, err);
+}
+
+int ipw_spec_check_foreign(const struct ipw_json *object, const struct ipw_spec *table,
+                           struct ipw_err *err)
+{
+    return check_object(object, table, &(struct place){.key = "", .foreign = true}, err);
 }

@@ -85,6 +85,9 @@ static inline int ipw_spec_order(const struct ipw_json *member, const struct ipw
 /* Checks an object against a table.  IPW_EPARSE: the message names the path of the fault. */
 int ipw_spec_check(const struct ipw_json *object, const struct ipw_spec *table,
                    struct ipw_err *err);
+/* The same of a file that others wrote: any order, and any key may be absent or null. */
+int ipw_spec_check_foreign(const struct ipw_json *object, const struct ipw_spec *table,
+                           struct ipw_err *err);
 
 /* Writes an object by a table, with its brackets.  An unknown value is left out if the key may be
  * absent; else it is null. */

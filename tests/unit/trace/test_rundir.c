@@ -361,7 +361,11 @@ static void the_reader_can_stop_and_take(void **state)
 
     (void)state;
     assert_non_null(f);
-    fputs("{\"query_id\":\"q0000\"}\n{\"query_id\":\"q0001\"}\n", f);
+    for (int i = 0; i < 2; i++)
+        fprintf(f,
+                "{\"end_ns\":2,\"query_id\":\"q000%d\",\"schema_version\":2,\"start_ns\":1,"
+                "\"turns\":[]}\n",
+                i);
     fclose(f);
     assert_int_equal(ipw_rundir_each_query("two.jsonl", stop_at_first, &taken, NULL, NULL), 5);
     assert_string_equal(taken.trace.id, "q0000");

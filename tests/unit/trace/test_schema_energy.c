@@ -25,7 +25,7 @@ static void same_figure(const struct ipw_figure *a, const struct ipw_figure *b)
 /* Writes the figure as the one of each domain in a part of `whole`, and reads it again. */
 static void write_and_read(const struct ipw_figure *figure, const struct ipw_figure *whole)
 {
-    struct ipw_query_loaded l = {.version = IPW_SCHEMA_VERSION};
+    struct ipw_query_loaded l = {0};
     struct ipw_figure energy[IPW_DOMAIN_COUNT], of[IPW_DOMAIN_COUNT], back[IPW_DOMAIN_COUNT];
     struct ipw_buf text = IPW_BUF(10000);
     struct ipw_json *doc;
@@ -84,7 +84,7 @@ static void a_provenance_follows_from_the_whole(void **state)
         "{\"cpu\":{\"hi\":3.0,\"joules\":2.0,\"lo\":0.0,\"provenance\":\"measured\"},"
         "\"dram\":{\"joules\":1.0}}";
     struct ipw_figure whole[IPW_DOMAIN_COUNT] = {{0}}, back[IPW_DOMAIN_COUNT];
-    struct ipw_query_loaded l = {.version = IPW_SCHEMA_VERSION};
+    struct ipw_query_loaded l = {0};
     struct ipw_json *doc;
 
     (void)state;

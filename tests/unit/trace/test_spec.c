@@ -301,9 +301,37 @@ static void what_may_differ(void **state)
     free(line);
 }
 
+/* A line that others wrote has what it has: in any order, with nulls.  What is there is checked. */
+static void foreign_lines(void **state)
+{
+    static const struct {
+        const char *text, *fault;
+    } cases[] = {
+        {"{\"turns\":[{\"wall_clock_s\":1,\"turn_index\":0,\"spans\":null}],\"query_id\":null}",
+         NULL},
+        {"{\"turns\":[{\"spans\":[7]}]}",
+         "turns[0].spans[0]: expected an object, found an integer"},
+        {"{\"energy\":{\"gpu\":{\"joules\":\"7\"}}}", "energy.gpu.joules: expected a number"},
+        {"[]", "expected an object, found a list"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ipw_json *doc;
+        struct ipw_err err = {0};
+
+        assert_int_equal(ipw_json_parse(&doc, cases[i].text, strlen(cases[i].text), NULL, NULL), 0);
+        ipw_spec_check_foreign(doc, ipw_spec_trace, &err);
+        if (!cases[i].fault != !err.code || (err.code && !strstr(err.text, cases[i].fault)))
+            fail_msg("%zu: %s", i, err.text);
+        ipw_json_free(doc);
+    }
+}
+
 UNIT(spec)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(foreign_lines),
         cmocka_unit_test(what_the_table_allows),
         cmocka_unit_test(each_breach_has_its_path),
         cmocka_unit_test(every_event_has_a_table),
