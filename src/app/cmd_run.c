@@ -15,7 +15,8 @@ struct values {
     struct ipw_watch_options watch;
 };
 #define INSTEAD_OF_UNTRUSTED                                                                       \
-    "docs/tools.md, \"An agent that somebody else wrote\", has the line that runs all of it in a " \
+    "docs/security.md, \"An agent that somebody else wrote\", has the line that runs all of it "   \
+    "in a "                                                                                        \
     "sandbox; 'ipw-agent check FILE' looks at the file first"
 #define AT(field) offsetof(struct values, run.field)
 

@@ -400,15 +400,17 @@ int ipw_options_each(const struct ipw_command *command, int argc, char **argv,
 
 static struct {
     struct kept {
-        char *option, *value; /* value: NULL for a flag */
+        char *word, *option, *value; /* --option; value: NULL for a flag */
     } * list;
     size_t n, cap;
+    char ***lines; /* command lines with them */
+    size_t n_lines, cap_lines;
 } settings;
 
 void ipw_options_keep(char *const *words, size_t n)
 {
     for (size_t i = 0; i < settings.n; i++) {
-        free(settings.list[i].option);
+        free(settings.list[i].word);
         free(settings.list[i].value);
     }
     settings.n = 0;
@@ -417,8 +419,12 @@ void ipw_options_keep(char *const *words, size_t n)
         size_t name = equals ? (size_t)(equals - words[i]) : strlen(words[i]);
 
         IPW_GROW(settings.list, settings.cap, settings.n + 1);
-        settings.list[settings.n++] = (struct kept){ipw_asprintf("%.*s", (int)name, words[i]),
-                                                    equals ? ipw_strdup(equals + 1) : NULL};
+        settings.list[settings.n] = (struct kept){
+            .word = ipw_asprintf("--%.*s", (int)name, words[i]),
+            .value = equals ? ipw_strdup(equals + 1) : NULL,
+        };
+        settings.list[settings.n].option = settings.list[settings.n].word + 2;
+        settings.n++;
     }
 }
 
@@ -479,12 +485,14 @@ char **ipw_options_before(const struct ipw_command *command, int *argc, char **a
     for (size_t i = 0; i < settings.n; i++) {
         memcpy(copy, argv, (size_t)*argc * sizeof *copy);
         if (!is_wanted(command, *argc, copy, &settings.list[i])) continue;
-        words[n++] = ipw_asprintf("--%s", settings.list[i].option);
+        words[n++] = settings.list[i].word;
         if (settings.list[i].value) words[n++] = settings.list[i].value;
     }
     memcpy(words + n, argv + 1, (size_t)(*argc - 1) * sizeof *words);
     *argc += n - 1;
     free(copy);
+    IPW_GROW(settings.lines, settings.cap_lines, settings.n_lines + 1);
+    settings.lines[settings.n_lines++] = words;
     return words;
 }
 

@@ -83,9 +83,9 @@ return { name = "theirs", run = function()
 end }
 EOF
     sed -i "1i local HOME, OUTSIDE = '$IPW_SOURCE_DIR', $$" their_agent.lua
-    sed -n '/^<!-- sandbox -->/,/^```$/p' "$IPW_SOURCE_DIR/docs/tools.md" | sed '1,2d;$d' >line
-    grep -q '^bwrap ' line || fail "docs/tools.md has no line that begins with bwrap"
-    sed 's/--dataset/--model demo --no-estimate --unsafe-tools --dataset/' line >marked
+    sed -n '/^<!-- sandbox -->/,/^```$/p' "$IPW_SOURCE_DIR/docs/security.md" | sed '1,2d;$d' >line
+    grep -q '^bwrap ' line || fail "docs/security.md has no line that begins with bwrap"
+    sed 's/ tasks.jsonl/ --model demo --no-estimate --unsafe-tools tasks.jsonl/' line >marked
     expect_exit 0 env OPENAI_API_KEY=sk-not-for-strangers PATH="$WORK/bin:$PATH" sh marked
     assert_json runs/theirs*/traces.jsonl 'd[0]["error"] is None and "PWD=" in d[0]["response_text"]' # it saw itself
     assert_json runs/theirs*/traces.jsonl \
