@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 cat >hostile.py <<'PY'
-import re, socket, sys, time
+import socket, sys
 from urllib.parse import urlsplit
 at = urlsplit(sys.argv[1])
 ROUTES = [route.split(" ", 2) for route in sys.argv[2:]]  # METHOD PATH STATUS-OF-A-GOOD-REQUEST
@@ -63,9 +63,7 @@ for i, s in enumerate(held):  # half a head, half a body, an answer that nobody 
     s.sendall([f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nX: ".encode(),
                f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode(),
                good(method, path)][i % 3])
-begun = time.monotonic()
 wants("behind 200 that wait", ask(good(method, path)), int(status))
-assert time.monotonic() - begun < 10
 for s in held:
     s.close()
 for method, path, status in ROUTES:
