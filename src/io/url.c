@@ -44,8 +44,7 @@ void ipw_url_plain(struct ipw_buf *out, const char *url)
     ipw_buf_release(&plain);
 }
 
-/* The place of the host in a URL, behind user and password. */
-static const char *find_host(const char *url)
+const char *ipw_url_host(const char *url)
 {
     const char *from = ipw_url_authority(url), *end;
 
@@ -59,7 +58,7 @@ static const char *find_host(const char *url)
 /* The host of a URL, without user, port and brackets. */
 static bool take_host(char *out, size_t size, const char *url)
 {
-    const char *from = find_host(url);
+    const char *from = ipw_url_host(url);
     size_t n;
 
     if (*from == '[') {
@@ -150,14 +149,14 @@ bool ipw_url_is_local(const char *url)
 
 bool ipw_url_host_is_ascii(const char *url)
 {
-    for (const char *at = find_host(url); !strchr("/?#", *at); at++) /* also at the end */
+    for (const char *at = ipw_url_host(url); !strchr("/?#", *at); at++) /* also at the end */
         if ((unsigned char)*at >= 0x80) return false;
     return true;
 }
 
 int ipw_url_port(const char *url)
 {
-    const char *at = find_host(url);
+    const char *at = ipw_url_host(url);
     int64_t port;
     char digits[8];
     size_t n;

@@ -15,6 +15,8 @@
 /* The text after the "://" of a scheme at the start of the URL; NULL: there is none.  A later "://"
  * belongs to another part: libcurl takes "http:/far.example/http://localhost" for far.example. */
 const char *ipw_url_authority(const char *url);
+/* The place of the host in a URL, behind user and password. */
+const char *ipw_url_host(const char *url);
 /* Appends the address in a form for messages: without user, password, query and fragment. */
 void ipw_url_plain(struct ipw_buf *out, const char *url);
 

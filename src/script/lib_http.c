@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "io/http_web.h"
 #include "io/sse.h"
+#include "io/url.h"
 #include "json/write.h"
 #include "llm/playback.h"
 #include "script/fetch_file.h"
@@ -62,25 +63,12 @@ struct web_op {
 
 /* ---- events ---- */
 
-static const char *behind_scheme(const char *url)
-{
-    const char *mark = strstr(url, "://");
-
-    return mark ? mark + 3 : url;
-}
-
-/* After the last '@' of the authority, because a password can contain one. */
-static const char *find_host(const char *url)
-{
-    const char *from = behind_scheme(url), *at = memrchr(from, '@', strcspn(from, "/?#"));
-
-    return at ? at + 1 : from;
-}
-
 /* Without user and password. */
 static char *bare_url(const char *url)
 {
-    return ipw_asprintf("%.*s%s", (int)(behind_scheme(url) - url), url, find_host(url));
+    const char *from = ipw_url_authority(url);
+
+    return ipw_asprintf("%.*s%s", from ? (int)(from - url) : 0, url, ipw_url_host(url));
 }
 
 static void put_url(struct ipw_jw *w, const char *key, const char *url)
@@ -236,7 +224,7 @@ static void web_done(void *ud, const struct ipw_http_result *r)
     op->away = r->end == IPW_HTTP_DNS || r->end == IPW_HTTP_REFUSED || r->end == IPW_HTTP_TLS;
     if (!op->err.code) { /* else its file says why it was ended */
         enum ipw_code code = code_of(op, r);
-        const char *host = find_host(op->url);
+        const char *host = ipw_url_host(op->url);
         int n = (int)(host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#"));
 
         if (code == IPW_EPERM)
@@ -493,7 +481,7 @@ static void push_server(lua_State *L, struct ipw_http_request *r, struct ipw_htt
 /* "GET example.org" */
 static char *span_name(const char *method, const char *url)
 {
-    const char *host = find_host(url);
+    const char *host = ipw_url_host(url);
 
     return ipw_asprintf("%s %.*s", method, (int)strcspn(host, "/?#"), host);
 }
