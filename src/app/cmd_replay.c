@@ -102,6 +102,20 @@ static int show(char *run, const struct ipw_replay_options *o)
 
 /* ---- run again ---- */
 
+/* What is printed at its end is written in Lua (lua/ipw/cli/replayed.lua). */
+static int tell_end(const struct ipw_replay_job *job, const char *folder)
+{
+    const struct ipw_output_options *o = &job->o->run.output;
+    char *flags = ipw_asprintf("%s %s %s %s", o->json ? "json" : "", o->quiet ? "quiet" : "",
+                               o->verbose ? "verbose" : "", job->network.llm ? "live" : "");
+    const char *args[] = {folder, flags, NULL};
+    struct ipw_err err = {0};
+    int status = ipw_run_screen("ipw.cli.replayed", folder, args, o->verbose, &err);
+
+    free(flags);
+    return status < 0 ? ipw_exit_with(&err, IPW_EXIT_FAILED) : status;
+}
+
 static int run_again(const char *run, const struct ipw_replay_options *o)
 {
     struct ipw_replay_job job;
@@ -118,12 +132,9 @@ static int run_again(const char *run, const struct ipw_replay_options *o)
         if (rc == IPW_EPARSE) code = IPW_EXIT_INPUT;
     }
     if (!rc) rc = ipw_replay_finish(&job, &err);
-    if (!rc) rc = ipw_replay_print(&job, &err);
     folder = job.dir ? ipw_strdup(ipw_rundir_path(job.dir)) : NULL;
     if (job.dir && ipw_rundir_close(job.dir, rc ? NULL : &err) && !rc) rc = err.code;
-    shown = !rc && !o->run.output.json && !o->run.output.quiet
-                ? ipw_cmd_run_show(folder, NULL, false, o->run.output.verbose)
-                : IPW_EXIT_OK;
+    shown = rc ? IPW_EXIT_OK : tell_end(&job, folder);
     free(folder);
     if (rc)
         ipw_exit_with(&err, code);
