@@ -2,9 +2,10 @@
 --
 -- A row names a header (`session`), or a member of the body (`body`, with dots).  `agent` and `parent` are
 -- headers that name an agent inside of the session, and the one that started it.  The first row of which a
--- request has the session's name decides.  Names of headers have no case.
+-- request has the session's name decides, and the one after a trace names the agent.  Names of headers have no case.
 
 return {
+  { session = "traceparent", trace = true },
   { session = "x-dynamo-session-id", parent = "x-dynamo-parent-session-id" },
   { session = "x-claude-code-session-id", agent = "x-claude-code-agent-id", parent = "x-claude-code-parent-agent-id" },
   -- Codex: an agent is a thread of its own; session-id is that of the first thread.
@@ -17,7 +18,6 @@ return {
   { session = "x-deepseek-harness-session-id", parent = "x-deepseek-harness-parent-session-id" },
   { session = "x-litellm-trace-id" },
   { session = "helicone-session-id" },
-  { session = "traceparent", trace = true },
   { body = "metadata.session_id" },
   { body = "metadata.user_id" },
   { body = "litellm_session_id" },

@@ -9,8 +9,6 @@
 extern const struct ipw_lua_call ipw_calls[]; /* their `ud` is the workbench */
 
 /* Those with a file of their own, calls_NAME.c. */
-typedef int ipw_call_fn(void *bench, const char *const *args, size_t n, struct ipw_buf *out,
-                        struct ipw_err *err);
 ipw_call_fn ipw_call_machine, ipw_call_sensors, ipw_call_server; /* calls_machine.c */
 /* calls_books.c */
 ipw_call_fn ipw_call_ledger, ipw_call_meter, ipw_call_meter_logs, ipw_call_book_meter;

@@ -10,11 +10,10 @@
 
 /* ledger(run, rule, "alone"?): the run computed again, by its own sharing rule ("") or by another;
  * alone: not compared with what it wrote. */
-int ipw_call_ledger(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                    struct ipw_err *err)
+int ipw_call_ledger(const struct ipw_call *c, struct ipw_err *err)
 {
-    (void)ud;
-    return ipw_ledger_facts(out, args[0], n > 1 && *args[1] ? args[1] : NULL, n < 3, err);
+    return ipw_ledger_facts(c->out, c->args[0], c->n > 1 && *c->args[1] ? c->args[1] : NULL,
+                            c->n < 3, err);
 }
 
 /* The run from its files before a meter was booked, and the logs. */
@@ -31,47 +30,42 @@ static int read_meter(struct ipw_metered_run *report, const char *run, const cha
 
 /* meter_logs(run, column, log...): what the logs say (audit/meter_report.h); column "": all that
  * are in the sum. */
-int ipw_call_meter_logs(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                        struct ipw_err *err)
+int ipw_call_meter_logs(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_metered_run report;
-    int rc = read_meter(&report, args[0], args[1], args + 2, n - 2, err);
+    int rc = read_meter(&report, c->args[0], c->args[1], c->args + 2, c->n - 2, err);
 
-    (void)ud;
-    if (!rc) ipw_metered_run_logs(out, &report);
-    if (!rc && out->failed) rc = ipw_fail(err, IPW_ELIMIT, "%s: the logs are too long", args[0]);
+    if (!rc) ipw_metered_run_logs(c->out, &report);
+    if (!rc && c->out->failed)
+        rc = ipw_fail(err, IPW_ELIMIT, "%s: the logs are too long", c->args[0]);
     ipw_metered_run_release(&report);
     return rc;
 }
 
 /* meter(run, column, clocks, log...): the run's energy by the logs, with the clock of each. */
-int ipw_call_meter(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                   struct ipw_err *err)
+int ipw_call_meter(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_metered_run report;
-    int rc = read_meter(&report, args[0], args[1], args + 3, n - 3, err);
+    int rc = read_meter(&report, c->args[0], c->args[1], c->args + 3, c->n - 3, err);
 
-    (void)ud;
-    if (!rc) rc = ipw_metered_run_book(&report, args[2], err);
-    if (!rc) ipw_metered_run_facts(out, &report);
-    if (!rc && out->failed) rc = ipw_fail(err, IPW_ELIMIT, "%s: the report is too long", args[0]);
+    if (!rc) rc = ipw_metered_run_book(&report, c->args[2], err);
+    if (!rc) ipw_metered_run_facts(c->out, &report);
+    if (!rc && c->out->failed)
+        rc = ipw_fail(err, IPW_ELIMIT, "%s: the report is too long", c->args[0]);
     ipw_metered_run_release(&report);
     return rc;
 }
 
 /* book_meter(run, plan, energy report, column, clocks, log...): see run/merge/book.h. */
-int ipw_call_book_meter(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                        struct ipw_err *err)
+int ipw_call_book_meter(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_metered_run report;
     struct ipw_json *plan = NULL;
-    int rc = read_meter(&report, args[0], args[3], args + 5, n - 5, err);
+    int rc = read_meter(&report, c->args[0], c->args[3], c->args + 5, c->n - 5, err);
 
-    (void)ud;
-    (void)out;
-    if (!rc) rc = ipw_metered_run_book(&report, args[4], err);
-    if (!rc) rc = ipw_json_parse(&plan, args[1], strlen(args[1]), NULL, err);
-    if (!rc) rc = ipw_book_run(args[0], plan, &report, args[2], err);
+    if (!rc) rc = ipw_metered_run_book(&report, c->args[4], err);
+    if (!rc) rc = ipw_json_parse(&plan, c->args[1], strlen(c->args[1]), NULL, err);
+    if (!rc) rc = ipw_book_run(c->args[0], plan, &report, c->args[2], err);
     ipw_json_free(plan);
     ipw_metered_run_release(&report);
     return rc;

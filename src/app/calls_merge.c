@@ -21,20 +21,17 @@ static int count_line(void *n, const struct ipw_jsonl_line *line, struct ipw_err
 
 /* shard(folder): {done, manifest, schema_version}: how many queries are done; the format that this
  * program writes.  {}: a process writes it. */
-int ipw_call_shard(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                   struct ipw_err *err)
+int ipw_call_shard(const struct ipw_call *c, struct ipw_err *err)
 {
-    bool running = ipw_lock_look(args[0], NULL) != 0;
-    char *path = ipw_asprintf("%s/traces.jsonl", args[0]), *text = NULL;
+    bool running = ipw_lock_look(c->args[0], NULL) != 0;
+    char *path = ipw_asprintf("%s/traces.jsonl", c->args[0]), *text = NULL;
     struct ipw_json *manifest = NULL;
     int64_t done = 0;
     struct ipw_jw w;
-    int rc = running ? 0 : ipw_json_read(&manifest, args[0], "manifest.json", err);
+    int rc = running ? 0 : ipw_json_read(&manifest, c->args[0], "manifest.json", err);
 
-    (void)ud;
-    (void)n;
     if (!rc && !running) rc = ipw_jsonl_each(path, IPW_LINE_MAX, count_line, &done, err);
-    ipw_jw_init(&w, out);
+    ipw_jw_init(&w, c->out);
     ipw_jw_obj(&w);
     if (!rc && !running) {
         text = ipw_json_text(manifest);
@@ -51,18 +48,16 @@ int ipw_call_shard(void *ud, const char *const *args, size_t n, struct ipw_buf *
 
 /* same_run(config, other config?): the `hashes` of the first one; the `part` and `key` in which
  * they differ, if they do. */
-int ipw_call_same_run(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                      struct ipw_err *err)
+int ipw_call_same_run(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_json *one = NULL, *other = NULL;
     const char *part, *key;
     struct ipw_jw w;
-    int rc = ipw_json_parse(&one, args[0], strlen(args[0]), NULL, err);
+    int rc = ipw_json_parse(&one, c->args[0], strlen(c->args[0]), NULL, err);
 
-    (void)ud;
-    if (!rc && n > 1) rc = ipw_json_parse(&other, args[1], strlen(args[1]), NULL, err);
+    if (!rc && c->n > 1) rc = ipw_json_parse(&other, c->args[1], strlen(c->args[1]), NULL, err);
     if (!rc) {
-        ipw_jw_init(&w, out);
+        ipw_jw_init(&w, c->out);
         ipw_jw_obj(&w);
         ipw_jw_key(&w, "hashes");
         ipw_same_run_hashes(&w, one);
@@ -79,22 +74,19 @@ int ipw_call_same_run(void *ud, const char *const *args, size_t n, struct ipw_bu
 
 /* merge(out, plan): {total_j}, by domain; or, where a file of a shard is at fault, {bad, code,
  * text} with its place in the plan. */
-int ipw_call_merge(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                   struct ipw_err *err)
+int ipw_call_merge(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_json *plan = NULL;
     struct ipw_planned_run p = {.bad = SIZE_MAX};
-    int rc = ipw_json_parse(&plan, args[1], strlen(args[1]), NULL, err);
+    int rc = ipw_json_parse(&plan, c->args[1], strlen(c->args[1]), NULL, err);
     struct ipw_jw w;
 
-    (void)ud;
-    (void)n;
     if (!rc) rc = ipw_planned_run_open(&p, plan, err);
-    if (!rc) rc = ipw_merge_run(&p, args[0], err);
+    if (!rc) rc = ipw_merge_run(&p, c->args[0], err);
     ipw_planned_run_release(&p);
     ipw_json_free(plan);
     if (rc && p.bad == SIZE_MAX) return rc;
-    ipw_jw_init(&w, out);
+    ipw_jw_init(&w, c->out);
     ipw_jw_obj(&w);
     if (rc) {
         ipw_jw_kint(&w, "bad", (int64_t)p.bad);

@@ -20,7 +20,7 @@ static const struct ipw_opt options[] = {
     {"Where calls go", 0, IPW_OPT_SECTION, 0, NULL, NULL},
     {"upstream", 'u', IPW_OPT_LIST, AT(upstreams), "[MATCH=]URL", "server; MATCH: a path or a model (gpt-*); repeat it"},
     {"model", 'm', IPW_OPT_STR, AT(run.server.model), "NAME", "model for programs that take one; demo is built in"},
-    {"api-key-env", 0, IPW_OPT_STR, AT(run.server.api_key_env), "VAR", "variable with the API key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
+    {"api-key-env", 0, IPW_OPT_LIST, AT(keys), "[MATCH=]VAR", "variable with the key (default: OPENAI_API_KEY)", .holds = IPW_HOLDS_KEY_NAME},
     {"cacert", 0, IPW_OPT_STR, AT(run.server.net.cacert), "FILE", "trust these PEM certificates, not the system's"},
     {"connect-timeout", 0, IPW_OPT_DURATION, AT(run.server.net.connect_ns), "TIME", "to connect to a server (default: 10s)", 1},
     {"Programs and sessions", 0, IPW_OPT_SECTION, 0, NULL, NULL},
@@ -106,6 +106,20 @@ static const char *choose(struct ipw_measure_options *o, int argc, char **argv, 
     return o->named ? args[0] : command ? program_of(o->argv[0]) : "any";
 }
 
+/* Of --api-key-env, the row without a MATCH: it is the key of every run. */
+static void take_general_key(struct ipw_measure_options *o)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < o->keys.n; i++) {
+        if (strchr(o->keys.items[i], '='))
+            o->keys.items[n++] = o->keys.items[i];
+        else
+            o->run.server.api_key_env = o->keys.items[i];
+    }
+    o->keys.n = n;
+}
+
 int ipw_cmd_measure(int argc, char **argv)
 {
     struct values v = {.measure = {.idle_ns = 300 * IPW_NS_PER_S}};
@@ -123,6 +137,7 @@ int ipw_cmd_measure(int argc, char **argv)
     rc = ipw_options_parse(&ipw_measure_command, at, argv, &v, &args, &n_args, &err);
     if (!rc) rc = ipw_limits_check(&o->run.limits, &err);
     if (rc) return rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
+    take_general_key(o);
     agent = choose(o, argc, argv, at, args, n_args);
     if (o->upstreams.n) { /* the sensors and the manifest know the first as the model's server */
         const char *url = o->upstreams.items[0], *scheme = strstr(url, "://"),
@@ -141,6 +156,7 @@ int ipw_cmd_measure(int argc, char **argv)
     exit_code = ipw_cmd_run_tell_end(&end, exit_code, o->run.output.verbose);
     free(o->run.server.net.base_urls.items);
     free(o->upstreams.items);
+    free(o->keys.items);
     free(o->run.script.paths.items);
     free(o->run.sensors.telemetry.items);
     return exit_code;

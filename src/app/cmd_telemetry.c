@@ -16,6 +16,7 @@
 #include "io/http_get.h"
 #include "io/loop.h"
 #include "json/jsonl.h"
+#include "run/sensors.h"
 #include "script/lua_text.h"
 #include "telemetry/telemetry.h"
 #include "telemetry/telemetry_stream.h"
@@ -257,7 +258,7 @@ static int run(const struct telemetry_options *o, int *exit_code, struct ipw_err
     struct ipw_source_options so = {
         .telemetry = (const char *const *)o->telemetry.items,
         .gpu = o->gpu,
-        .fetch = {ipw_http_get, ipw_http_get_release},
+        .fetch = ipw_sensors_fetch,
         .link = {ipw_http_stream_open, ipw_http_stream_read, ipw_http_stream_close}};
     struct recorder recorder = {.text = IPW_BUF(64 * IPW_MIB)};
     struct ipw_telemetry t;

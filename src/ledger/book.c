@@ -552,18 +552,17 @@ static void tell(struct ipw_book *b, struct ipw_book_account *a, enum ipw_book_c
     b->queue.all[i] = (struct ipw_book_instant){t_ns, a, change, phase};
 }
 
-/* Queries begin and end in order of time. */
-static int64_t in_order(struct ipw_book *b, int64_t t_ns)
+/* Not at a time that was shared already. */
+static int64_t still_open(struct ipw_book *b, int64_t t_ns)
 {
     if (t_ns < b->now.t_ns) t_ns = b->now.t_ns;
-    if (t_ns < b->last_query_ns) t_ns = b->last_query_ns;
-    b->last_query_ns = t_ns;
+    if (t_ns > b->last_query_ns) b->last_query_ns = t_ns;
     return t_ns;
 }
 
 void ipw_book_begin(struct ipw_book *b, struct ipw_book_account *a, int64_t t_ns)
 {
-    t_ns = in_order(b, t_ns);
+    t_ns = still_open(b, t_ns > b->last_query_ns ? t_ns : b->last_query_ns);
     *a = (struct ipw_book_account){.seen = true,
                                    .t0_ns = t_ns,
                                    .since_ns = t_ns,
@@ -588,7 +587,7 @@ static void end_phase(struct ipw_book *b, const struct ipw_book_account *a, int6
 void ipw_book_end(struct ipw_book *b, struct ipw_book_account *a, int64_t t_ns)
 {
     a->told_ns = t_ns;
-    a->t1_ns = in_order(b, t_ns > a->newest_ns ? t_ns : a->newest_ns);
+    a->t1_ns = still_open(b, t_ns > a->newest_ns ? t_ns : a->newest_ns);
     end_phase(b, a, a->t1_ns);
     tell(b, a, IPW_BOOK_END, IPW_PHASE_AGENT, a->t1_ns);
     b->queue.n_ends++;

@@ -228,7 +228,7 @@ void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
         break;
     case IPW_EV_SPAN_START:
     case IPW_EV_SPAN_END: ipw_ledger_instant(f->ledger, q->ordinal, e->t_ns); return;
-    case IPW_EV_QUERY_END: leave(f, q, e->t_ns); return;
+    case IPW_EV_QUERY_END: leave(f, q, ipw_event_end_ns(e)); return;
     default: return;
     }
     enter(f, q, e->t_ns);

@@ -64,8 +64,9 @@ bool ipw_ledger_query_sees(const struct ipw_ledger *l, int64_t query, enum ipw_d
  * final. */
 int64_t ipw_ledger_query_covered_ns(const struct ipw_ledger *l, int64_t query);
 
-/* A query started or ended; times must not go back.  The begin returns the query's ordinal (0, 1,
- * ...), which names it in later calls. */
+/* A query started or ended.  Starts come in order of time.  An end can be told late, as of an
+ * instant that is past: it counts from the newest instant on that was shared.  The begin returns
+ * the query's ordinal (0, 1, ...), which names it in later calls. */
 int64_t ipw_ledger_query_begin(struct ipw_ledger *l, int64_t t_ns);
 void ipw_ledger_query_end(struct ipw_ledger *l, int64_t query, int64_t t_ns);
 /* The query is in `phase` from t on, until its next phase or its end.  Told again for the same

@@ -261,7 +261,7 @@ static int take_query_event(struct ipw_recompute_job *j, const struct ipw_event 
         if (j->options.starts && data) keep_start(q, data);
     }
     if (e->kind == IPW_EV_QUERY_END && !q->end_ns) {
-        q->end_ns = e->t_ns;
+        q->end_ns = ipw_event_end_ns(e);
         IPW_GROW(j->over, j->cap_over, j->n_over + 1);
         j->over[j->n_over++] = (size_t)e->query;
     }

@@ -29,12 +29,14 @@ void ipw_chat_fold_free(struct ipw_chat_fold *fold)
 
 void ipw_chat_fold_set_exact(struct ipw_chat_fold *fold, bool exact) { fold->exact = exact; }
 
-const char *const ipw_chat_protocol_words[] = {"chat", "responses", "messages", NULL};
+const char *const ipw_chat_protocol_words[] = {"chat", "responses", "messages", "completions",
+                                               NULL};
 
 void ipw_chat_fold_set_protocol(struct ipw_chat_fold *fold, enum ipw_chat_protocol protocol)
 {
     fold->protocol = protocol;
-    if (protocol != IPW_CHAT_COMPLETIONS) ipw_chat_fold_set_exact(fold, true);
+    if (protocol == IPW_CHAT_RESPONSES || protocol == IPW_CHAT_MESSAGES)
+        ipw_chat_fold_set_exact(fold, true);
 }
 
 bool ipw_chat_fold_done(const struct ipw_chat_fold *fold) { return fold->reply.done_marker; }
@@ -239,6 +241,8 @@ static int fold_choice(struct ipw_chat_fold *fold, const struct ipw_json *choice
         delta = ipw_json_get(choice, "message");
         if (ipw_json_kind(delta) == IPW_JSON_OBJ) rc = fold_delta(fold, delta, seen, err);
     }
+    if (rc == 0 && fold->protocol == IPW_CHAT_PROMPT)
+        rc = fold_content(fold, ipw_json_get(choice, "text"), seen, err);
     if (rc == 0) rc = ipw_chat_logprobs_fold(fold, choice, err);
     if (rc) return rc;
     if (*word) { /* after the delta, which can have the last text */
@@ -291,7 +295,8 @@ static int fold_root(struct ipw_chat_fold *fold, const struct ipw_json *root, in
 static int check_protocol(const struct ipw_chat_fold *fold, const struct ipw_json *root,
                           const char *what, struct ipw_err *err)
 {
-    const char *name = gathered(fold) ? NULL : ipw_chat_foreign(root);
+    bool prompt = fold->protocol == IPW_CHAT_PROMPT;
+    const char *name = gathered(fold) || prompt ? NULL : ipw_chat_foreign(root);
 
     if (!name) return 0;
     return ipw_fail(
@@ -309,7 +314,7 @@ static int take_event(struct ipw_chat_fold *fold, const struct ipw_json *root, i
 {
     int rc;
 
-    if (fold->protocol == IPW_CHAT_COMPLETIONS) {
+    if (fold->protocol == IPW_CHAT_COMPLETIONS || fold->protocol == IPW_CHAT_PROMPT) {
         rc = check_protocol(fold, root, "stream", err);
         return rc ? rc : fold_root(fold, root, seen, err);
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "json/document.h"
 #include "json/write.h"
 
 /* By the end of the path, since servers put their API below different folders. */
@@ -21,7 +22,7 @@ static const struct {
     {"/embeddings", "embeddings", false, IPW_CHAT_COMPLETIONS},
     {"/rerank", "rerank", false, IPW_CHAT_COMPLETIONS},
     {"/moderations", "moderations", false, IPW_CHAT_COMPLETIONS},
-    {"/completions", "completions", false, IPW_CHAT_COMPLETIONS},
+    {"/completions", "completions", true, IPW_CHAT_PROMPT},
 };
 
 void ipw_proxy_call_of_path(struct ipw_proxy_call *out, const char *method, const char *path)
@@ -82,12 +83,23 @@ static void messages_result(struct ipw_proxy_call *call, const struct ipw_json *
     }
 }
 
+static uint64_t hash_of(const struct ipw_json *message)
+{
+    char *text = ipw_json_text(message);
+    uint64_t h = 1469598103934665603u;
+
+    for (const char *c = text; *c; c++) h = (h ^ (unsigned char)*c) * 1099511628211u;
+    free(text);
+    return h;
+}
+
 int ipw_proxy_call_read(struct ipw_proxy_call *call, const char *body, size_t n,
                         struct ipw_err *err)
 {
     static void (*const read_result[])(struct ipw_proxy_call *, const struct ipw_json *) = {
-        chat_result, responses_result, messages_result};
+        chat_result, responses_result, messages_result, chat_result};
     const struct ipw_json *options;
+    static const char *const lists[] = {"messages", "input", "messages", "prompt"};
     int rc = ipw_json_parse(&call->doc, body, n, NULL, err);
 
     if (rc) return rc;
@@ -96,12 +108,14 @@ int ipw_proxy_call_read(struct ipw_proxy_call *call, const char *body, size_t n,
     call->model = ipw_json_str(ipw_json_get(call->doc, "model"), "");
     call->streams = ipw_json_bool(ipw_json_get(call->doc, "stream"), false);
     options = ipw_json_get(call->doc, "stream_options");
-    call->asks_usage = ipw_json_kind(options) == IPW_JSON_OBJ;
-    call->messages =
-        ipw_json_get(call->doc, call->protocol == IPW_CHAT_RESPONSES ? "input" : "messages");
-    if (ipw_json_kind(call->messages) != IPW_JSON_ARR) return 0;
-    for (const struct ipw_json *m = ipw_json_first(call->messages); m; m = ipw_json_next(m))
+    call->asks_usage = ipw_json_bool(ipw_json_get(options, "include_usage"), false);
+    call->messages = ipw_json_get(call->doc, lists[call->protocol]);
+    if (!call->turn || ipw_json_kind(call->messages) != IPW_JSON_ARR) return 0;
+    call->hashes = ipw_calloc(ipw_json_count(call->messages) + 1, sizeof *call->hashes);
+    for (const struct ipw_json *m = ipw_json_first(call->messages); m; m = ipw_json_next(m)) {
         read_result[call->protocol](call, m);
+        call->hashes[call->n_hashes++] = hash_of(m);
+    }
     return 0;
 }
 
@@ -109,6 +123,7 @@ void ipw_proxy_call_release(struct ipw_proxy_call *call)
 {
     ipw_json_free(call->doc);
     free(call->results);
+    free(call->hashes);
     *call = (struct ipw_proxy_call){.name = call->name};
 }
 
@@ -116,18 +131,71 @@ void ipw_proxy_call_release(struct ipw_proxy_call *call)
 
 bool ipw_proxy_call_wants_usage(const struct ipw_proxy_call *call)
 {
-    return call->turn && call->protocol == IPW_CHAT_COMPLETIONS && call->streams &&
-           !call->asks_usage;
+    return call->turn && call->streams && !call->asks_usage &&
+           (call->protocol == IPW_CHAT_COMPLETIONS || call->protocol == IPW_CHAT_PROMPT);
 }
 
-void ipw_proxy_call_ask_usage(struct ipw_buf *out, const char *body, size_t n)
+/* Where the value of the top-level member begins and ends in an object that was parsed; of several
+ * the last, which counts.  False: it has none. */
+static bool find_member(size_t *from, size_t *to, const char *body, size_t n, const char *name)
 {
-    const char *brace = memchr(body, '{', n);
-    size_t before = (size_t)(brace - body) + 1;
+    size_t length = strlen(name), depth = 0, value = 0;
+    bool key = false, found = false;
 
-    ipw_buf_add(out, body, before);
-    ipw_buf_adds(out, "\"stream_options\":{\"include_usage\":true},");
-    ipw_buf_add(out, body + before, n - before);
+    for (size_t i = 0; i < n; i++) {
+        char c = body[i];
+
+        if (c == '"') {
+            size_t text = ++i;
+
+            while (i < n && body[i] != '"') i += body[i] == '\\' ? 2 : 1;
+            key = depth == 1 && i - text == length && !memcmp(body + text, name, length);
+        } else if (c == ':' && key) {
+            value = i + 1;
+        } else if (c == '{' || c == '[') {
+            depth++;
+        } else if (c == ',' || c == '}' || c == ']') {
+            if (value && depth == 1) {
+                *from = value;
+                *to = i;
+                found = true;
+                value = 0;
+            }
+            depth -= c != ',';
+        }
+        if (!memchr("\" \t\r\n", c, 5)) key = false;
+    }
+    return found;
+}
+
+void ipw_proxy_call_ask_usage(struct ipw_buf *out, const struct ipw_proxy_call *call,
+                              const char *body, size_t n)
+{
+    const struct ipw_json *options = ipw_json_get(call->doc, "stream_options");
+    struct ipw_jw w;
+    size_t from, to, brace = (size_t)((const char *)memchr(body, '{', n) - body) + 1;
+
+    if (!find_member(&from, &to, body, n, "stream_options")) {
+        ipw_buf_add(out, body, brace);
+        ipw_buf_adds(out, "\"stream_options\":{\"include_usage\":true},");
+        ipw_buf_add(out, body + brace, n - brace);
+        return;
+    }
+    ipw_buf_add(out, body, from);
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    for (const struct ipw_json *m = ipw_json_first(options); m; m = ipw_json_next(m)) {
+        char *text = ipw_json_text(m);
+        bool ours = strcmp(ipw_json_key(m), "include_usage") == 0;
+
+        if (!ours) ipw_jw_key_any(&w, ipw_json_key(m), strlen(ipw_json_key(m)));
+        if (!ours) ipw_jw_raw(&w, text, strlen(text));
+        free(text);
+    }
+    ipw_jw_key_any(&w, "include_usage", 13);
+    ipw_jw_bool(&w, true);
+    ipw_jw_obj_end(&w);
+    ipw_buf_add(out, body + to, n - to);
 }
 
 /* ---- refusals ---- */

@@ -1,10 +1,10 @@
 /* proxy/call.h: what a client asks for, read from its path and its body.
  *
- * Pure.  A call is a turn (chat completions, Responses, Anthropic messages), or something else that
- * passes and is booked under its own name (models, count_tokens, embeddings, ...).  The body of a
- * turn is read for what the run records: its model, its messages, the results of tools that it
- * carries, and whether it asks for usage.  The bytes that go on are the client's own;
- * ipw_proxy_call_ask_usage() makes the one change there is. */
+ * Pure.  A call is a turn (chat completions, Responses, Anthropic messages, completions of a
+ * prompt), or something else that passes and is booked under its own name (models, count_tokens,
+ * embeddings, ...).  The body of a turn is read for what the run records: its model, its messages,
+ * the results of tools that it carries, and whether it asks for usage.  The bytes that go on are the
+ * client's own; ipw_proxy_call_ask_usage() makes the one change there is. */
 #ifndef IPW_PROXY_CALL_H
 #define IPW_PROXY_CALL_H
 
@@ -21,13 +21,15 @@ struct ipw_proxy_result { /* of a tool, in a request */
 struct ipw_proxy_call {
     const char *name; /* "chat", "responses", "messages", "models", "count_tokens", ... */
     bool turn;
-    bool socket; /* a WebSocket was asked for, where a POST is meant */
     enum ipw_chat_protocol protocol;
-    /* Of a turn, after ipw_proxy_call_read(); they live as long as the call. */
+    const char *rule; /* that found the session of the call's new connection; or NULL */
+    /* After ipw_proxy_call_read(); they live as long as the call. */
     struct ipw_json *doc;
     const char *model; /* "" if it names none */
     bool streams, asks_usage;
-    const struct ipw_json *messages; /* the list; or one text; or NULL */
+    const struct ipw_json *messages; /* the list (of prompts: texts or tokens); one text; or NULL */
+    uint64_t *hashes;                /* of the messages of a list */
+    size_t n_hashes;
     struct ipw_proxy_result *results;
     size_t n_results, cap_results;
 };
@@ -41,8 +43,10 @@ void ipw_proxy_call_release(struct ipw_proxy_call *call);
 
 /* Whether usage has to be asked for: a stream of chat completions that does not. */
 bool ipw_proxy_call_wants_usage(const struct ipw_proxy_call *call);
-/* The body with that question, right after its first brace. */
-void ipw_proxy_call_ask_usage(struct ipw_buf *out, const char *body, size_t n);
+/* Appends the body with that question: in the client's stream_options, or right after its first
+ * brace.  The call was read from this body. */
+void ipw_proxy_call_ask_usage(struct ipw_buf *out, const struct ipw_proxy_call *call,
+                              const char *body, size_t n);
 
 /* An error in the shape of the call's API, which a client does not try again. */
 void ipw_proxy_call_refusal(struct ipw_buf *out, const struct ipw_proxy_call *call,

@@ -54,32 +54,78 @@ static const char *env_or_null(const char *name)
     return value && *value ? value : NULL;
 }
 
-static bool speaks_messages(const char *text)
+/* The host is one of the domain's: "https://api.openai.com/v1", "openai.com". */
+static bool is_of(const char *url, const char *domain)
 {
-    return strstr(text, "anthropic") || strncmp(text, "/v1/messages", 12) == 0 ||
-           strncmp(text, "claude", 6) == 0;
+    const char *host = strstr(url, "://") + 3;
+    size_t n = strcspn(host, "/?#:@"), m = strlen(domain);
+
+    if (memchr(host, '@', strcspn(host, "/?#")) || n < m) return false;
+    return memcmp(host + n - m, domain, m) == 0 && (n == m || host[n - m - 1] == '.');
 }
 
-/* Each key goes to the servers that the user named for it, and to no other: a server of messages
- * gets the key of another one only if --api-key-env says so. */
+/* The variable with the key that a server gets; NULL: none.  The user's own row for its MATCH
+ * decides.  Else the key of an API goes to the servers of its owner, to a server of that API's
+ * path, and (OPENAI_API_KEY) to the server of all calls. */
+static const char *variable_for(const struct ipw_measured_run *m, const char *text, bool messages)
+{
+    const char *general = m->o->run.server.api_key_env, *scheme = strstr(text, "://");
+    const char *equals = strchr(text, '=');
+    bool match = scheme && equals && equals < scheme;
+
+    for (size_t i = 0; i < m->o->keys.n && match; i++) {
+        const char *row = m->o->keys.items[i], *at = strrchr(row, '=');
+
+        if (at - row == equals - text && strncmp(row, text, (size_t)(at - row)) == 0) return at + 1;
+    }
+    if (messages && (env_or_null("ANTHROPIC_API_KEY") || !general)) return "ANTHROPIC_API_KEY";
+    if (general) return general;
+    return !match || is_of(equals + 1, "openai.com") ? "OPENAI_API_KEY" : NULL;
+}
+
+static int check_keys(const struct ipw_measured_run *m, struct ipw_err *err)
+{
+    for (size_t i = 0; i < m->o->keys.n; i++) {
+        const char *row = m->o->keys.items[i], *at = strrchr(row, '=');
+        size_t n = (size_t)(at - row) + 1, k = 0;
+
+        while (k < m->o->upstreams.n && strncmp(m->o->upstreams.items[k], row, n)) k++;
+        if (k == m->o->upstreams.n)
+            return ipw_fail(err, IPW_EINVAL, "--api-key-env '%.80s': no --upstream has this MATCH",
+                            row);
+        if (!env_or_null(at + 1))
+            return ipw_fail(err, IPW_EINVAL, "--api-key-env '%.80s': that variable is not set",
+                            row);
+    }
+    return 0;
+}
+
+static int add_upstream(struct ipw_measured_run *m, const char *text, struct ipw_err *err)
+{
+    bool url = strstr(text, "://") != NULL; /* else it is refused below */
+    bool messages =
+        strncmp(text, "/v1/messages=", 13) == 0 || (url && is_of(text, "anthropic.com"));
+    const char *variable = variable_for(m, text, messages);
+    const char *key = variable ? env_or_null(variable) : NULL;
+
+    if (key)
+        ipw_log(IPW_LOG_INFO, "--upstream %s gets the key of %s", text, variable);
+    else if (!variable && !m->run.quiet && env_or_null("OPENAI_API_KEY"))
+        ipw_say("--upstream %s gets no key; --api-key-env MATCH=VAR names one", text);
+    return ipw_upstreams_add(&m->proxy.ground.upstreams, text, key, messages, err);
+}
+
 static int add_upstreams(struct ipw_measured_run *m, struct ipw_err *err)
 {
     struct ipw_upstreams *all = &m->proxy.ground.upstreams;
     const struct ipw_opt_list *named = &m->o->upstreams;
-    const char *key =
-        env_or_null(m->o->run.server.api_key_env ? m->o->run.server.api_key_env : "OPENAI_API_KEY");
-    const char *other_key = env_or_null("ANTHROPIC_API_KEY");
     const char *other_url = env_or_null("ANTHROPIC_BASE_URL");
-    int rc = 0;
+    int rc = check_keys(m, err);
 
-    for (size_t i = 0; i < named->n && !rc; i++) {
-        bool messages = speaks_messages(named->items[i]);
-        bool others = messages && (other_key || !m->o->run.server.api_key_env);
-
-        rc = ipw_upstreams_add(all, named->items[i], others ? other_key : key, messages, err);
-    }
+    for (size_t i = 0; i < named->n && !rc; i++) rc = add_upstream(m, named->items[i], err);
     if (!rc && !named->n) rc = ipw_upstreams_add(all, m->run.base_url, m->run.key, false, err);
-    if (!rc && !named->n && other_url) rc = ipw_upstreams_add(all, other_url, other_key, true, err);
+    if (!rc && !named->n && other_url)
+        rc = ipw_upstreams_add(all, other_url, env_or_null("ANTHROPIC_API_KEY"), true, err);
     return rc;
 }
 
@@ -253,7 +299,7 @@ int ipw_measure(struct ipw_measure_options *o, const char *agent, char *command,
 
     o->run.agent.kind = "programs";
     o->run.server.any_model = true;
-    if (!o->argv) o->run.concurrency = 100000;
+    if (!o->argv) o->run.concurrency = 100000; /* no limit, as lua/ipw/report/headline.lua has it */
     code = ipw_run_start(&o->run, agent, command, &m.origin, observer, end);
     ipw_proxy_release(&m.proxy);
     return code == IPW_EXIT_OK || code == IPW_EXIT_FAILED ? (m.exit_code ? m.exit_code : code)

@@ -12,6 +12,7 @@
 struct ipw_measure_options {
     struct ipw_run_options run;
     struct ipw_opt_list upstreams; /* URL or MATCH=URL */
+    struct ipw_opt_list keys;      /* MATCH=VAR; VAR alone is run.server.api_key_env */
     const char *const *argv;       /* the program's words; NULL: clients come by themselves */
     bool named;                    /* argv has only the words for the agent's own program */
     bool exit_scores;              /* the program's exit status says whether the task is solved */

@@ -48,9 +48,8 @@ struct ipw_passage {
     struct ipw_usage_filter filter;
 
     int32_t span;
-    bool begun;     /* its first event was written */
-    bool here;      /* in the session's list */
-    bool busy, cut; /* an event of it is being written; that ended the session */
+    bool begun; /* its first event was written */
+    bool here;  /* in the session's list */
     int64_t start_ns;
     struct answer_read read;
 };
@@ -369,14 +368,6 @@ static void on_headers(void *ud, int64_t t_ns, const struct ipw_http_head *head)
     if (!x->held) answer_client(x, head);
 }
 
-/* Writing an event of it has ended the session. */
-static void give_up(struct ipw_passage *x)
-{
-    if (x->hop) ipw_http_cancel(x->hop);
-    refuse(x, 400, "ipw_limit", "ipw-agent: this query is over");
-    free_passage(x);
-}
-
 /* A client that reads slowly makes the server wait. */
 static void push(struct ipw_passage *x, const char *bytes, size_t n)
 {
@@ -395,10 +386,7 @@ static int on_data(void *ud, int64_t t_ns, const char *bytes, size_t n)
     } else if (!x->held) {
         push(x, bytes, n);
     }
-    x->busy = true;
     read_bytes(x, t_ns, bytes, n);
-    x->busy = false;
-    if (x->cut) give_up(x);
     return 0;
 }
 
@@ -474,11 +462,11 @@ static int start_hop(struct ipw_passage *x, struct ipw_err *err)
     const struct ipw_http_callbacks callbacks = {
         .on_headers = on_headers, .on_data = on_data, .on_done = on_done, .ud = x};
     struct going going = {.x = x};
-    struct ipw_buf body = IPW_BUF(x->body_n + 100);
+    struct ipw_buf body = IPW_BUF(2 * x->body_n + 100);
     char *url = ipw_upstream_url(x->upstream, &x->call, x->path);
     int rc;
 
-    if (x->asks_usage) ipw_proxy_call_ask_usage(&body, x->body, x->body_n);
+    if (x->asks_usage) ipw_proxy_call_ask_usage(&body, &x->call, x->body, x->body_n);
     ipw_exchange_headers(x->client, add_header, &going);
     rc = ipw_http_start(
         &x->hop, x->ground->http,
@@ -523,12 +511,8 @@ void ipw_passage_over(struct ipw_exchange *client)
 static void go_on(struct ipw_passage *x)
 {
     struct ipw_err err;
-    bool admitted;
 
-    x->busy = true; /* a limit can end the session at once */
-    admitted = ipw_proxy_session_admits(x->session);
-    x->busy = false;
-    if (!admitted) {
+    if (!ipw_proxy_session_admits(x->session)) {
         refuse(x, 400, "ipw_limit",
                x->session->over ? "ipw-agent: this query is over"
                                 : "ipw-agent: a limit of this query is reached");
@@ -536,10 +520,6 @@ static void go_on(struct ipw_passage *x)
         return;
     }
     x->start_ns = ipw_now_ns();
-    if (x->call.turn && ipw_proxy_call_read(&x->call, x->body, x->body_n, NULL)) {
-        x->call.turn = false; /* not for us to judge: the server will say */
-        x->call.name = "unread";
-    }
     x->asks_usage = ipw_proxy_call_wants_usage(&x->call);
     x->upstream = ipw_upstreams_for(&x->ground->upstreams, &x->call, x->path);
     if (!x->upstream || start_hop(x, &err)) {
@@ -548,12 +528,10 @@ static void go_on(struct ipw_passage *x)
         free_passage(x);
         return;
     }
-    x->begun = x->busy = true;
+    x->begun = true;
     x->span = x->call.turn
                   ? ipw_proxy_session_begin(x->session, &x->call, x->agent, x->attempt, x->start_ns)
                   : ipw_proxy_session_other(x->session, x->call.name, x->start_ns);
-    x->busy = false;
-    if (x->cut) give_up(x);
 }
 
 /* SDKs say how often they have sent a request before. */
@@ -566,7 +544,8 @@ static int attempt_of(const struct ipw_exchange *client)
 }
 
 void ipw_passage_start(const struct ipw_passage_ground *ground, struct ipw_proxy_session *session,
-                       struct ipw_exchange *client, const char *path, const char *agent)
+                       struct ipw_exchange *client, const char *path, struct ipw_proxy_call *call,
+                       const char *agent)
 {
     struct ipw_passage *x = ipw_calloc(1, sizeof *x);
 
@@ -577,7 +556,8 @@ void ipw_passage_start(const struct ipw_passage_ground *ground, struct ipw_proxy
     x->body = ipw_exchange_body(client, &x->body_n);
     x->agent = ipw_strdup(agent);
     x->attempt = attempt_of(client);
-    ipw_proxy_call_of_path(&x->call, ipw_exchange_method(client), path);
+    x->call = *call;
+    *call = (struct ipw_proxy_call){.name = call->name};
     ipw_usage_filter_init(&x->filter);
     enter(x);
     ipw_exchange_keep(client, x);
@@ -598,8 +578,6 @@ void ipw_passages_cut(struct ipw_proxy_session *s)
         struct ipw_passage *x = s->passages;
 
         leave(x);
-        x->cut = true;
-        if (x->busy) continue;
         if (x->hop) ipw_http_cancel(x->hop);
         x->hop = NULL;
         end_events(x, NULL);

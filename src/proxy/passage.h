@@ -17,10 +17,11 @@ struct ipw_passage_ground { /* what all passages of a proxy share */
     int64_t connect_ns;
 };
 
-/* `path`: behind the query's own part, of the client's target.  `agent`: inside of the session; or
- * NULL. */
+/* `path`: behind the query's own part, of the client's target.  Takes over what the call owns.
+ * `agent`: inside of the session; or NULL. */
 void ipw_passage_start(const struct ipw_passage_ground *ground, struct ipw_proxy_session *session,
-                       struct ipw_exchange *client, const char *path, const char *agent);
+                       struct ipw_exchange *client, const char *path, struct ipw_proxy_call *call,
+                       const char *agent);
 /* For the route: the client reads again; it has its answer (`sent`), or has gone. */
 void ipw_passage_room(struct ipw_exchange *client);
 void ipw_passage_over(struct ipw_exchange *client);

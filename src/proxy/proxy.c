@@ -84,31 +84,44 @@ static const char *header_of(const void *x, const char *name)
     return ipw_exchange_header(x, name);
 }
 
+/* The session of a turn that names none: of its connection, or whose conversation it goes on
+ * with. */
+static struct ipw_proxy_session *unnamed(struct ipw_proxy *p, uint64_t connection,
+                                         struct ipw_proxy_call *call)
+{
+    for (struct ipw_proxy_session *s = p->sessions; s; s = s->next)
+        if (s->connection == connection && !s->over) return s;
+    for (struct ipw_proxy_session *s = p->sessions; s; s = s->next)
+        if (s->connection && !s->over && ipw_proxy_session_goes_on(s, call)) {
+            s->connection = connection;
+            call->rule = "conversation";
+            return s;
+        }
+    return NULL;
+}
+
 /* The session of a request with the run's word; a new one if it is the first. */
 static struct ipw_proxy_session *by_rules(struct ipw_proxy *p, const struct ipw_exchange *x,
-                                          const struct ipw_proxy_call *call,
+                                          struct ipw_proxy_call *call,
                                           struct ipw_session_found *found)
 {
+    uint64_t connection = ipw_exchange_connection(x);
     struct ipw_proxy_session *s = NULL;
-    struct ipw_json *doc = NULL;
-    const char *body;
-    size_t n;
+    bool named;
 
-    body = ipw_exchange_body(x, &n);
-    ipw_json_parse(&doc, body, n, NULL, NULL);
-    ipw_session_rules_find(found, &p->rules, header_of, x, doc);
-    ipw_json_free(doc);
+    ipw_session_rules_find(found, &p->rules, header_of, x, call->doc);
+    named = found->session != NULL;
     if (found->parent) s = find(p, found->parent);
     if (s) return s;
-    if (!found->session && !call->turn) return p->loose;
-    if (!found->session) {
-        found->session =
-            ipw_asprintf("connection %llu", (unsigned long long)ipw_exchange_connection(x));
+    if (!named && !call->turn) return p->loose;
+    s = named ? find(p, found->session) : unnamed(p, connection, call);
+    if (s || p->closing) return s;
+    if (!named) {
+        found->session = ipw_asprintf("connection %llu", (unsigned long long)connection);
         found->rule = "connection";
     }
-    s = find(p, found->session);
-    if (s || p->closing) return s;
     s = add_session(p, found->session, found->rule, p->word);
+    if (!named) s->connection = connection;
     s->idle_ns = p->o.idle_ns;
     p->o.on_session(p->o.ud);
     return s;
@@ -151,8 +164,8 @@ static void on_request(struct ipw_exchange *x, void *ud)
     struct ipw_session_found found = {0};
     struct ipw_proxy_session *s;
     struct ipw_proxy_call call;
-    const char *path = ipw_exchange_target(x), *word = key_of(x);
-    size_t n = strlen(word);
+    const char *path = ipw_exchange_target(x), *word = key_of(x), *body;
+    size_t n = strlen(word), body_n;
     bool run;
 
     if (strncmp(path, "/q/", 3) == 0) {
@@ -167,15 +180,21 @@ static void on_request(struct ipw_exchange *x, void *ud)
     } else if (ipw_exchange_header(x, "upgrade")) {
         refuse(x, &call, 426, "ipw-agent: no WebSocket here: use HTTP with server-sent events");
     } else {
+        body = ipw_exchange_body(x, &body_n);
+        if (ipw_proxy_call_read(&call, body, body_n, NULL) && call.turn) {
+            call.turn = false; /* not for us to judge: the server will say */
+            call.name = "unread";
+        }
         if (run)
             s = by_rules(p, x, &call, &found);
         else
             ipw_session_rules_find(&found, &p->rules, header_of, x, NULL);
         if (s)
-            ipw_passage_start(&p->ground, s, x, path, found.agent);
+            ipw_passage_start(&p->ground, s, x, path, &call, found.agent);
         else
             refuse(x, &call, 400, "ipw-agent: the run is over");
     }
+    ipw_proxy_call_release(&call);
     free(found.session);
 }
 
@@ -226,11 +245,17 @@ int ipw_proxy_open(struct ipw_proxy *p, const struct ipw_proxy_options *o, struc
 
 void ipw_proxy_finish_sessions(struct ipw_proxy *p)
 {
+    struct ipw_proxy_session *quiet;
+
     p->closing = true;
-    for (struct ipw_proxy_session *s = p->sessions; s; s = s->next) {
+    for (struct ipw_proxy_session *s = p->sessions; s; s = s->next)
         s->idle_ns = 1; /* over as soon as it is quiet */
-        if (!s->n_passages) ipw_proxy_session_finish(s);
-    }
+    do { /* in the order in which they ended: the book shares what is between two ends */
+        quiet = NULL;
+        for (struct ipw_proxy_session *s = p->sessions; s; s = s->next)
+            if (s->on_over && !s->n_passages && (!quiet || s->last_ns < quiet->last_ns)) quiet = s;
+        if (quiet) ipw_proxy_session_finish(quiet);
+    } while (quiet);
 }
 
 void ipw_proxy_close(struct ipw_proxy *p)

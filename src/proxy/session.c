@@ -44,6 +44,7 @@ static void open_(void *ud, struct ipw_host *host, void (*over)(void *over_ud, b
     struct ipw_proxy_session *s = ud;
 
     s->host = host;
+    s->last_ns = host->start_ns;
     s->on_over = over;
     s->over_ud = over_ud;
     ipw_passages_go_on(s);
@@ -52,8 +53,11 @@ static void open_(void *ud, struct ipw_host *host, void (*over)(void *over_ud, b
 
 static void emit(struct ipw_proxy_session *s, struct ipw_event *event, struct ipw_buf *data)
 {
+    s->last_ns = event->t_ns;
     ipw_host_emit(s->host, event, data);
 }
+
+static void end_all_tools(struct ipw_proxy_session *s, int64_t t_ns);
 
 static void end_agents(struct ipw_proxy_session *s)
 {
@@ -80,7 +84,10 @@ static void close_(void *ud)
     ipw_timer_cancel(s->idle);
     s->idle = NULL;
     ipw_passages_cut(s);
-    end_agents(s);
+    if (!s->face.end_ns) { /* else they ended with it, in the past */
+        if (!s->limited) end_all_tools(s, ipw_now_ns());
+        end_agents(s);
+    }
     s->host = NULL;
 }
 
@@ -101,6 +108,7 @@ void ipw_proxy_session_finish(struct ipw_proxy_session *s)
     void (*over)(void *ud, bool limited) = s->on_over;
 
     s->on_over = NULL;
+    if (!s->face.argv) s->face.end_ns = s->last_ns;
     if (over) over(s->over_ud, false);
 }
 
@@ -136,6 +144,7 @@ void ipw_proxy_session_free(struct ipw_proxy_session *s)
     free(s->tools);
     free(s->agents);
     free(s->hashes);
+    free(s->reply_id);
     free(s->answer);
     free(s->key);
     free(s->id);
@@ -211,25 +220,27 @@ static void add_content(struct ipw_buf *out, const struct ipw_json *content)
     }
 }
 
+/* `result` NULL: it is over, and its result did not pass as one. */
 static void end_tool(struct ipw_proxy_session *s, size_t at, const struct ipw_proxy_result *result,
                      int64_t t_ns)
 {
+    bool failed = result && result->failed;
     struct ipw_session_tool tool = s->tools[at];
     struct ipw_event event = {.kind = IPW_EV_TOOL_END, .t_ns = t_ns, .span = tool.span};
     struct ipw_buf data = IPW_BUF(PAYLOAD_MAX_BYTES), content = IPW_BUF(PAYLOAD_MAX_BYTES);
     struct ipw_jw w;
 
     s->tools[at] = s->tools[--s->n_tools];
-    add_content(&content, result->content);
+    if (result) add_content(&content, result->content);
     event.tool = (struct ipw_tool_facts){.name = tool.name,
                                          .call_id = tool.call_id,
-                                         .ok = !result->failed,
-                                         .outcome = result->failed ? "error" : "ok",
-                                         .result_bytes = (int64_t)content.len};
+                                         .ok = !failed,
+                                         .outcome = failed ? "error" : "ok",
+                                         .result_bytes = result ? (int64_t)content.len : -1};
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
-    ipw_jw_key(&w, "content");
-    ipw_jw_strn(&w, ipw_buf_str(&content), content.len);
+    if (result) ipw_jw_key(&w, "content");
+    if (result) ipw_jw_strn(&w, ipw_buf_str(&content), content.len);
     ipw_jw_kbool(&w, "inferred", true);
     ipw_jw_obj_end(&w);
     ipw_buf_release(&content);
@@ -247,6 +258,11 @@ static bool is_repeated(const struct ipw_proxy_call *call, size_t at)
     return false;
 }
 
+static void end_all_tools(struct ipw_proxy_session *s, int64_t t_ns)
+{
+    while (s->n_tools) end_tool(s, s->n_tools - 1, NULL, t_ns);
+}
+
 static void end_tools(struct ipw_proxy_session *s, const struct ipw_proxy_call *call, int64_t t_ns)
 {
     for (size_t i = 0; i < call->n_results; i++)
@@ -255,6 +271,8 @@ static void end_tools(struct ipw_proxy_session *s, const struct ipw_proxy_call *
             if (!is_repeated(call, i)) end_tool(s, k, &call->results[i], t_ns);
             break;
         }
+    /* Some clients tell results in texts of their own. */
+    if (ipw_proxy_session_goes_on(s, call)) end_all_tools(s, t_ns);
 }
 
 /* ---- agents inside of the session ---- */
@@ -276,51 +294,54 @@ static void see_agent(struct ipw_proxy_session *s, const char *id, int64_t t_ns)
 
 /* ---- turns ---- */
 
-static uint64_t hash_of(const char *text, size_t n)
+/* The number of the session's last messages with which the request begins. */
+static size_t kept_messages(const struct ipw_proxy_session *s, const struct ipw_proxy_call *call)
 {
-    uint64_t h = 1469598103934665603u;
+    size_t n = 0;
 
-    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)text[i]) * 1099511628211u;
-    return h;
+    while (n < s->n_hashes && n < call->n_hashes && s->hashes[n] == call->hashes[n]) n++;
+    return n;
+}
+
+bool ipw_proxy_session_goes_on(const struct ipw_proxy_session *s, const struct ipw_proxy_call *call)
+{
+    const char *before = ipw_json_get_str(call->doc, "previous_response_id");
+
+    if (before && s->reply_id && strcmp(before, s->reply_id) == 0) return true;
+    return s->n_hashes && call->n_hashes > s->n_hashes && kept_messages(s, call) == s->n_hashes;
+}
+
+/* A message as it is; what is none (one text, a prompt) as the content of one. */
+static void put_message(struct ipw_jw *w, const struct ipw_json *m)
+{
+    bool bare = ipw_json_kind(m) != IPW_JSON_OBJ;
+    char *text = ipw_json_text(m);
+
+    if (bare) ipw_jw_obj(w);
+    if (bare) ipw_jw_key(w, "content");
+    ipw_jw_raw(w, text, strlen(text));
+    if (bare) ipw_jw_kstr(w, "role", "user");
+    if (bare) ipw_jw_obj_end(w);
+    free(text);
 }
 
 /* The messages that the session's last request did not have. */
-static void put_messages(struct ipw_jw *w, struct ipw_proxy_session *s,
-                         const struct ipw_json *messages)
+static void put_messages(struct ipw_jw *w, struct ipw_proxy_session *s, struct ipw_proxy_call *call)
 {
-    struct ipw_buf text = IPW_BUF(PAYLOAD_MAX_BYTES);
-    size_t i = 0, kept = 0;
-    bool same = true;
+    size_t i = 0, kept = kept_messages(s, call);
 
     ipw_jw_key(w, "messages");
     ipw_jw_arr(w);
-    if (ipw_json_kind(messages) == IPW_JSON_STR) { /* Responses take one text */
-        ipw_jw_obj(w);
-        ipw_jw_key(w, "content");
-        ipw_jw_strn(w, ipw_json_str(messages, ""), ipw_json_str_len(messages));
-        ipw_jw_kstr(w, "role", "user");
-        ipw_jw_obj_end(w);
-    }
-    if (ipw_json_kind(messages) == IPW_JSON_ARR) {
-        IPW_GROW(s->hashes, s->cap_hashes, ipw_json_count(messages));
-        for (const struct ipw_json *m = ipw_json_first(messages); m; m = ipw_json_next(m), i++) {
-            uint64_t h;
-
-            ipw_buf_clear(&text);
-            ipw_json_print(&text, m);
-            h = hash_of(ipw_buf_str(&text), text.len);
-            same = same && i < s->n_hashes && s->hashes[i] == h;
-            s->hashes[i] = h;
-            if (same)
-                kept++;
-            else
-                ipw_jw_raw(w, ipw_buf_str(&text), text.len);
-        }
-    }
-    s->n_hashes = i;
+    if (ipw_json_kind(call->messages) == IPW_JSON_STR) put_message(w, call->messages);
+    if (ipw_json_kind(call->messages) == IPW_JSON_ARR)
+        for (const struct ipw_json *m = ipw_json_first(call->messages); m; m = ipw_json_next(m))
+            if (i++ >= kept) put_message(w, m);
     ipw_jw_arr_end(w);
     ipw_jw_kint(w, "messages_kept", (int64_t)kept);
-    ipw_buf_release(&text);
+    free(s->hashes);
+    s->hashes = call->hashes;
+    s->n_hashes = call->n_hashes;
+    call->hashes = NULL;
 }
 
 static int by_key(const void *a, const void *b)
@@ -352,7 +373,7 @@ static void put_request(struct ipw_jw *w, const struct ipw_proxy_call *call)
     free(members);
 }
 
-int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, const struct ipw_proxy_call *call,
+int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, struct ipw_proxy_call *call,
                                 const char *agent, int attempt, int64_t t_ns)
 {
     struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns};
@@ -367,15 +388,15 @@ int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, const struct ipw_pr
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
     if (agent) ipw_jw_kstr(&w, "agent", agent);
-    put_messages(&w, s, call->messages);
+    put_messages(&w, s, call);
     if (call->protocol != IPW_CHAT_COMPLETIONS)
         ipw_jw_kstr(&w, "protocol", ipw_chat_protocol_words[call->protocol]);
     put_request(&w, call);
+    if (call->rule) ipw_jw_kstr(&w, "session_rule", call->rule);
     ipw_jw_obj_end(&w);
     event.span = ipw_host_next_span(s->host, false);
     event.lm.attempt = attempt;
     event.lm.model = *call->model ? call->model : NULL;
-    s->turns++;
     emit(s, &event, &data);
     return event.span;
 }
@@ -395,6 +416,8 @@ void ipw_proxy_session_end(struct ipw_proxy_session *s, const struct ipw_proxy_c
     ipw_chat_reply_json(&data, reply);
     event.lm.asked = call->model;
     emit(s, &event, &data);
+    free(s->reply_id);
+    s->reply_id = ipw_strdup(reply->id);
     for (size_t i = 0; facts->outcome == IPW_LM_OK && i < reply->n_calls && s->host; i++)
         begin_tool(s, &reply->calls[i], t_ns);
     if (facts->outcome == IPW_LM_OK && !reply->n_calls && reply->text.len) {

@@ -21,7 +21,8 @@ struct ipw_session_agent;
 struct ipw_proxy_session {
     char *key;        /* what tells it from others: the word of its path, or what a client sent */
     const char *rule; /* the rule that named it */
-    char *id;         /* of its query */
+    uint64_t connection; /* of a session without a name: the newest connection of its client */
+    char *id;            /* of its query */
     char *word, *url;
     struct ipw_host_session face; /* what the query's agent sees */
     struct ipw_loop *loop;
@@ -35,6 +36,7 @@ struct ipw_proxy_session {
     void (*on_over)(void *ud, bool limited);
     void *over_ud;
     struct ipw_timer *idle;
+    int64_t last_ns;              /* its newest event */
     struct ipw_passage *passages; /* waiting and in flight */
     size_t n_passages;
 
@@ -43,9 +45,9 @@ struct ipw_proxy_session {
     struct ipw_session_agent *agents;
     size_t n_agents, cap_agents;
     uint64_t *hashes; /* of the messages of its last request */
-    size_t n_hashes, cap_hashes;
-    char *answer; /* what the model last said without calling a tool; or NULL */
-    int64_t turns;
+    size_t n_hashes;
+    char *reply_id; /* of the newest reply; or NULL */
+    char *answer;   /* what the model last said without calling a tool; or NULL */
     struct ipw_proxy_session *next;
 };
 
@@ -55,12 +57,16 @@ void ipw_proxy_session_free(struct ipw_proxy_session *s);
 /* Its query may end: no call is in flight and none will come. */
 void ipw_proxy_session_finish(struct ipw_proxy_session *s);
 
+/* Whether the request begins with all messages of the session's last one, and has more; or names
+ * its last reply as what came before. */
+bool ipw_proxy_session_goes_on(const struct ipw_proxy_session *s,
+                               const struct ipw_proxy_call *call);
 /* False: a limit forbids it, or the query is over. */
 bool ipw_proxy_session_admits(struct ipw_proxy_session *s);
 /* A turn begins, and the tools whose results it carries end.  `agent`: the id of the agent inside
- * of the session that calls, or NULL.  `attempt`: from 1, as the client tells.  Returns its
- * span. */
-int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, const struct ipw_proxy_call *call,
+ * of the session that calls, or NULL.  `attempt`: from 1, as the client tells.  Takes the call's
+ * hashes.  Returns its span. */
+int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, struct ipw_proxy_call *call,
                                 const char *agent, int attempt, int64_t t_ns);
 void ipw_proxy_session_first_token(struct ipw_proxy_session *s, int64_t t_ns);
 /* Its end, and the beginning of the tools that the reply calls. */

@@ -77,15 +77,20 @@ void ipw_session_rules_find(struct ipw_session_found *out, const struct ipw_sess
                             const char *(*header)(const void *of, const char *name), const void *of,
                             const struct ipw_json *body)
 {
+    bool over = false;
+
     *out = (struct ipw_session_found){0};
-    for (size_t i = 0; i < rules->n && !out->session; i++) {
+    for (size_t i = 0; i < rules->n && !over; i++) {
         const struct ipw_session_rule *r = &rules->list[i];
         const char *value = r->in_body ? member(body, r->session) : header(of, r->session);
 
         if (!value || !*value) continue;
-        out->session = r->trace ? trace_of(value) : ipw_asprintf("%.*s", NAME_MAX_BYTES, value);
-        if (!out->session) continue;
-        out->rule = r->name;
+        over = !r->trace;
+        if (!out->session) {
+            out->session = r->trace ? trace_of(value) : ipw_asprintf("%.*s", NAME_MAX_BYTES, value);
+            out->rule = out->session ? r->name : NULL;
+        }
+        if (r->trace) continue;
         out->agent = r->agent ? header(of, r->agent) : NULL;
         out->parent = r->parent ? header(of, r->parent) : NULL;
         /* A row without agents of its own names the agent as a session with a parent. */

@@ -1,8 +1,8 @@
 /* proxy/session_rules.h: which session a request belongs to, and which agent inside of it.
  *
- * Pure, but for reading the table once: lua/ipw/programs/sessions.lua lists the headers and members
- * of bodies by which programs name their sessions, the strongest first.  The first row of which a
- * request has the session's name decides; without one, it is the connection. */
+ * Pure.  lua/ipw/sessions.lua lists the headers and members of bodies by which programs name their
+ * sessions, the strongest first.  The first row of which a request has the session's name decides;
+ * an agent inside of a trace is told by the next one. */
 #ifndef IPW_PROXY_SESSION_RULES_H
 #define IPW_PROXY_SESSION_RULES_H
 

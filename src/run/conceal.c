@@ -59,7 +59,9 @@ void ipw_conceal_option(const struct ipw_opt *option, const char *value)
 {
     switch (option->holds) {
     case IPW_HOLDS_NO_SECRET: break;
-    case IPW_HOLDS_KEY_NAME: ipw_keyring_take_variable(value); break;
+    case IPW_HOLDS_KEY_NAME: /* MATCH=VAR, or VAR */
+        ipw_keyring_take_variable(strrchr(value, '=') ? strrchr(value, '=') + 1 : value);
+        break;
     case IPW_HOLDS_HEADER: conceal_header(value); break;
     case IPW_HOLDS_JSON: conceal_json(value); break;
     }

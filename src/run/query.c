@@ -95,11 +95,13 @@ static void emit_end(struct ipw_query *q)
         .never_ran = q->never_ran,
         .stopped = q->stop != IPW_STOP_NONE,
     };
+    bool late = q->host.session && q->host.session->end_ns;
     struct ipw_buf data = IPW_QUERY_EVENT_BUF;
     struct ipw_event event;
 
     ipw_query_end_event(&event, &data, &facts);
-    event.t_ns = q->end_ns;
+    event.t_ns = late ? ipw_now_ns() : q->end_ns;
+    event.q.ended_ns = late ? q->end_ns : 0;
     emit(q, &event);
     ipw_buf_release(&data);
 }
@@ -124,10 +126,11 @@ static void end_query(struct ipw_query *q, const char *outcome, bool completed,
 {
     const struct ipw_query_ground *g = q->ground;
     const char *stopped = stopped_as(q);
+    int64_t told_ns = q->host.session ? q->host.session->end_ns : 0;
     /* Its own limit: the query has an error, and a score. */
     bool own = q->stop == IPW_STOP_NONE || q->stop == IPW_STOP_LIMIT;
 
-    q->end_ns = ipw_now_ns();
+    q->end_ns = told_ns ? told_ns : ipw_now_ns();
     ipw_query_limits_end(&q->sinks.limits);
     q->completed = completed;
     q->outcome = ipw_strdup(stopped ? stopped : outcome);

@@ -34,12 +34,19 @@ void ipw_sensors_selection(struct ipw_buf *out, const struct ipw_sensor_options 
 
 /* ---- opening ---- */
 
+static int make_series(struct ipw_buf *out, const struct ipw_buf *page, struct ipw_err *err)
+{
+    return ipw_lua_text(out, "ipw.prometheus", page, &(struct ipw_lua_text_style){0}, err);
+}
+
+const struct ipw_page_fetch ipw_sensors_fetch = {ipw_http_get, ipw_http_get_release, make_series};
+
 static int open_set(struct ipw_sensors *s, struct ipw_err *err)
 {
     struct ipw_source_options so = {
         .telemetry = (const char *const *)s->o->telemetry.items,
         .gpu = s->o->gpu,
-        .fetch = {ipw_http_get, ipw_http_get_release},
+        .fetch = ipw_sensors_fetch,
         .link = {ipw_http_stream_open, ipw_http_stream_read, ipw_http_stream_close}};
     int rc = ipw_source_set_open_with(&s->sources, &so, err);
 

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "energy/clockwatch.h"
 #include "energy/sampler.h"
+#include "energy/sources/prometheus.h"
 #include "energy/trust.h"
 #include "io/loop.h"
 #include "ledger/feed.h"
@@ -87,6 +88,8 @@ void ipw_sensors_stop(struct ipw_sensors *s);
 double ipw_sensors_own_joules(const struct ipw_sensors *s, double cpu_s);
 void ipw_sensors_close(struct ipw_sensors *s);
 
+/* How the pages of exporters are fetched and read. */
+extern const struct ipw_page_fetch ipw_sensors_fetch;
 /* "auto", or the given sensors, separated by commas. */
 void ipw_sensors_selection(struct ipw_buf *out, const struct ipw_sensor_options *o);
 

@@ -66,6 +66,7 @@ struct ipw_host_session {
     const char *url;         /* of the proxy, for this query: http://127.0.0.1:PORT/q/WORD */
     const char *word;        /* in the place of a key, which is worth nothing elsewhere */
     const char *model;       /* of the run */
+    int64_t end_ns;          /* it ended then, as its silence told later; 0: it ends now */
     /* From now on calls of the session are events of the host's query.  `over` is called when the
      * session has been silent for too long or the run ends; `limited`: when a limit was reached. */
     void (*open)(void *ud, struct ipw_host *host, void (*over)(void *over_ud, bool limited),

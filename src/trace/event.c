@@ -111,7 +111,7 @@ static const struct ipw_spec query_start[] = {
     DATA, EVENT, ASKED(id, T), QUERY, ROWS, ASKED(scheduled_ns, C | OPT), ASKED(scope, C | OPT), SPAN,
     T_NS, END};
 static const struct ipw_spec query_end[] = {
-    ASKED(completed, B), DATA, ASKED(error, TZ), EVENT, ASKED(id, T), ASKED(outcome, T), QUERY, ROWS,
+    ASKED(completed, B), DATA, ASKED(ended_ns, C | OPT), ASKED(error, TZ), EVENT, ASKED(id, T), ASKED(outcome, T), QUERY, ROWS,
     SPAN, T_NS, END};
 static const struct ipw_spec tool_start[] = {
     TOOL(argument_bytes, C | OPT), TOOL(call_id, TZ), DATA, EVENT, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
@@ -268,10 +268,16 @@ size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTAN
         &event->t_ns,           &t->sent_ns,        &t->headers_ns,
         &t->first_byte_ns,      &t->first_event_ns, &t->first_token_ns,
         &t->second_token_ns,    &t->last_token_ns,  &t->first_text_ns,
-        &t->first_reasoning_ns, &t->first_call_ns,  &event->q.scheduled_ns};
+        &t->first_reasoning_ns, &t->first_call_ns,  &event->q.scheduled_ns,
+        &event->q.ended_ns};
 
     memcpy(all, instants, sizeof instants);
     return IPW_EVENT_INSTANTS;
+}
+
+int64_t ipw_event_end_ns(const struct ipw_event *e)
+{
+    return e->q.ended_ns > 0 && e->q.ended_ns < e->t_ns ? e->q.ended_ns : e->t_ns;
 }
 
 void ipw_event_cut(struct ipw_event *event)

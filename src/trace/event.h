@@ -131,6 +131,8 @@ struct ipw_query_facts { /* START: id, scheduled_ns, scope; END: the rest and id
     bool completed;    /* the agent returned an answer */
     const char *error; /* one line, or NULL */
     int64_t scheduled_ns; /* START: when it was due (--rate); 0: not by a schedule */
+    /* END: it ended then, which only its silence until now has told; 0: it ends now. */
+    int64_t ended_ns;
 };
 
 struct ipw_event {
@@ -165,8 +167,10 @@ int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ip
  * write the event again with other facts. */
 void ipw_event_take_payload(struct ipw_event *event, const char *line, size_t n);
 /* The instants that the event tells, its own first; 0: unknown.  Returns their number. */
-enum { IPW_EVENT_INSTANTS = 12 };
+enum { IPW_EVENT_INSTANTS = 13 };
 size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTANTS]);
+/* When the query of a query_end ended: not after the event. */
+int64_t ipw_event_end_ns(const struct ipw_event *event);
 /* Limits times and counts so that they can be added safely (trace/spec.h), as reading does. */
 void ipw_event_cut(struct ipw_event *event);
 

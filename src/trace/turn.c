@@ -14,6 +14,7 @@ struct ipw_turn_builder {
     struct ipw_query_trace trace;
     bool any;           /* any event was seen */
     bool ended;         /* query_end was seen; later events do not belong to the query */
+    bool silent;        /* it ended before its query_end: what was open then is over as well */
     bool retry_pending; /* the last attempt failed and announced another */
     int64_t last_ns;
     int64_t trimmed_bytes; /* left out of the request that comes next */
@@ -287,7 +288,7 @@ static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
     if (f->attempt > 0) span->attempt = f->attempt;
     span->outcome = ipw_lm_outcome_name(f->outcome);
     span->error = keep(b, f->error);
-    turn->asked = f->model && span->name && !strcmp(f->model, span->name) ? NULL : span->name;
+    turn->asked = f->model && span->name && strcmp(f->model, span->name) != 0 ? span->name : NULL;
     if (f->model) span->name = turn->model = keep(b, f->model);
     take_tokens(turn, f);
     take_cost(turn, f);
@@ -341,7 +342,11 @@ static void end_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
 
 static enum ipw_span_kind own_kind(const struct ipw_event *e)
 {
-    return e->tool.kind && !strcmp(e->tool.kind, "http") ? IPW_SPAN_HTTP : IPW_SPAN_EVENT;
+    const char *kind = e->tool.kind ? e->tool.kind : "";
+
+    return !strcmp(kind, "http")    ? IPW_SPAN_HTTP
+           : !strcmp(kind, "agent") ? IPW_SPAN_AGENT
+                                    : IPW_SPAN_EVENT;
 }
 
 static struct ipw_span *start_own(struct ipw_turn_builder *b, const struct ipw_event *e)
@@ -376,7 +381,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
         q->index = e->query;
         b->any = true;
     }
-    if (!b->ended && e->t_ns > b->last_ns) b->last_ns = e->t_ns;
+    if (!b->ended && e->kind != IPW_EV_QUERY_END && e->t_ns > b->last_ns) b->last_ns = e->t_ns;
     if (b->ended && e->kind != IPW_EV_QUERY_START) return;
     switch (e->kind) {
     case IPW_EV_QUERY_START:
@@ -393,7 +398,9 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
     case IPW_EV_SPAN_END: end_own(b, e); break;
     case IPW_EV_QUERY_END:
         b->ended = true;
-        q->end_ns = e->t_ns;
+        b->silent = ipw_event_end_ns(e) < e->t_ns;
+        q->end_ns = ipw_event_end_ns(e);
+        if (e->t_ns > b->last_ns && q->end_ns < b->last_ns) q->end_ns = b->last_ns;
         if (!q->id) q->id = keep(b, e->q.id);
         q->outcome = keep(b, e->q.outcome);
         q->error = keep(b, e->q.error);
@@ -470,7 +477,7 @@ static void sort_spans(struct ipw_turn *turn)
     }
 }
 
-static void close_spans(struct ipw_turn *turn, int64_t query_end_ns)
+static void close_spans(struct ipw_turn *turn, int64_t query_end_ns, bool silent)
 {
     double inference_s = 0;
 
@@ -479,7 +486,7 @@ static void close_spans(struct ipw_turn *turn, int64_t query_end_ns)
 
         if (span->end_ns == OPEN) {
             span->end_ns = query_end_ns > span->start_ns ? query_end_ns : span->start_ns;
-            span->outcome = "unfinished";
+            span->outcome = silent && span->kind != IPW_SPAN_LM ? "ok" : "unfinished";
             if (span->kind == IPW_SPAN_LM) turn->error = "unfinished";
         }
         if (span->kind == IPW_SPAN_LM) inference_s += ipw_ns_to_s(span->end_ns - span->start_ns);
@@ -587,12 +594,12 @@ void ipw_turn_builder_finish(struct ipw_turn_builder *b, struct ipw_query_trace 
 
         if (i + 1 == q->n_turns) turn->end_ns = q->end_ns;
         if (turn->end_ns < turn->start_ns) turn->end_ns = turn->start_ns;
-        close_spans(turn, q->end_ns);
+        close_spans(turn, q->end_ns, b->silent);
         make_figures(turn);
         add_tokens(&q->input_tokens, turn->input_tokens);
         add_tokens(&q->output_tokens, turn->output_tokens);
     }
-    close_spans(&q->before, q->end_ns);
+    close_spans(&q->before, q->end_ns, b->silent);
     make_figures(&q->before);
     fill_agent_time(q);
     q->agent_before_s = ipw_ns_to_s((q->n_turns ? q->turns[0].start_ns : q->end_ns) - q->start_ns);

@@ -23,6 +23,8 @@ REQUESTS = {
     "whole": ("/chat/completions", CHAT),
     "stream": ("/chat/completions", {**CHAT, "stream": True}),
     "usage": ("/chat/completions", {**CHAT, "stream": True, "stream_options": {"include_usage": True}}),
+    "prompt": ("/completions", {"model": "fake-model", "prompt": ["hello"], "stream": True,
+                                "stream_options": {"include_usage": True}}),
     "models": ("/models", None),
     "responses": ("/responses", {"model": "fake-model", "input": "hello", "stream": True}),
     "messages": ("/messages?beta=true", {**CHAT, "stream": True, "max_tokens": 5}),

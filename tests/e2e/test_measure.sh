@@ -84,6 +84,13 @@ path /v1/messages/count_tokens
 json {"input_tokens":14}
 ---
 always
+path /v1/completions
+sse {"model":"base","choices":[{"index":0,"text":"Hi "}],"usage":null}
+sse {"model":"base","choices":[{"index":0,"text":"you","finish_reason":"stop"}],"usage":null}
+sse {"model":"base","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}
+done
+---
+always
 path /v1/responses
 sse-raw event: response.created\ndata: {"type":"response.created","response":{"id":"r","model":"big","status":"in_progress"}}\n\n
 sse-raw event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"Hi"}\n\n
@@ -118,6 +125,9 @@ done
 EOF
 start_fake --script cassette.txt
 both bytes whole stream usage models responses messages count unknown
+both prompts prompt
+assert_json prompts/traces.jsonl "[(t['model'], t['input_tokens'], t['output_tokens']) for t in d[0]['turns']] == [('base', 5, 2)]"
+assert_json prompts/events.jsonl "[e['data']['messages'] for e in d if e['event'] == 'lm_inference_start'] == [[{'content': 'hello', 'role': 'user'}]]"
 assert_json bytes/traces.jsonl "[(t['model'], t['input_tokens'], t['output_tokens'], t['cached_tokens'], t['reasoning_tokens']) for t in d[0]['turns']][3:] == [('big', 50, 6, 40, 4), ('small', 100, 12, 90, None)]"
 assert_json bytes/traces.jsonl "[(t.get('cache_write_tokens'), t.get('cache_write_1h_tokens')) for t in d[0]['turns']][3:] == [(None, None), (7, 2)]"
 echo '{"models": {"small": {"input": 1, "output": 10, "cache_read": 0.1, "cache_write": 1.25, "cache_write_1h": 2}}}' >prices.json
@@ -284,13 +294,30 @@ expect_exit 1 agent measure slow.lua --query-timeout 1s --upstream "$BASE_URL" -
 assert_json slow/traces.jsonl "d[0]['outcome'] == 'timeout' and d[0]['end_ns'] - d[0]['start_ns'] < 30e9"
 stop_fake
 
-step "a server of messages does not get the key of another server, and gets its own once"
+step "a server of messages does not get the key of another server"
 start_fake --script cassette.txt
 echo 'curl -s "$ANTHROPIC_BASE_URL/v1/messages" -H "Authorization: Bearer $ANTHROPIC_API_KEY" -H "x-api-key: $ANTHROPIC_API_KEY" -d "{\"messages\":[],\"stream\":true}"' >keys.sh
 OPENAI_API_KEY=sk-of-another-server-123456 \
     expect_exit 0 agent measure --upstream "/v1/messages=$BASE_URL" --telemetry none -o no-key -- sh keys.sh
 assert_contains "$FAKE_LOG" "POST /v1/messages"
 assert_lacks "$FAKE_LOG" sk-of-another-server
+
+step "a server of a model's name gets a key that the user names for it, and no other"
+echo 'curl -s "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" -d "{\"model\":\"claude-x\"}"' >model.sh
+for key in OPENAI ANTHROPIC; do export ${key}_API_KEY=sk-of-$key-1234567890; done
+OWN_KEY=sk-of-the-gateway-123456
+export OWN_KEY
+expect_exit 0 agent measure --upstream "claude*=$BASE_URL" --telemetry none -o none -- sh model.sh
+check_err "--upstream claude*=$BASE_URL gets no key; --api-key-env MATCH=VAR names one"
+assert_lacks "$FAKE_LOG" sk-of
+expect_exit 0 agent measure --upstream "claude*=$BASE_URL" --api-key-env "claude*=OWN_KEY" --telemetry none -o own -- sh model.sh
+assert_contains "$FAKE_LOG" "Bearer sk-of-the-gateway-123456"
+assert_lacks "$FAKE_LOG" sk-of-OPENAI
+expect_exit 2 agent measure --upstream "$BASE_URL" --api-key-env "claude*=OWN_KEY" --telemetry none -o wrong -- sh model.sh
+check_err "no --upstream has this MATCH"
+unset OPENAI_API_KEY ANTHROPIC_API_KEY OWN_KEY
+
+step "and its own key once"
 ANTHROPIC_API_KEY=sk-of-messages-1234567890 \
     expect_exit 0 agent measure --upstream "/v1/messages=$BASE_URL" --telemetry none -o one-key -- sh keys.sh
 assert_eq "$(grep -ci "x-api-key: sk-of-messages" "$FAKE_LOG")" 1
@@ -316,6 +343,25 @@ truth books clients
 truth within clients cpu=80
 expect_exit 0 agent ledger clients --check --json
 assert_json "$WORK/out" "d['identical'] is True and all(abs(d['balance'][k]['difference_j']) < 1e-6 for k in ('cpu', 'dram'))"
+stop_fake
+
+step "clients without a name: a new connection goes on with its conversation; silence is idle"
+start_fake --bench 2 --delay-ms 20
+IPW_POWERCAP_ROOT="$WORK/tree" start_measure --upstream "$BASE_URL" --idle 1s -o unnamed
+for i in 1 2; do
+    OPENAI_BASE_URL=$PROXY_URL OPENAI_API_KEY=$WORD python3 "$client" agent 5 >>unnamed.out || fail "agent $i"
+done
+sleep 1.5
+stop_measure
+assert_json unnamed/traces.jsonl "[(q['metadata']['session_rule'], len(q['turns'])) for q in d] == [('connection', 3)] * 2"
+assert_json unnamed/events.jsonl "[e['data'].get('session_rule') for e in d if e['event'] == 'lm_inference_start'] == [None, 'conversation', 'conversation'] * 2"
+assert_json unnamed/traces.jsonl "all(q['end_ns'] == max(q['start_ns'] + s['end_s'] * 1e9 for t in q['turns'] for s in t['spans']) // 1 or q['end_ns'] - q['turns'][-1]['spans'][-1]['end_s'] * 1e9 - q['start_ns'] < 1e4 for q in d)"
+assert_json unnamed/traces.jsonl "(lambda a, b: a['end_ns'] <= b['start_ns'])(*sorted(d, key=lambda q: q['start_ns']))"
+truth books unnamed
+expect_exit 0 agent ledger unnamed --check --json
+expect_exit 0 agent validate unnamed
+expect_exit 0 agent report unnamed
+check_out "as clients came"
 stop_fake
 
 step "a program by its name, and one of your own"

@@ -6,6 +6,33 @@
 pypi_reached() {
     command -v pip >/dev/null && timeout 20 pip download -q --no-deps -d "$WORK/pip" openai >/dev/null 2>&1
 }
+# A framework's agent: asks, runs the calculator, answers; its tokens are those of the server.
+cat >solve.txt <<'END'
+call calculator {"expression":"412*35/60+268*25/60"}
+---
+text 352 Wh
+---
+text 352 Wh
+END
+cat >final.txt <<'END'
+call calculator {"expression":"412*35/60+268*25/60"}
+---
+call final_answer {"answer":"352 Wh"}
+END
+cat >bash.txt <<'END'
+call bash {"command":"echo 352 > answer.txt"}
+---
+call bash {"command":"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
+END
+# framework RUN SCRIPT TURNS COMMAND...: a run of the command against a server that follows the script.
+framework() {
+    run=$1 turns=$3
+    start_fake --script "$2"
+    shift 3
+    expect_exit 0 agent measure --upstream "$BASE_URL" -m fake-model --telemetry none -q -o "$run" "$@"
+    stop_fake
+    assert_json "$run/traces.jsonl" "d[0]['completed'] and len(d[0]['turns']) == $turns and all(t['input_tokens'] > 0 and t['output_tokens'] > 0 for t in d[0]['turns'])"
+}
 npm_reached || skip "npm's registry is not reached"
 
 step "clients of npm, directly against the demo model, through the proxy, and from the record"
@@ -25,6 +52,15 @@ expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -q -o npm-ag
 stop_serve
 head -n 8 direct.out >want.out
 head -n 8 out | diff want.out - || fail "the record says something else"
+
+step "LangChain"
+npm install --silent --no-audit --no-fund @langchain/openai @langchain/core @langchain/langgraph zod >npm.log 2>&1 ||
+    fail "npm: $(tail -3 npm.log)"
+cp "$IPW_SOURCE_DIR/tests/e2e/measured_langchain.mjs" .
+framework langchain solve.txt 3 -- node measured_langchain.mjs
+check_out "langchain 352 Wh 4"
+check_out "langchain, streamed 352 Wh"
+assert_json langchain/traces.jsonl "[s['name'] for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'tool'] == ['calculator']"
 
 step "coding agents: one task each"
 npm install --silent --no-audit --no-fund @openai/codex @anthropic-ai/claude-code >npm.log 2>&1 || fail "npm: $(tail -3 npm.log)"
@@ -48,6 +84,22 @@ if pypi_reached; then
     check_out "messages, streamed end_turn"
     check_out "an error 404"
     assert_json pypi/traces.jsonl "len(d[0]['turns']) == 7"
+
+    step "LiteLLM, smolagents, inspect-ai, mini-swe-agent"
+    venv/bin/pip install -q litellm 'smolagents[openai]' inspect-ai mini-swe-agent >pip.log 2>&1 || fail "pip: $(tail -3 pip.log)"
+    frameworks="$IPW_SOURCE_DIR/tests/e2e/measured_frameworks.py"
+    sed 1,2d solve.txt >text.txt
+    framework litellm text.txt 2 -- venv/bin/python "$frameworks" litellm
+    check_out "litellm, streamed 352 Wh"
+    framework smolagents final.txt 2 -- venv/bin/python "$frameworks" smolagents
+    check_out "smolagents 352 Wh"
+    framework inspect solve.txt 2 -- venv/bin/python "$frameworks" inspect
+    check_out "inspect success 352 Wh"
+    PATH=$WORK/venv/bin:$PATH
+    framework mini bash.txt 2 mini -- -y --exit-immediately -t "Write the energy in watt-hours to answer.txt."
+    assert_contains answer.txt 352
+    assert_json mini/traces.jsonl "[s['outcome'] for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'tool'] == ['ok'] * 2"
+    assert_json smolagents/traces.jsonl "[s['outcome'] for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'tool'] == ['ok'] * 2"
 fi
 
 rm -rf node_modules venv # they hold manifests of others

@@ -100,7 +100,7 @@ class InFlight:
         if sum(e["event"] == "run_start" for e in events) != 1:
             fail("who was in flight is told of a run of one session only")
         edges = sorted(
-            (e["t_ns"], 1 if e["event"] == "query_start" else -1)
+            (e.get("ended_ns", e["t_ns"]), 1 if e["event"] == "query_start" else -1)
             for e in events
             if e["event"] in ("query_start", "query_end")
         )

@@ -15,13 +15,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_body(const char *path, const char *body, size_t n)
 {
     struct ipw_proxy_call call;
-    struct ipw_buf asked = IPW_BUF(n + 100);
+    struct ipw_buf asked = IPW_BUF(2 * n + 100);
+    const struct ipw_json *options;
     struct ipw_json *doc;
 
     ipw_proxy_call_of_path(&call, "POST", path);
     if (ipw_proxy_call_read(&call, body, n, NULL) == 0 && ipw_proxy_call_wants_usage(&call)) {
-        ipw_proxy_call_ask_usage(&asked, body, n);
+        ipw_proxy_call_ask_usage(&asked, &call, body, n);
         if (ipw_json_parse(&doc, ipw_buf_str(&asked), asked.len, NULL, NULL)) abort();
+        options = ipw_json_get(doc, "stream_options");
+        if (!ipw_json_bool(ipw_json_get(options, "include_usage"), false)) abort();
         ipw_json_free(doc);
     }
     ipw_buf_release(&asked);
@@ -72,7 +75,8 @@ static void fold(enum ipw_chat_protocol protocol, const char *bytes, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const paths[] = {"/chat/completions", "/responses", "/messages"};
+    static const char *const paths[] = {"/chat/completions", "/responses", "/messages",
+                                        "/completions"};
     struct ipw_buf whole, cut;
     const char *body, *stream;
     size_t n;
@@ -82,11 +86,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     stream = memchr(body, '\0', size - 1);
     stream = stream ? stream + 1 : body;
     n = (size_t)((const char *)data + size - stream);
-    read_body(paths[data[0] % 3], body, size - 1 - (stream > body ? n + 1 : 0));
+    read_body(paths[data[0] % 4], body, size - 1 - (stream > body ? n + 1 : 0));
     filter(&whole, stream, n, n + 1);
     filter(&cut, stream, n, 1 + data[0] % 7);
     if (whole.len != cut.len || (whole.len && memcmp(whole.data, cut.data, whole.len))) abort();
-    fold((enum ipw_chat_protocol)(data[0] % 3), stream, n);
+    fold((enum ipw_chat_protocol)(data[0] % 4), stream, n);
     ipw_buf_release(&whole);
     ipw_buf_release(&cut);
     return 0;

@@ -100,6 +100,17 @@ return {
       "saved in    runs/x", "ipw-agent report runs/x -o report.html\n ipw-agent replay runs/x --query frames-003")
     told(one, 140, true)
   end },
+  { "a headline and a mean say what a coarse sensor leaves open", function()
+    local function with(lo, hi)
+      return told(run(function(s)
+        s.efficiency.bounds = { mean_joules_per_query = { lo = lo, hi = hi },
+          joules_per_correct_answer = { lo = 400, hi = 2100 } }
+      end), 80)
+    end
+    contains(with(700, 900), "per query   798 J (560–1_040, sensor 700–900) ·",
+      "at 1_241 J (400–2_100) for each one\n solved")
+    contains(with(750, 850), "per query   798 J (560–1_040) ·")
+  end },
   { "a row for each query, by its number", function()
     local one = run()
     one.n_queries = 2

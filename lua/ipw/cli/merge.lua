@@ -64,8 +64,7 @@ local function run(io, o, args)
   for _, shard in ipairs(of.all) do n = n + shard.done end
   io.say(("%s: %d queries of %d shards"):format(out, n, #of.all))
   tell_shared(io, of, totals)
-  io.saved { out }
-  return require "ipw.cli.ending"(io, out, "", "", "")
+  return require("ipw.cli.ending").run(io, {}, { out })
 end
 
 return {

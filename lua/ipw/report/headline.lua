@@ -5,6 +5,8 @@ local palette = require "ipw.palette"
 
 local headline = {}
 
+local WIDE = 0.1 -- half of the sensor's bounds: beyond this part, a title has them
+
 local domain_names = palette.domain
 
 headline.devices = palette.devices
@@ -66,6 +68,14 @@ function headline.per_solved(run)
   return value
 end
 
+--- What the sensors leave open of an efficiency, in words; nil: it is not known, or within 10 %.
+function headline.open_by_sensor(run, name)
+  local efficiency = run.summary.efficiency or {}
+  local b, value = (efficiency.bounds or {})[name], efficiency[name]
+  if not b or not value or not b.lo or not b.hi or b.hi - b.lo <= 2 * WIDE * value then return nil end
+  return numbers.between(b.lo, b.hi)
+end
+
 --- The title: a sentence.
 ---@param run table
 ---@return string
@@ -78,7 +88,9 @@ function headline.title(run)
   if n > 0 then
     local text = ("%s solved %s of %s %s questions"):format(model, numbers.at(right, 0), numbers.at(n, 0), dataset)
     if per_solved then
-      return text .. (", at %s J for each one solved"):format((numbers.interval(per_solved, lo, hi)))
+      local open = headline.open_by_sensor(run, "joules_per_correct_answer")
+      return text .. (", at %s J%s for each one solved"):format((numbers.interval(per_solved, lo, hi)),
+        open and " (" .. open .. ")" or "")
     end
     return text .. "; " .. (#run.domains == 0 and "joules were not measured" or "not all joules are known")
   end
@@ -99,6 +111,12 @@ function headline.date(run)
   return ("%d %s %s, %s UTC"):format(tonumber(day), months[tonumber(month)], year, time)
 end
 
+--- How many queries were in flight: "2 at a time". Of clients that came by themselves there was no limit.
+function headline.at_a_time(config, say)
+  local n = config.concurrency or 1
+  return n >= 100000 and "as clients came" or (say and say(n) or numbers.at(n, 0)) .. " at a time"
+end
+
 local function tool_name(path) return (path:match "([^/]+)%.lua$" or path) end
 
 --- "What was run", as a list of sentences; mark(text) sets what matters.
@@ -111,11 +129,11 @@ function headline.what(run, mark)
   for i, tool in ipairs(config.tools or {}) do tools[i] = mark(tool_name(tool), true) end
   if #tools > 0 then inside[#inside + 1] = table.concat(tools, ", ") end
   local epochs = config.epochs or 1
-  local text = ("Agent %s%s on %s of %s, %s at a time, %s%s. Model %s%s%s."):format(
+  local text = ("Agent %s%s on %s of %s, %s, %s%s. Model %s%s%s."):format(
     mark((run.summary.run or {}).agent or config.agent or "?"),
     #inside > 0 and " (" .. table.concat(inside, "; ") .. ")" or "",
     numbers.count(#run.queries, "query", "queries"), mark(headline.dataset(run)),
-    numbers.word(config.concurrency or 1), epochs == 1 and "one pass" or numbers.word(epochs) .. " passes",
+    headline.at_a_time(config, numbers.word), epochs == 1 and "one pass" or numbers.word(epochs) .. " passes",
     headline.date(run) and ", " .. headline.date(run) or "", mark(headline.model(run)),
     (config.temperature and (", temperature %s"):format(numbers.plain(config.temperature, 2)) or "") ..
       (config.seed and (", seed %d"):format(config.seed) or ""),

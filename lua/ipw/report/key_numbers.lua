@@ -103,8 +103,7 @@ local function seconds(run)
   end
   out.text, out.range = numbers.interval(mean, m.lo, m.hi)
   out.value, out.lo, out.hi = mean, m.lo, m.hi
-  out.note = ("%s at a time; %s s on the clock"):format(numbers.at((run.manifest.config or {}).concurrency or 1, 0),
-    numbers.plain(run.seconds))
+  out.note = ("%s; %s s on the clock"):format(headline.at_a_time(run.manifest.config or {}), numbers.plain(run.seconds))
   return out
 end
 

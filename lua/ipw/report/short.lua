@@ -106,7 +106,7 @@ local function put_title(out, view, run)
   out[#out + 1] = ""
   out[#out + 1] = " " .. view.paint(screen.wrap(title, 1, 1, view.width), "bold")
   local facts = { "agent " .. terminal.plain((summary.run or {}).agent or "?"),
-    numbers.at((run.manifest.config or {}).concurrency or 1, 0) .. " at a time", seconds(run.seconds) }
+    headline.at_a_time(run.manifest.config or {}), seconds(run.seconds) }
   facts[#facts + 1] = devices(run) ~= "" and devices(run) or nil
   out[#out + 1] = " " .. screen.wrap(table.concat(facts, " · "), 1, 1, view.width)
   if summary.status and summary.status ~= "complete" then
@@ -220,7 +220,10 @@ local function put_per_query(out, view, run)
   if joules then
     local m = metrics.joules or {}
     local text, range = numbers.interval(joules, m.lo and math.max(0, m.lo), m.hi)
-    parts[1] = text .. " J" .. (range and n > 1 and " (" .. range .. ")" or "")
+    local open, known = headline.open_by_sensor(run, "mean_joules_per_query"), {}
+    if range and n > 1 then known[1] = range end
+    if open then known[#known + 1] = "sensor " .. open end
+    parts[1] = text .. " J" .. (#known > 0 and " (" .. table.concat(known, ", ") .. ")" or "")
   end
   local each = (run.summary.averages or {}).wall_clock_per_query_s
   if each then parts[#parts + 1] = seconds(each) end

@@ -8,6 +8,7 @@ local power = require "ipw.report.power"
 local queries = require "ipw.report.queries"
 local spread = require "ipw.report.spread"
 local tokens = require "ipw.report.tokens"
+local watts = require "ipw.report.watts"
 
 local terminal = {}
 
@@ -148,7 +149,7 @@ local function column_watts(run, n)
     local sum, count = 0, 0
     for i = first, last do
       local all = 0
-      for _, domain in ipairs(power.drawn(run)) do
+      for _, domain in ipairs(watts.drawn(run)) do
         local w = run.power.by_domain[domain].mean[i]
         all = all and w and all + w
       end
@@ -233,9 +234,9 @@ local function story(run, options)
     "bold") end
   out[#out + 1] = ""
   local config = run.manifest.config or {}
-  out[#out + 1] = cut((" agent %s · %s at a time%s · %s s on the clock"):format(terminal.plain((run.summary.run
+  out[#out + 1] = cut((" agent %s · %s%s · %s s on the clock"):format(terminal.plain((run.summary.run
     or {}).agent or "?"),
-    numbers.at(config.concurrency or 1, 0), headline.date(run) and " · " .. headline.date(run) or "",
+    headline.at_a_time(config), headline.date(run) and " · " .. headline.date(run) or "",
       numbers.plain(run.seconds)), WIDTH)
   local missing = headline.unmeasured(run)
   out[#out + 1] = cut((" measured: %s%s"):format(headline.devices(run.domains),

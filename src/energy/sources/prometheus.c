@@ -13,19 +13,32 @@
 #include "base/mem.h"
 #include "energy/sources/meter_feed.h"
 #include "energy/sources/sysfs.h"
+#include "json/json.h"
+#include "json/write.h"
 
 #define PAGE_MAX      (4 * IPW_MIB)
 #define TIMEOUT_NS    (2 * IPW_NS_PER_S)
-#define CHANNELS_MAX  ((size_t)256)
 #define PERIOD_NS     (500 * IPW_NS_PER_MS)
 #define OWN_PERIOD_NS (200 * IPW_NS_PER_MS) /* the page of another ipw-agent is small */
 #define RETRY_NS      IPW_NS_PER_S
 #define OLD_MS        60000 /* a first stamp this far off tells nothing of the present */
+#define MOST_MW       1e9   /* no machine draws a megawatt */
+
+/* DCGM's "blank" values of 64-bit integers and of doubles (reasons are 0 to 15 above). */
+#define DCGM_BLANK_INT    INT64_C(0x7ffffffffffffff0)
+#define DCGM_BLANK_DOUBLE 140737488355328.0
 
 /* A series' own time stamps: a page that is served again and again with an old one stands still. */
 struct stamps {
     int64_t newest_ms; /* INT64_MIN: none */
     struct ipw_meter_feed_pace pace;
+};
+
+struct series {
+    const char *metric;            /* borrowed from `known`, as are: */
+    const struct ipw_json *labels; /* the labels that identify it, [name, value] each */
+    double factor;                 /* converts the value to microjoules or milliwatts */
+    struct stamps stamps;
 };
 
 struct prometheus {
@@ -36,60 +49,48 @@ struct prometheus {
     char host[128]; /* as the URL has it, for the channels' names */
     bool here;
     struct ipw_buf body;
-    struct ipw_prom_series *series;
-    size_t n, cap;
-    size_t beyond; /* number of series beyond the limit */
-    size_t blank;  /* number of series without a value at the first scrape */
-    char first_blank[64];
+    struct ipw_json *known; /* what fetch.series told */
+    struct series *series;
     struct ipw_channel *channels;
-    struct stamps *stamps;
+    size_t n;
     int64_t *values;  /* values of the current scrape */
     int64_t retry_ns; /* do not ask again before this time */
     uint64_t failures;
     size_t old; /* number of series whose time stamp stood still, of this scrape */
 };
 
-static struct ipw_prom_series *find(struct prometheus *p, const char *key)
+/* ---- the values of series ---- */
+
+/* Has the sample no value, whatever it measures? */
+static bool is_blank(const struct ipw_prom_sample *s)
 {
-    for (size_t i = 0; i < p->n; i++) {
-        if (strcmp(p->series[i].key, key) == 0) return &p->series[i];
-    }
-    return NULL;
+    if (!isfinite(s->value) || s->value < 0) return true;
+    return !strncmp(s->name, "DCGM_", 5) &&
+           ((s->is_int && s->integer >= DCGM_BLANK_INT) ||
+            (s->value >= DCGM_BLANK_DOUBLE && s->value < DCGM_BLANK_DOUBLE + 16));
 }
 
-/* The first sample of a key counts, because MIG slices and pods repeat the whole device's.  A
- * device without a value gets no channel, as with NVML; a gauge may then replace its counter. */
-static void gather(void *ud, const struct ipw_prom_sample *sample)
+/* Microjoules or milliwatts; IPW_NO_VALUE for a blank one, or one out of range. */
+static int64_t value_of(const struct series *series, bool gauge, const struct ipw_prom_sample *s)
 {
-    struct prometheus *p = ud;
-    struct ipw_prom_series series;
+    double x = s->value * series->factor;
+    int64_t whole = (int64_t)series->factor, exact;
 
-    if (!ipw_prom_series_of(&series, sample) || find(p, series.key)) return;
-    if (ipw_prom_series_value(&series, sample) == IPW_NO_VALUE) {
-        if (p->blank++ == 0) snprintf(p->first_blank, sizeof p->first_blank, "%.60s", series.key);
-        return;
-    }
-    if (p->n == CHANNELS_MAX) {
-        p->beyond++;
-        return;
-    }
-    IPW_GROW(p->series, p->cap, p->n + 1);
-    series.channel.fresh =
-        series.channel.kind == IPW_CHANNEL_GAUGE && sample->stamp_ms != INT64_MIN;
-    p->series[p->n++] = series;
+    if (is_blank(s) || !isfinite(x) || x > (gauge ? MOST_MW : 9e18)) return IPW_NO_VALUE;
+    if (s->is_int && (double)whole == series->factor &&
+        !__builtin_mul_overflow(s->integer, whole, &exact))
+        return exact;
+    return (int64_t)(x + 0.5);
 }
 
-static void name_chip(void *ud, const struct ipw_prom_sample *sample)
+static bool is_of(const struct series *series, const struct ipw_prom_sample *s)
 {
-    struct prometheus *p = ud;
-    char chip[sizeof p->series->chip];
-
-    if (strcmp(sample->name, "node_hwmon_chip_names") != 0) return;
-    snprintf(chip, sizeof chip, "%.90s", ipw_prom_label(sample, "chip"));
-    for (size_t i = 0; i < p->n; i++) {
-        if (!chip[0] || strcmp(p->series[i].chip, chip) != 0) continue;
-        ipw_prom_series_chip(&p->series[i], ipw_prom_label(sample, "chip_name"));
-    }
+    if (strcmp(series->metric, s->name)) return false;
+    for (const struct ipw_json *l = ipw_json_first(series->labels); l; l = ipw_json_next(l))
+        if (strcmp(ipw_prom_label(s, ipw_json_str(ipw_json_at(l, 0), "")),
+                   ipw_json_str(ipw_json_at(l, 1), "")))
+            return false;
+    return true;
 }
 
 /* Is the value with this stamp the present one?  Without a stamp it is. */
@@ -105,19 +106,16 @@ static bool is_fresh(struct stamps *s, int64_t stamp_ms, int64_t now_ns)
     return !ipw_meter_feed_pace_is_stale(&s->pace, now_ns);
 }
 
+/* The first sample of a series counts. */
 static void take(void *ud, const struct ipw_prom_sample *sample)
 {
     struct prometheus *p = ud;
-    struct ipw_prom_series series;
-    const struct ipw_prom_series *known;
-    size_t i;
+    size_t i = 0;
 
-    if (!ipw_prom_series_of(&series, sample)) return;
-    known = find(p, series.key);
-    i = known ? (size_t)(known - p->series) : 0;
-    if (!known || p->values[i] != IPW_NO_VALUE) return;
-    if (is_fresh(&p->stamps[i], sample->stamp_ms, p->source.now()))
-        p->values[i] = ipw_prom_series_value(known, sample);
+    while (i < p->n && !is_of(&p->series[i], sample)) i++;
+    if (i == p->n || p->values[i] != IPW_NO_VALUE) return;
+    if (is_fresh(&p->series[i].stamps, sample->stamp_ms, p->source.now()))
+        p->values[i] = value_of(&p->series[i], p->channels[i].kind == IPW_CHANNEL_GAUGE, sample);
     else
         p->old++;
 }
@@ -163,73 +161,101 @@ static void prometheus_close(struct ipw_source *self)
     free(p->url);
     free(p->series);
     free(p->channels);
-    free(p->stamps);
+    ipw_json_free(p->known);
     free(p);
 }
 
-/* Channel names begin with the host, so that gpu0 of two machines differ. */
-static void make_channels(struct prometheus *p)
-{
-    p->source.period_ns = OWN_PERIOD_NS;
-    p->channels = ipw_calloc(p->n, sizeof *p->channels);
-    p->stamps = ipw_calloc(p->n, sizeof *p->stamps);
-    for (size_t i = 0; i < p->n; i++) p->stamps[i].newest_ms = INT64_MIN;
-    for (size_t i = 0; i < p->n; i++) {
-        struct ipw_channel *c = &p->channels[i];
-        size_t room = sizeof c->name - 1, n = strlen(p->series[i].channel.name);
+/* ---- which series there are ---- */
 
-        *c = p->series[i].channel;
-        c->remote = !p->here;
-        room = n + 1 < room ? room - n - 1 : 0;
-        snprintf(c->name, sizeof c->name, "%.*s/%.52s", (int)room, p->host,
-                 p->series[i].channel.name);
-        snprintf(c->method, sizeof c->method, "scrape");
-        ipw_channel_unique(p->channels, i, i);
-        if (!p->series[i].own) p->source.period_ns = PERIOD_NS;
+static void put_sample(void *ud, const struct ipw_prom_sample *s)
+{
+    struct ipw_jw *w = ud;
+
+    ipw_jw_obj(w);
+    ipw_jw_kbool(w, "blank", is_blank(s));
+    ipw_jw_key(w, "labels");
+    ipw_jw_arr(w);
+    for (size_t i = 0; i < s->n_labels; i++) {
+        ipw_jw_arr(w);
+        ipw_jw_str(w, s->labels[i].name);
+        ipw_jw_str(w, s->labels[i].value);
+        ipw_jw_arr_end(w);
     }
-    p->source.channels = p->channels;
-    p->source.n_channels = p->n;
+    ipw_jw_arr_end(w);
+    ipw_jw_kstr(w, "name", s->name);
+    ipw_jw_kbool(w, "stamped", s->stamp_ms != INT64_MIN);
+    ipw_jw_obj_end(w);
 }
 
-/* Without a chip name we cannot tell what a series measures, so drop it. */
-static void drop_unknown_chips(struct prometheus *p)
+/* Asks what the samples of the page are; *bad lines are not samples. */
+static int ask_series(struct prometheus *p, size_t *bad, size_t *first_bad, struct ipw_err *err)
 {
-    size_t kept = 0;
+    struct ipw_buf page = IPW_BUF(8 * PAGE_MAX), answer = IPW_BUF(PAGE_MAX);
+    struct ipw_jw w;
+    int rc;
 
-    for (size_t i = 0; i < p->n; i++) {
-        if (p->series[i].chip[0] && p->series[i].channel.scope == IPW_SCOPE_RAIL) continue;
-        if (kept != i) p->series[kept] = p->series[i];
-        kept++;
+    ipw_jw_init(&w, &page);
+    ipw_jw_obj(&w);
+    ipw_jw_kbool(&w, "here", p->here);
+    ipw_jw_kstr(&w, "host", p->host);
+    ipw_jw_key(&w, "samples");
+    ipw_jw_arr(&w);
+    *bad = ipw_prom_parse(ipw_buf_str(&p->body), p->body.len, put_sample, &w, first_bad);
+    ipw_jw_arr_end(&w);
+    ipw_jw_obj_end(&w);
+    rc = p->fetch.series(&answer, &page, err);
+    if (!rc) rc = ipw_json_parse(&p->known, ipw_buf_str(&answer), answer.len, NULL, err);
+    ipw_buf_release(&page);
+    ipw_buf_release(&answer);
+    return rc;
+}
+
+static int make_series(struct prometheus *p, struct ipw_err *err)
+{
+    const struct ipw_json *list = ipw_json_get(p->known, "series");
+    int rc = 0;
+
+    p->n = ipw_json_count(list);
+    p->series = ipw_calloc(p->n + 1, sizeof *p->series);
+    p->channels = ipw_calloc(p->n + 1, sizeof *p->channels);
+    for (size_t i = 0; i < p->n && !rc; i++) {
+        const struct ipw_json *one = ipw_json_at(list, i);
+
+        p->series[i] = (struct series){.metric = ipw_json_str(ipw_json_get(one, "metric"), ""),
+                                       .labels = ipw_json_get(one, "labels"),
+                                       .factor = ipw_json_num(ipw_json_get(one, "factor"), 0),
+                                       .stamps.newest_ms = INT64_MIN};
+        rc = ipw_channel_read(&p->channels[i], ipw_json_get(one, "channel"), "channel", err);
+        snprintf(p->channels[i].method, sizeof p->channels[i].method, "scrape");
+        ipw_channel_unique(p->channels, i, i);
     }
-    p->n = kept;
+    p->source.period_ns =
+        ipw_json_bool(ipw_json_get(p->known, "own"), false) ? OWN_PERIOD_NS : PERIOD_NS;
+    p->source.channels = p->channels;
+    p->source.n_channels = p->n;
+    return rc;
 }
 
 static int read_page(struct prometheus *p, struct ipw_err *err)
 {
     size_t first_bad, bad;
+    int rc = ask_series(p, &bad, &first_bad, err);
+    const char *note;
 
-    bad = ipw_prom_parse(ipw_buf_str(&p->body), p->body.len, gather, p, &first_bad);
-    ipw_prom_parse(ipw_buf_str(&p->body), p->body.len, name_chip, p, NULL);
-    drop_unknown_chips(p);
-    if (p->n == 0) {
+    if (!rc) rc = make_series(p, err);
+    if (rc) return rc;
+    if (p->n == 0)
         return ipw_fail(err, IPW_EUNSUPPORTED,
                         "%.200s: no known series of energy or power%s (DCGM exporter, "
                         "Scaphandre, Kepler, node_exporter, ipw-agent telemetry)",
                         p->url, bad ? ", and some lines are not samples" : "");
-    }
-    ipw_prom_series_choose(p->series, p->n);
-    make_channels(p);
-    if (p->beyond) {
-        ipw_source_set_note(&p->source, "%zu series over the limit of %zu are left out", p->beyond,
-                            CHANNELS_MAX);
-    } else if (p->blank) {
-        ipw_source_set_note(&p->source, "without a value and not counted: %s%s", p->first_blank,
-                            p->blank > 1 ? " and others" : "");
-    } else if (bad) {
+    note = ipw_json_str(ipw_json_get(p->known, "note"), NULL);
+    if (note)
+        ipw_source_set_note(&p->source, "%s", note);
+    else if (bad)
         ipw_source_set_note(&p->source,
                             "%zu lines of the page are not samples; the first is line %zu", bad,
                             first_bad);
-    }
     return 0;
 }
 
@@ -290,9 +316,7 @@ int ipw_prometheus_open(struct ipw_source **out, const struct ipw_source_place *
     return 0;
 }
 
-/* ---- a page ---- */
-
-/* ---- the text ---- */
+/* ---- the text of a page ---- */
 
 /* A line is copied, and cut into texts in place; a longer line is not a sample. */
 #define LINE_MAX_BYTES   ((size_t)8192)
@@ -441,296 +465,4 @@ const char *ipw_prom_label(const struct ipw_prom_sample *sample, const char *nam
         if (strcmp(sample->labels[i].name, name) == 0) return sample->labels[i].value;
     }
     return "";
-}
-
-/* ---- the meaning of a series ---- */
-
-#define GPU_MAX_W     2000
-#define CPU_MAX_W     1500
-#define MACHINE_MAX_W 30000
-#define MOST_MW       1e9 /* no machine draws a megawatt */
-
-enum { C = IPW_CHANNEL_COUNTER, G = IPW_CHANNEL_GAUGE };
-
-/* DCGM's "blank" values of 64-bit integers and of doubles (reasons are 0 to 15 above). */
-#define DCGM_BLANK_INT    INT64_C(0x7ffffffffffffff0)
-#define DCGM_BLANK_DOUBLE 140737488355328.0
-
-/* clang-format off */
-#define GPU          IPW_DOMAIN_GPU, IPW_SCOPE_DEVICE
-#define PACKAGE      IPW_DOMAIN_CPU, IPW_SCOPE_PACKAGE
-#define CPU_RAIL     IPW_DOMAIN_CPU, IPW_SCOPE_RAIL
-#define DRAM         IPW_DOMAIN_DRAM, IPW_SCOPE_DRAM
-#define MODULE       IPW_DOMAIN_MACHINE, IPW_SCOPE_MODULE
-#define PLATFORM     IPW_DOMAIN_MACHINE, IPW_SCOPE_PLATFORM
-#define MACHINE      IPW_DOMAIN_MACHINE, IPW_SCOPE_MACHINE
-#define MACHINE_RAIL IPW_DOMAIN_MACHINE, IPW_SCOPE_RAIL
-static const struct rule {
-    const char *metric;
-    int kind;
-    double factor; /* to microjoules or milliwatts */
-    enum ipw_domain domain;
-    enum ipw_scope scope;
-    const char *ids[3]; /* the labels that identify a device; the first is part of the name */
-    const char *device; /* the label with a name for a person, or NULL */
-    const char *name;
-    int rank;
-    int period_s; /* the exporter's usual period; 0: it reads when asked */
-} rules[] = {
-    {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",  C, 1e3,  GPU,          {"gpu", "UUID", "Hostname"},           "UUID",        "gpu",       0, 1},
-    {"DCGM_FI_DEV_POWER_USAGE_INSTANT",       G, 1e3,  GPU,          {"gpu", "UUID", "Hostname"},           "UUID",        "gpu",       1, 1},
-    {"DCGM_FI_DEV_POWER_USAGE",               G, 1e3,  GPU,          {"gpu", "UUID", "Hostname"},           "UUID",        "gpu",       0, 1},
-    {"DCGM_FI_DEV_CPU_POWER_UTIL_CURRENT",    G, 1e3,  PACKAGE,      {"cpu", "Hostname"},                   NULL,          "cpu",       0, 1},
-    {"DCGM_FI_DEV_SYSIO_POWER_UTIL_CURRENT",  G, 1e3,  CPU_RAIL,     {"cpu", "Hostname"},                   NULL,          "sysio",     0, 1},
-    {"DCGM_FI_DEV_MODULE_POWER_UTIL_CURRENT", G, 1e3,  MODULE,       {"cpu", "Hostname"},                   NULL,          "module",    0, 1},
-
-    {"scaph_host_energy_microjoules",         C, 1,    PLATFORM,     {NULL},                                NULL,          "host",      0, 1},
-    {"scaph_host_power_microwatts",           G, 1e-3, PLATFORM,     {NULL},                                NULL,          "host",      0, 1},
-    {"scaph_socket_energy_microjoules",       C, 1,    PACKAGE,      {"socket_id"},                         NULL,          "socket",    0, 1},
-    {"scaph_socket_power_microwatts",         G, 1e-3, PACKAGE,      {"socket_id"},                         NULL,          "socket",    0, 1},
-    {"scaph_domain_energy_microjoules",       C, 1,    CPU_RAIL,     {"socket_id", "domain_name"},          "domain_name", "zone",      0, 1},
-    {"scaph_domain_power_microwatts",         G, 1e-3, CPU_RAIL,     {"socket_id", "domain_name"},          "domain_name", "zone",      0, 1},
-
-    {"kepler_node_cpu_joules_total",          C, 1e6,  CPU_RAIL,     {"zone", "path"},                      "path",        "",          0, 3},
-    {"kepler_node_cpu_watts",                 G, 1e3,  CPU_RAIL,     {"zone", "path"},                      "path",        "",          0, 3},
-    {"kepler_node_gpu_joules_total",          C, 1e6,  GPU,          {"gpu", "gpu_uuid", "mode"},           "gpu_uuid",    "gpu",       0, 3},
-    {"kepler_node_gpu_watts",                 G, 1e3,  GPU,          {"gpu", "gpu_uuid", "mode"},           "gpu_uuid",    "gpu",       0, 3},
-    {"kepler_platform_watts",                 G, 1e3,  MACHINE,      {"source", "node_name", "chassis_id"}, "source",      "platform-", 0, 3},
-    /* Before 0.10: one counter for each mode (dynamic, idle); together they are the device. */
-    {"kepler_node_package_joules_total",      C, 1e6,  PACKAGE,      {"package", "mode", "source"},         "mode",        "package",   0, 3},
-    {"kepler_node_dram_joules_total",         C, 1e6,  DRAM,         {"package", "mode", "source"},         "mode",        "dram",      0, 3},
-    {"kepler_node_platform_joules_total",     C, 1e6,  PLATFORM,     {"mode", "source"},                    "source",      "platform-", 0, 3},
-
-    {"node_hwmon_energy_joule_total",         C, 1e6,  MACHINE_RAIL, {"chip", "sensor"},                    "chip",        "",          0, 0},
-    {"node_hwmon_power_average_watt",         G, 1e3,  MACHINE_RAIL, {"chip", "sensor"},                    "chip",        "",          0, 1},
-    {"node_hwmon_power_watt",                 G, 1e3,  MACHINE_RAIL, {"chip", "sensor"},                    "chip",        "",          1, 0},
-
-    {"ipw_energy_joules_total",               C, 1e6,  MACHINE_RAIL, {"channel"},                           "device",      "",          0, 0},
-    {"ipw_power_watts",                       G, 1e3,  MACHINE_RAIL, {"channel"},                           "device",      "",          0, 0},
-};
-
-/* node_exporter names the metric after the zone: node_rapl_<zone>_joules_total{index,path}. */
-static const struct rule rapl_rule = {"node_rapl_", C, 1e6, CPU_RAIL, {"index", "path"}, "path", "", 0, 0};
-/* clang-format on */
-
-static bool is_rapl(const char *metric)
-{
-    size_t n = strlen(metric), tail = strlen("_joules_total");
-
-    return strncmp(metric, "node_rapl_", 10) == 0 && n > 10 + tail &&
-           strcmp(metric + n - tail, "_joules_total") == 0;
-}
-
-/* Sets domain and scope by the name of a RAPL zone, as Intel's driver has it, or of a chip; false
- * if it is unknown. */
-static bool place_named(struct ipw_channel *c, const char *name, size_t n)
-{
-    static const struct {
-        const char *name;
-        enum ipw_domain domain;
-        enum ipw_scope scope;
-    } known[] = {
-        {"package", PACKAGE},
-        {"dram", DRAM},
-        {"core", IPW_DOMAIN_CPU, IPW_SCOPE_CORE},
-        {"uncore", IPW_DOMAIN_CPU, IPW_SCOPE_UNCORE},
-        {"psys", PLATFORM},
-        {"amdgpu", GPU},
-        {"i915", GPU},
-        {"xe", GPU},
-        {"power_meter", MACHINE},
-    };
-
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        size_t k = strlen(known[i].name);
-        /* "package", "package-0", "package_0_die_1" */
-        if (n < k || strncmp(name, known[i].name, k) != 0 ||
-            (n > k && name[k] != '-' && name[k] != '_')) {
-            continue;
-        }
-        c->domain = known[i].domain;
-        c->scope = known[i].scope;
-        return true;
-    }
-    return false;
-}
-
-static bool place_own(struct ipw_channel *c, const char *domain, const char *scope)
-{
-    bool known = false;
-
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        if (strcmp(domain, ipw_domain_name((enum ipw_domain)d)) != 0) continue;
-        c->domain = (enum ipw_domain)d;
-        known = true;
-    }
-    for (int s = IPW_SCOPE_DEVICE; s <= IPW_SCOPE_RAIL; s++) {
-        if (strcmp(scope, ipw_scope_name((enum ipw_scope)s)) == 0) c->scope = (enum ipw_scope)s;
-    }
-    return known;
-}
-
-static const struct rule *find_rule(const char *metric)
-{
-    if (is_rapl(metric)) return &rapl_rule;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (strcmp(rules[i].metric, metric) == 0) return &rules[i];
-    }
-    return NULL;
-}
-
-static int64_t most_watts(enum ipw_domain domain)
-{
-    if (domain == IPW_DOMAIN_GPU) return GPU_MAX_W;
-    return domain == IPW_DOMAIN_MACHINE ? MACHINE_MAX_W : CPU_MAX_W;
-}
-
-/* The last part of a path, or the whole of another text. */
-static const char *leaf(const char *text)
-{
-    const char *slash = strrchr(text, '/');
-
-    return slash && slash[1] ? slash + 1 : text;
-}
-
-/* Sets the sample's place, beyond what its rule says. */
-static bool place(struct ipw_prom_series *p, const struct rule *r, const struct ipw_prom_sample *s)
-{
-    struct ipw_channel *c = &p->channel;
-    const char *id = r->ids[0] ? ipw_prom_label(s, r->ids[0]) : "";
-    const char *path = ipw_prom_label(s, "path"), *zone = NULL, *of = id;
-    size_t n = 0;
-
-    if (r == &rapl_rule) {
-        zone = s->name + 10;
-        n = strlen(zone) - strlen("_joules_total");
-    } else if (strncmp(s->name, "scaph_domain_", 13) == 0) {
-        zone = ipw_prom_label(s, "domain_name");
-        if (!*zone) zone = ipw_prom_label(s, "domain");
-    } else if (strncmp(s->name, "kepler_node_cpu_", 16) == 0) {
-        zone = id;
-        of = leaf(path);
-    }
-    if (zone) {
-        if (!n) n = strlen(zone);
-        p->twin = strstr(path, "-mmio") != NULL;
-        snprintf(c->name, sizeof c->name, "%.*s-%.24s", (int)(n < 32 ? n : 32), zone, of);
-        return place_named(c, zone, n);
-    }
-    if (strncmp(s->name, "ipw_", 4) == 0) {
-        p->own = true;
-        snprintf(c->name, sizeof c->name, "%.48s", id);
-        return *id && place_own(c, ipw_prom_label(s, "domain"), ipw_prom_label(s, "scope"));
-    }
-    if (strncmp(s->name, "node_hwmon_", 11) == 0) {
-        snprintf(p->chip, sizeof p->chip, "%.90s", id);
-        snprintf(c->name, sizeof c->name, "%.32s-%.20s", id, ipw_prom_label(s, "sensor"));
-        return true;
-    }
-    snprintf(c->name, sizeof c->name, "%.24s%.24s", r->name, id);
-    return true;
-}
-
-bool ipw_prom_series_of(struct ipw_prom_series *out, const struct ipw_prom_sample *sample)
-{
-    const struct rule *r = find_rule(sample->name);
-    const char *device, *model;
-    struct ipw_channel *c = &out->channel;
-    char ids[160];
-
-    if (!r) return false;
-    *out = (struct ipw_prom_series){.factor = r->factor, .rank = r->rank};
-    out->blank_ints = strncmp(r->metric, "DCGM_", 5) == 0;
-    c->kind = (enum ipw_channel_kind)r->kind;
-    c->domain = r->domain;
-    c->scope = r->scope;
-    c->period_ns = r->period_s * IPW_NS_PER_S;
-    snprintf(c->unit, sizeof c->unit, "%s", r->kind == C ? "uJ" : "mW");
-    if (!place(out, r, sample)) return false;
-    c->max_w = most_watts(c->domain);
-    device = r->device ? ipw_prom_label(sample, r->device) : "";
-    model = out->blank_ints ? ipw_prom_label(sample, "modelName") : "";
-    if (*model)
-        snprintf(c->device, sizeof c->device, "%.41s %.20s", device, model);
-    else
-        snprintf(c->device, sizeof c->device, "%.60s", *device ? device : c->name);
-    snprintf(ids, sizeof ids, "%.60s|%.60s|%.30s",
-             r->ids[0] ? ipw_prom_label(sample, r->ids[0]) : "",
-             r->ids[1] ? ipw_prom_label(sample, r->ids[1]) : "",
-             r->ids[2] ? ipw_prom_label(sample, r->ids[2]) : "");
-    snprintf(out->key, sizeof out->key, "%.80s{%s}", sample->name, ids);
-    /* Counters and gauges of one device of another ipw-agent have different channels. */
-    snprintf(out->group, sizeof out->group, "%s", out->own ? c->device : ids);
-    return true;
-}
-
-void ipw_prom_series_chip(struct ipw_prom_series *series, const char *chip_name)
-{
-    struct ipw_channel *c = &series->channel;
-
-    if (place_named(c, chip_name, strlen(chip_name))) c->max_w = most_watts(c->domain);
-}
-
-/* Does this scope make up its domain? */
-static bool makes_up(const struct ipw_channel *c, bool machine_metered)
-{
-    static const enum ipw_scope whole[IPW_DOMAIN_COUNT] = {[IPW_DOMAIN_GPU] = IPW_SCOPE_DEVICE,
-                                                           [IPW_DOMAIN_CPU] = IPW_SCOPE_PACKAGE,
-                                                           [IPW_DOMAIN_DRAM] = IPW_SCOPE_DRAM,
-                                                           [IPW_DOMAIN_MACHINE] =
-                                                               IPW_SCOPE_MACHINE};
-
-    return c->scope == whole[c->domain] ||
-           (c->domain == IPW_DOMAIN_MACHINE && !machine_metered && c->scope == IPW_SCOPE_PLATFORM);
-}
-
-static bool stands_back(const struct ipw_prom_series *p, const struct ipw_prom_series *other)
-{
-    const struct ipw_channel *c = &p->channel, *o = &other->channel;
-
-    if (c->kind != IPW_CHANNEL_GAUGE || c->domain != o->domain || c->scope != o->scope ||
-        strcmp(p->group, other->group) != 0) {
-        return false;
-    }
-    return o->kind == IPW_CHANNEL_COUNTER || other->rank > p->rank;
-}
-
-void ipw_prom_series_choose(struct ipw_prom_series *series, size_t n)
-{
-    bool metered = false;
-
-    for (size_t i = 0; i < n; i++) {
-        const struct ipw_channel *c = &series[i].channel;
-        metered = metered || (c->domain == IPW_DOMAIN_MACHINE && c->scope == IPW_SCOPE_MACHINE);
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct ipw_channel *c = &series[i].channel;
-
-        c->in_sum = !series[i].twin && makes_up(c, metered);
-        for (size_t k = 0; k < n && c->in_sum; k++) {
-            if (k != i && stands_back(&series[i], &series[k])) c->in_sum = false;
-        }
-        if (c->kind == IPW_CHANNEL_GAUGE && !strstr(c->name, "power"))
-            strncat(c->name, "/power", sizeof c->name - strlen(c->name) - 1);
-    }
-}
-
-int64_t ipw_prom_series_value(const struct ipw_prom_series *series,
-                              const struct ipw_prom_sample *sample)
-{
-    double x = sample->value * series->factor;
-    int64_t whole = (int64_t)series->factor, exact;
-
-    if (series->blank_ints &&
-        ((sample->is_int && sample->integer >= DCGM_BLANK_INT) ||
-         (sample->value >= DCGM_BLANK_DOUBLE && sample->value < DCGM_BLANK_DOUBLE + 16))) {
-        return IPW_NO_VALUE;
-    }
-    if (!isfinite(x) || x < 0 || x > (series->channel.kind == IPW_CHANNEL_GAUGE ? MOST_MW : 9e18))
-        return IPW_NO_VALUE;
-    if (sample->is_int && (double)whole == series->factor &&
-        !__builtin_mul_overflow(sample->integer, whole, &exact)) {
-        return exact;
-    }
-    return (int64_t)(x + 0.5);
 }

@@ -1,21 +1,17 @@
 /* energy/sources/prometheus.h: energy that an exporter publishes.
  *
- * Scrapes one Prometheus text page over plain http and makes a channel of every series that it
- * knows: NVIDIA's DCGM exporter, Scaphandre, Kepler, node_exporter (powercap, hwmon), and another
- * `ipw-agent telemetry --listen`.  The first scrape decides the channels.  Each later read is one
+ * Scrapes one Prometheus text page over plain http and makes a channel of every series that
+ * lua/ipw/prometheus.lua knows.  The first scrape decides the channels.  Each later read is one
  * scrape, at most once per period, in the sampler's own thread.  A series that is missing, blank or
  * not a number is IPW_NO_VALUE, and so is one whose own time stamp stands still, by the rule of
  * sources/meter_feed.h.  An exporter that does not answer is asked again after a second,
  * and the note has the error.  Counters are passed on unchanged; ledger/series.h handles resets.
  *
- * Channels of a host other than this machine's loopback are `remote`.  A counter is in its domain's
- * sum, a gauge only if the page has no counter for the same device.  A wider scope (psys, the host
- * as a whole) has its own domain.
+ * Channels of a host other than this machine's loopback are `remote`.
  *
  * The page is parsed sample by sample, lenient as a scraper must be: comment lines (HELP, TYPE,
  * EOF) and exemplars after a value are skipped, a line that is not a sample is counted and skipped,
- * and strings of a sample are borrowed for the callback.  The table of known names is in the .c
- * file. */
+ * and strings of a sample are borrowed for the callback. */
 #ifndef IPW_ENERGY_SOURCES_PROMETHEUS_H
 #define IPW_ENERGY_SOURCES_PROMETHEUS_H
 
@@ -24,11 +20,13 @@
 struct ipw_buf;
 
 /* How a page is fetched: io/http_get.h has the contract.  Passed as pointers, because energy/ must
- * not include io/. */
+ * not include io/ or script/. */
 struct ipw_page_fetch {
     int (*get)(void **kept, const char *url, struct ipw_buf *body, int64_t timeout_ns, bool *here,
                struct ipw_err *err);
     void (*release)(void *kept);
+    /* Which samples of a page are energy (lua/ipw/prometheus.lua, both JSON); for this source. */
+    int (*series)(struct ipw_buf *out, const struct ipw_buf *page, struct ipw_err *err);
 };
 
 /* The host and port of "http://HOST:PORT/PATH"; *path is what follows them.  IPW_EUNSUPPORTED:
@@ -39,7 +37,7 @@ int ipw_page_host(char *host, size_t size, const char **path, const char *url, s
 int ipw_prometheus_open(struct ipw_source **out, const struct ipw_source_place *place,
                         const char *url, struct ipw_err *err);
 
-/* ---- the pure parts: a page's samples, and their meaning ---- */
+/* ---- the samples of a page ---- */
 
 #define IPW_PROM_LABELS 48 /* further labels of a sample are dropped */
 
@@ -63,29 +61,5 @@ size_t ipw_prom_parse(const char *text, size_t n,
 
 /* The label's value, or "". */
 const char *ipw_prom_label(const struct ipw_prom_sample *sample, const char *name);
-
-struct ipw_prom_series {
-    char key[256];   /* identifies the series from scrape to scrape */
-    char group[192]; /* the device: all readings of one device have the same group */
-    char chip[96];   /* for hwmon: another series names this chip's kind */
-    /* Of two gauges of one group, the one with the lower rank is left out. */
-    int rank;
-    double factor;              /* converts the value to microjoules or milliwatts */
-    bool blank_ints;            /* DCGM: integers near the maximum mean "unknown" */
-    bool twin;                  /* the page has the same register under another path */
-    bool own;                   /* from another ipw-agent */
-    struct ipw_channel channel; /* without host; `in_sum` set by ipw_prom_series_choose() */
-};
-
-/* False: not a series of energy or power, or one that only divides another. */
-bool ipw_prom_series_of(struct ipw_prom_series *out, const struct ipw_prom_sample *sample);
-/* The name of a chip (node_hwmon_chip_names) decides the domain of its series. */
-void ipw_prom_series_chip(struct ipw_prom_series *series, const char *chip_name);
-/* Sets in_sum of all the series of a page. */
-void ipw_prom_series_choose(struct ipw_prom_series *series, size_t n);
-/* Microjoules or milliwatts; IPW_NO_VALUE for a blank or negative value, or one that is not a
- * number. */
-int64_t ipw_prom_series_value(const struct ipw_prom_series *series,
-                              const struct ipw_prom_sample *sample);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "io/http_get.h"
+#include "script/lua_text.h"
 #include "unit/energy/energy_test.h"
 #include "unit/unit.h"
 
@@ -85,7 +86,13 @@ static void test_text_long_lines(void **state)
 
 /* ---- an exporter ---- */
 
-static const struct ipw_page_fetch fetch = {ipw_http_get, ipw_http_get_release};
+/* As the program asks. */
+static int make_series(struct ipw_buf *out, const struct ipw_buf *page, struct ipw_err *err)
+{
+    return ipw_lua_text(out, "ipw.prometheus", page, &(struct ipw_lua_text_style){0}, err);
+}
+
+static const struct ipw_page_fetch fetch = {ipw_http_get, ipw_http_get_release, make_series};
 
 struct exporter {
     int listener;
@@ -481,7 +488,7 @@ static int fake_get(void **kept, const char *url, struct ipw_buf *body, int64_t 
 
 static void fake_release(void *kept) { assert_null(kept); }
 
-static const struct ipw_page_fetch fake = {fake_get, fake_release};
+static const struct ipw_page_fetch fake = {fake_get, fake_release, make_series};
 
 static void test_urls(void **state)
 {

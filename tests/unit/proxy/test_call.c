@@ -21,6 +21,7 @@ static void a_path_names_the_call(void **state)
         {"POST", "/v1/responses", "responses", true},
         {"POST", "/v1/messages?beta=true", "messages", true},
         {"POST", "/v1/messages/count_tokens", "count_tokens", false},
+        {"POST", "/v1/completions", "completions", true},
         {"POST", "/v1/embeddings", "embeddings", false},
         {"POST", "/v1/rerank", "rerank", false},
         {"GET", "/v1/models?limit=1000", "models", false},
@@ -50,7 +51,12 @@ static void bodies_tell_model_usage_and_results(void **state)
          "\"content\":\"x\"},{\"role\":\"user\",\"content\":\"y\"}]}",
          "m", "a ", true},
         {"/v1/chat/completions", "{\"model\":\"m\",\"stream\":true,\"stream_options\":{}}", "m", "",
+         true},
+        {"/v1/chat/completions",
+         "{\"model\":\"m\",\"stream\":true,\"stream_options\":{\"include_usage\":true}}", "m", "",
          false},
+        {"/v1/completions", "{\"model\":\"m\",\"stream\":true,\"prompt\":[\"a\",[1,2]]}", "m", "",
+         true},
         {"/v1/chat/completions", "{\"model\":\"m\"}", "m", "", false},
         {"/v1/responses",
          "{\"model\":\"r\",\"stream\":true,\"input\":[{\"type\":\"function_call_output\","
@@ -96,16 +102,39 @@ static void what_is_no_object_is_not_read(void **state)
     }
 }
 
-static void usage_is_asked_for_in_front(void **state)
+static void usage_is_asked_for_once(void **state)
 {
-    static const char body[] = " {\"model\":\"m\"}";
-    struct ipw_buf out = IPW_BUF(1000);
+#define ASKED "\"stream_options\":{\"include_usage\":true}"
+    static const struct {
+        const char *body, *want;
+    } rows[] = {
+        {" {\"model\":\"m\"}", " {" ASKED ",\"model\":\"m\"}"},
+        {"{\"stream_options\" : null ,\"model\":\"m\"}",
+         "{\"stream_options\" :{\"include_usage\":true},\"model\":\"m\"}"},
+        {"{\"model\":\"m\",\"stream_options\":{}}", "{\"model\":\"m\"," ASKED "}"},
+        {"{\"stream_options\":{\"include_usage\":false,\"a\":[1,{}]},\"model\":\"m\"}",
+         "{\"stream_options\":{\"a\":[1,{}],\"include_usage\":true},\"model\":\"m\"}"},
+        /* names inside of other values are none of the request's */
+        {"{\"a\":{\"stream_options\":1},\"b\":\"stream_options\",\"c\":\"\\\"stream_options\\\":"
+         "\"}",
+         "{" ASKED ",\"a\":{\"stream_options\":1},\"b\":\"stream_options\",\"c\":"
+         "\"\\\"stream_options\\\":\"}"},
+        {"{\"stream_options\":1,\"stream_options\":null}", "{\"stream_options\":1," ASKED "}"},
+    };
+#undef ASKED
 
     (void)state;
-    ipw_proxy_call_ask_usage(&out, body, sizeof body - 1);
-    assert_string_equal(ipw_buf_str(&out),
-                        " {\"stream_options\":{\"include_usage\":true},\"model\":\"m\"}");
-    ipw_buf_release(&out);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ipw_buf out = IPW_BUF(1000);
+        struct ipw_proxy_call call;
+
+        ipw_proxy_call_of_path(&call, "POST", "/v1/chat/completions");
+        assert_int_equal(ipw_proxy_call_read(&call, rows[i].body, strlen(rows[i].body), NULL), 0);
+        ipw_proxy_call_ask_usage(&out, &call, rows[i].body, strlen(rows[i].body));
+        assert_string_equal(ipw_buf_str(&out), rows[i].want);
+        ipw_buf_release(&out);
+        ipw_proxy_call_release(&call);
+    }
 }
 
 static void refusals_have_the_shape_of_their_api(void **state)
@@ -138,7 +167,7 @@ UNIT(call)
         cmocka_unit_test(a_path_names_the_call),
         cmocka_unit_test(bodies_tell_model_usage_and_results),
         cmocka_unit_test(what_is_no_object_is_not_read),
-        cmocka_unit_test(usage_is_asked_for_in_front),
+        cmocka_unit_test(usage_is_asked_for_once),
         cmocka_unit_test(refusals_have_the_shape_of_their_api),
     };
 
