@@ -1,4 +1,5 @@
 /* replay RUN: prints a saved run, or runs it again. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,14 +106,22 @@ static int show(char *run, const struct ipw_replay_options *o)
 static int tell_end(const struct ipw_replay_job *job, const char *folder)
 {
     const struct ipw_output_options *o = &job->o->run.output;
-    char *flags = ipw_asprintf("%s %s %s %s", o->json ? "json" : "", o->quiet ? "quiet" : "",
-                               o->verbose ? "verbose" : "", job->network.llm ? "live" : "");
-    const char *args[] = {folder, flags, NULL};
-    struct ipw_err err = {0};
-    int status = ipw_run_screen("ipw.cli.replayed", folder, args, o->verbose, &err);
+    const char *words[8] = {"replayed"};
+    struct ipw_err err;
+    int n = 1, status;
 
-    free(flags);
-    return status < 0 ? ipw_exit_with(&err, IPW_EXIT_FAILED) : status;
+    if (o->json) words[n++] = "--json";
+    if (job->network.llm) words[n++] = "--live";
+    if (o->quiet) words[n++] = "--quiet";
+    if (o->verbose) words[n++] = "--verbose";
+    words[n++] = "--"; /* a folder's name may begin like an option's */
+    words[n++] = folder;
+    status = ipw_cmd_lua(n, (char **)words, true);
+    if ((fflush(stdout) || ferror(stdout)) && status == IPW_EXIT_OK) {
+        ipw_fail_errno(&err, errno, "standard output: the result could not be written");
+        return ipw_exit_with(&err, IPW_EXIT_FAILED);
+    }
+    return status;
 }
 
 static int run_again(const char *run, const struct ipw_replay_options *o)

@@ -1,6 +1,5 @@
 --- ipw.cli.replayed: what `replay --mode hermetic|tools` prints at its end, from RUN/replay.json: the differences, one
---- line of counts, and the screen of a run.
-local command = require "ipw.command"
+--- line of counts, and the screen of a run (src/app/cmd_replay.c starts it).
 local data = require "ipw.core.data"
 local json = require "ipw.core.json"
 local printable = require("ipw.core.text").printable
@@ -43,17 +42,29 @@ local function counts(of, live)
   return of.unfinished > 0 and ("%s; %d not finished in the saved run"):format(text, of.unfinished) or text
 end
 
-local function run(io, path, how)
-  local text = data.read_text(path .. "/replay.json")
-  local of = json.decode(text)
+local function run(io, o, args)
+  local path = args[1]
+  local text, why = data.read_text(path .. "/replay.json")
+  local of = text and json.decode(text)
+  if not of then io.fail(("%s/replay.json: %s"):format(path, why or "is not JSON")) end
   tell_differences(io, of)
-  io.say(how.json and text:gsub("\n$", "") or counts(of, how.live) .. "\n" .. path)
-  if how.json or how.quiet then return 0 end
-  return require "ipw.cli.ending"(io, path, "", "", how.verbose and "verbose" or "")
+  io.say(o.json and (text:gsub("\n$", "")) or counts(of, o.live) .. "\n" .. path)
+  if o.json or o.quiet then return 0 end
+  return require("ipw.cli.ending").run(io, { verbose = o.verbose }, args)
 end
 
-return function(io, path, flags)
-  local how = {}
-  for word in flags:gmatch "%S+" do how[word] = true end
-  return command.ran(io, { run = function(given) return run(given, path, how) end, failed = 1 }, "replay", "run")
-end
+return {
+  usage = "replayed RUN",
+  about = "Print a replay as at its end.",
+  options = {
+    { "json", "flag", "print replay.json" },
+    { "live", "flag", "what diverged went on against the model" },
+    { "quiet", "flag", "without the screen of the run" },
+    "verbose",
+  },
+  args   = { 1, 1 },
+  cpu_s  = 60,
+  memory = "4G", -- a query's line may have 512 MiB
+  failed = 1,
+  run    = run,
+}
