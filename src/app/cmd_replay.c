@@ -1,4 +1,5 @@
 /* replay RUN: prints a saved run, or runs it again. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +123,28 @@ static int tell_lags(const char *folder, const char *of, const struct ipw_replay
 
 /* ---- run again ---- */
 
+/* What is printed at its end is written in Lua (lua/ipw/cli/replayed.lua). */
+static int tell_end(const struct ipw_replay_job *job, const char *folder)
+{
+    const struct ipw_output_options *o = &job->o->run.output;
+    const char *words[8] = {"replayed"};
+    struct ipw_err err;
+    int n = 1, status;
+
+    if (o->json) words[n++] = "--json";
+    if (job->network.llm) words[n++] = "--live";
+    if (o->quiet) words[n++] = "--quiet";
+    if (o->verbose) words[n++] = "--verbose";
+    words[n++] = "--"; /* a folder's name may begin like an option's */
+    words[n++] = folder;
+    status = ipw_cmd_lua(n, (char **)words, true);
+    if ((fflush(stdout) || ferror(stdout)) && status == IPW_EXIT_OK) {
+        ipw_fail_errno(&err, errno, "standard output: the result could not be written");
+        return ipw_exit_with(&err, IPW_EXIT_FAILED);
+    }
+    return status;
+}
+
 static int run_again(const char *run, const struct ipw_replay_options *o)
 {
     struct ipw_replay_job job;
@@ -138,12 +161,9 @@ static int run_again(const char *run, const struct ipw_replay_options *o)
         if (rc == IPW_EPARSE) code = IPW_EXIT_INPUT;
     }
     if (!rc) rc = ipw_replay_finish(&job, &err);
-    if (!rc) rc = ipw_replay_print(&job, &err);
     folder = job.dir ? ipw_strdup(ipw_rundir_path(job.dir)) : NULL;
     if (job.dir && ipw_rundir_close(job.dir, rc ? NULL : &err) && !rc) rc = err.code;
-    shown = !rc && !o->run.output.json && !o->run.output.quiet
-                ? ipw_cmd_run_show(folder, NULL, false, o->run.output.verbose)
-                : IPW_EXIT_OK;
+    shown = rc ? IPW_EXIT_OK : tell_end(&job, folder);
     free(folder);
     if (rc)
         ipw_exit_with(&err, code);

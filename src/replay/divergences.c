@@ -1,12 +1,8 @@
 #include "replay/divergences.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
 
 enum { MOST = 20 };
 
@@ -38,34 +34,6 @@ void ipw_divergences_write(struct ipw_jw *w, const struct ipw_divergences *d)
     }
     ipw_jw_arr_end(w);
     ipw_jw_kint(w, "divergences_left_out", (int64_t)d->n_more);
-}
-
-/* Texts of a saved run are made harmless before they are printed. */
-static void print_lines(FILE *to, const char *s)
-{
-    while (*s) {
-        size_t n = strcspn(s, "\n");
-        struct ipw_buf clean = IPW_BUF(IPW_MIB);
-
-        ipw_text_printable(&clean, s, n, 4000);
-        fprintf(to, "%s\n", ipw_buf_str(&clean));
-        ipw_buf_release(&clean);
-        s += n + (s[n] == '\n');
-    }
-}
-
-void ipw_divergences_print(const struct ipw_divergences *d)
-{
-    for (size_t i = 0; i < d->n; i++) {
-        const struct ipw_divergence *one = &d->all[i];
-        char turn[40] = "", *all;
-
-        if (one->turn > 0) snprintf(turn, sizeof turn, ", turn %d", one->turn);
-        all = ipw_asprintf("query %s (%d)%s: %s", one->id, (int)one->index, turn, one->text);
-        print_lines(stderr, all);
-        free(all);
-    }
-    if (d->n_more) ipw_say("and %zu more (replay.json counts them)", d->n_more);
 }
 
 void ipw_divergences_release(struct ipw_divergences *d)

@@ -24,7 +24,6 @@ void ipw_divergences_add(struct ipw_divergences *d, const char *id, int32_t inde
                          const char *text);
 /* The members "divergences" and "divergences_left_out". */
 void ipw_divergences_write(struct ipw_jw *w, const struct ipw_divergences *d);
-void ipw_divergences_print(const struct ipw_divergences *d); /* to the terminal */
 void ipw_divergences_release(struct ipw_divergences *d);
 
 #endif

@@ -1,5 +1,4 @@
-/* The results of a replay: traces and summary of the new run, replay.json, and the printed
- * lines. */
+/* The results of a replay: traces and summary of the new run, and replay.json. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -9,7 +8,6 @@
 #include <unistd.h>
 
 #include "audit/ledger_check.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/open.h"
 #include "json/document.h"
@@ -283,47 +281,4 @@ int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err)
     if (!rc) rc = ipw_recompute_end(w->going, err);
     if (!rc) rc = write_summary(w, err);
     return rc ? rc : write_report(job, err);
-}
-
-/* ---- words ---- */
-
-static const char *s(size_t n) { return n == 1 ? "" : "s"; }
-
-int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err)
-{
-    const struct ipw_replay_tally *t = &job->tally;
-    struct ipw_buf out = IPW_BUF(IPW_LINE_MAX);
-
-    ipw_divergences_print(&job->divergences);
-    if (t->traces_differ)
-        ipw_say("%zu trace line%s differ%s from the saved run's: %s", t->traces_differ,
-                s(t->traces_differ), t->traces_differ == 1 ? "s" : "",
-                /* A query that ran beside a diverged one has another share of the joules. */
-                t->diverged ? "joules were shared with what diverged"
-                            : "its traces.jsonl does not follow from its events and samples");
-    if (job->o->run.output.json) {
-        report_json(&out, job);
-    } else {
-        ipw_buf_addf(&out, "replayed %zu quer%s, %zu turn%s, %zu tool call%s: ", t->queries,
-                     t->queries == 1 ? "y" : "ies", t->turns, s(t->turns), t->tools, s(t->tools));
-        if (t->diverged)
-            ipw_buf_addf(&out, "%zu quer%s diverged%s", t->diverged, t->diverged == 1 ? "y" : "ies",
-                         job->network.llm ? " and went on against the model" : "");
-        else if (job->decisions)
-            ipw_buf_addf(&out, "the decisions of the saved run");
-        else
-            ipw_buf_addf(&out, "identical to the saved run");
-        if (job->decisions)
-            ipw_buf_addf(&out, "; tool results: %zu the same, %zu different, %zu missing", t->same,
-                         t->different, t->missing);
-        if (t->unfinished) ipw_buf_addf(&out, "; %zu not finished in the saved run", t->unfinished);
-        ipw_buf_addf(&out, "\n%s", ipw_rundir_path(job->dir));
-    }
-    ipw_buf_addc(&out, '\n');
-    if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout)) {
-        ipw_buf_release(&out);
-        return ipw_fail(err, IPW_EIO, "standard output: the result could not be written");
-    }
-    ipw_buf_release(&out);
-    return 0;
 }

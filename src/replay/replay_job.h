@@ -134,6 +134,5 @@ int ipw_replay_results_open(struct ipw_replay_job *job, struct ipw_err *err);
 void ipw_replay_results_line(struct ipw_replay_job *job, const struct ipw_json *line);
 void ipw_replay_results_release(struct ipw_replay_job *job);
 int ipw_replay_finish(struct ipw_replay_job *job, struct ipw_err *err);
-int ipw_replay_print(struct ipw_replay_job *job, struct ipw_err *err);
 
 #endif
