@@ -48,16 +48,25 @@ function prices.unpriced()
   return out
 end
 
+--- The name that was asked for: the server answered with another, or named none, and then the call's span has it.
+local function asked(turn)
+  if type(turn.model_asked) == "string" then return turn.model_asked end
+  if type(turn.model) == "string" then return turn.model end
+  for _, span in ipairs(type(turn.spans) == "table" and turn.spans or {}) do
+    if type(span) == "table" and span.kind == "lm" and type(span.name) == "string" then return span.name end
+  end
+  return "?"
+end
+
 local function cost_of(turn, day)
   if in_use.free then return 0.0 end
   local usage = { input = turn.input_tokens, output = turn.output_tokens, cached_read = turn.cached_tokens,
                   cached_write = turn.cache_write_tokens, cached_write_1h = turn.cache_write_1h_tokens,
                   reasoning = turn.reasoning_tokens }
   -- As in the run: the name that was asked for, then the one that the server answered with.
-  for _, name in ipairs { type(turn.model_asked) == "string" and turn.model_asked or turn.model, turn.model } do
+  for _, name in ipairs { asked(turn), type(turn.model) == "string" and turn.model or nil } do
     for _, of in ipairs(in_use.tables) do
-      local usd, row
-      if type(name) == "string" then usd, row = of:cost(name, day, usage) end
+      local usd, row = of:cost(name, day, usage)
       if row then return usd end
     end
   end
@@ -77,7 +86,7 @@ function prices.apply(query)
         total = (total or 0.0) + turn.cost_usd
       elseif type(turn.error) ~= "string" then -- a call that failed adds nothing, as in the run
         whole = false
-        local model = type(turn.model) == "string" and turn.model or "?"
+        local model = asked(turn)
         in_use.unpriced[model] = (in_use.unpriced[model] or 0) + 1
       end
     end
