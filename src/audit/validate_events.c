@@ -111,10 +111,17 @@ static int check_query_event(struct ipw_event_check *c, const struct ipw_json *e
     if (start) {
         *state = GOES_ON;
     } else if (end) {
+        if (whole(event, "ended_ns") > t_ns)
+            return ipw_fail(err, IPW_EPARSE, "ended_ns: after t_ns");
         *state = ENDED; /* no event of the spans that are open still may follow */
     } else if (strcmp(name, "note") != 0) {
         if (*state == ENDED)
             return ipw_fail(err, IPW_EPARSE, "query: %lld has ended", (long long)query);
+        if (strcmp(name, "tool_span") == 0) {
+            if (whole(event, "from_ns") > whole(event, "to_ns") || whole(event, "to_ns") > t_ns)
+                return ipw_fail(err, IPW_EPARSE, "to_ns: before from_ns, or after t_ns");
+            return 0;
+        }
         if (strcmp(name + n - 4, "_end") == 0) return span_ends(c, query, span, t_ns, err);
         return span_starts(c, query, span, t_ns, err);
     }

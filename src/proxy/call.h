@@ -2,9 +2,9 @@
  *
  * Pure.  A call is a turn (chat completions, Responses, Anthropic messages, completions of a
  * prompt), or something else that passes and is booked under its own name (models, count_tokens,
- * embeddings, ...).  The body of a turn is read for what the run records: its model, its messages, the results
- * of tools that it carries, and whether it asks for usage.  The bytes that go on are the client's
- * own; ipw_proxy_call_ask_usage() makes the one change there is. */
+ * embeddings, ...).  The body of a turn is read for what the run records: its model, its messages,
+ * the results of tools that it carries, and whether it asks for usage.  The bytes that go on are
+ * the client's own; ipw_proxy_call_ask_usage() makes the one change there is. */
 #ifndef IPW_PROXY_CALL_H
 #define IPW_PROXY_CALL_H
 
