@@ -1,6 +1,5 @@
 # ipw_embed(OUT FILES...): writes OUT, a C file that defines ipw_embedded_files, the table declared
-# in src/script/embedded.h: each file's repository path and its bytes, and the stamp of them all, which
-# is also written to a file to install beside the copies.  Plain CMake, no other tool.
+# in src/script/embedded.h: each file's repository path and its bytes.  Plain CMake, no other tool.
 # The file is written by a custom command, so that an edited Lua file is embedded anew.
 function(ipw_embed out)
   set(absolute)
@@ -9,10 +8,9 @@ function(ipw_embed out)
   endforeach()
   string(REPLACE ";" "\n" listing "${ARGN}")
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/embedded.list CONTENT "${listing}\n" @ONLY)
-  add_custom_command(OUTPUT ${out} BYPRODUCTS ${CMAKE_BINARY_DIR}/stamp
+  add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DROOT=${CMAKE_SOURCE_DIR}
-            -DLIST=${CMAKE_BINARY_DIR}/embedded.list -DVERSION=${PROJECT_VERSION}
-            -DSTAMP=${CMAKE_BINARY_DIR}/stamp -P ${CMAKE_SOURCE_DIR}/cmake/embed_write.cmake
+            -DLIST=${CMAKE_BINARY_DIR}/embedded.list -P ${CMAKE_SOURCE_DIR}/cmake/embed_write.cmake
     DEPENDS ${absolute} ${CMAKE_BINARY_DIR}/embedded.list
             ${CMAKE_SOURCE_DIR}/cmake/embed_write.cmake
     COMMENT "Embedding lua/, agents/ and datasets/" VERBATIM)

@@ -309,40 +309,36 @@ local function query_interval(run, basis, name)
   return stats.interval(stats.clusters(values, ids), name == "accuracy" and "share" or "mean")
 end
 
---- The sum over all queries for each correct one; not known if it is not known of one query. A query that was not
---- scored is neither correct nor wrong: it is left out.
+--- The sum over all queries for each correct one (docs/method.md), as summary.json has it: wrong, failed and unscored
+--- queries count. Not known if it is not known of one query.
 local function correct_interval(run, basis, name)
   local tasks, by, whole, correct = {}, {}, true, 0
   for _, row in ipairs(run.rows) do
-    if row.resolved then
-      local x, task = of_query[name](row, basis), by[row.id]
-      if not task then
-        task = { sum = 0.0, n = 0 }
-        by[row.id], tasks[#tasks + 1] = task, task
-      end
-      whole = whole and x ~= nil
-      task.sum, task.n, correct = task.sum + (x or 0), task.n + row.resolved, correct + row.resolved
+    local x, task, resolved = of_query[name](row, basis), by[row.id], row.resolved or 0
+    if not task then
+      task = { sum = 0.0, n = 0 }
+      by[row.id], tasks[#tasks + 1] = task, task
     end
+    whole = whole and x ~= nil
+    task.sum, task.n, correct = task.sum + (x or 0), task.n + resolved, correct + resolved
   end
   if not whole or correct == 0 then return { n = #tasks, method = "none" }, correct end
   return stats.interval(tasks, "ratio"), correct
 end
 
---- Tasks of both runs, if the value is known of all their scored queries: { a, a_n, b, b_n }; n: correct ones.
+--- Tasks of both runs, if the value is known of all their queries: { a, a_n, b, b_n }; n: correct ones.
 local function correct_tasks(two, get)
   local out, by = {}, {}
   for _, both in ipairs(two.pairs) do
     local one, other = both[1], both[2]
-    if one.resolved and other.resolved then
-      local a, b, task = get(one, two.basis), get(other, two.basis), by[one.id]
-      if not a or not b then return {} end
-      if not task then
-        task = { a = 0.0, b = 0.0, a_n = 0, b_n = 0 }
-        by[one.id], out[#out + 1] = task, task
-      end
-      task.a, task.b = task.a + a, task.b + b
-      task.a_n, task.b_n = task.a_n + one.resolved, task.b_n + other.resolved
+    local a, b, task = get(one, two.basis), get(other, two.basis), by[one.id]
+    if not a or not b then return {} end
+    if not task then
+      task = { a = 0.0, b = 0.0, a_n = 0, b_n = 0 }
+      by[one.id], out[#out + 1] = task, task
     end
+    task.a, task.b = task.a + a, task.b + b
+    task.a_n, task.b_n = task.a_n + (one.resolved or 0), task.b_n + (other.resolved or 0)
   end
   return out
 end
@@ -410,12 +406,9 @@ function compare.alone(run, basis)
   local correct
   for name, of in pairs(of_correct) do out[name], correct = correct_interval(run, basis, of) end
   out.none_correct = correct == 0
-  local scored = {}
-  for _, row in ipairs(run.rows) do scored[#scored + 1] = row.resolved and row or nil end
   if out.joules.n > 0 and #basis > 0 then
     local lo, hi = runs.together(run, run.rows, basis)
     if lo and hi then out.joules.sensor_lo, out.joules.sensor_hi = lo / #run.rows, hi / #run.rows end
-    lo, hi = runs.together(run, scored, basis)
     if lo and hi and out.j_solved.mean then
       out.j_solved.sensor_lo, out.j_solved.sensor_hi = lo / correct, hi / correct
     end

@@ -89,11 +89,13 @@ end
 function costs.of(summary, config, given)
   given = given or {}
   local totals = object(summary.totals)
-  local n, correct, usd = number(totals.queries) or 0, number(totals.resolved), number(totals.cost_usd)
-  local known = number(object(object(summary.statistics).cost_usd).n) or usd and n or 0
+  local n, correct = number(totals.queries) or 0, number(totals.resolved)
+  local usd = number(totals.cost_usd) or number(object(totals.known).cost_usd)
+  local known = number(object(object(summary.statistics).cost_usd).n) or number(totals.cost_usd) and n or 0
   if given.known then usd, known = given.usd, given.known end
   local whole = known == n and usd or nil
-  local out = { usd = usd, unpriced = n - known, usd_query = over(whole, n), usd_correct = over(whole, correct),
+  local out = { usd = whole, usd_known = known > 0 and usd or nil, unpriced = n - known, queries = n,
+                usd_query = over(whole, n), usd_correct = over(whole, correct),
                 s_correct = over(number(totals.wall_clock_s), correct),
                 tokens_correct = over(number(totals.total_tokens), correct),
                 electricity = times(summary, given.kwh_price or number(config.kwh_price)),
@@ -122,7 +124,8 @@ function costs.json(of)
     estimate = e and { classes = e.classes, hi = e.hi, j_per_output_token = e.per_token, lo = e.lo,
                        output_tokens = e.output_tokens, source = e.source } or core_json.null,
     seconds_per_correct_answer = or_null(of.s_correct), tokens_per_correct_answer = or_null(of.tokens_correct),
-    unpriced_queries = of.unpriced, usd = or_null(of.usd), usd_per_correct_answer = or_null(of.usd_correct),
+    unpriced_queries = of.unpriced, usd = or_null(of.usd),
+    usd_known = or_null(of.usd_known), usd_per_correct_answer = or_null(of.usd_correct),
     usd_per_query = or_null(of.usd_query),
   }
 end
@@ -150,17 +153,16 @@ end
 function costs.lines(of)
   local out = {}
   local function say(label, text) out[#out + 1] = { label, text } end
-  if of.usd == 0 and of.unpriced == 0 then
+  if of.usd == 0 then
     say("cost", "0: the model was declared free")
   elseif of.usd then
     local text = amount(of.usd) .. " USD"
     if of.usd_query then text = ("%s, %s per query"):format(text, amount(of.usd_query)) end
     if of.usd_correct then text = ("%s, %s per correct answer"):format(text, amount(of.usd_correct)) end
-    if of.why then
-      local queries = of.unpriced == 1 and "query" or "queries"
-      text = ("%s, and %d %s of unknown cost: %s"):format(text, of.unpriced, queries, of.why)
-    end
     say("cost", text)
+  elseif of.usd_known and of.why then
+    say("cost", ("known in part: %s USD for %d of %d queries; %s"):format(amount(of.usd_known),
+      of.queries - of.unpriced, of.queries, of.why))
   elseif of.why then
     say("cost", "not known: " .. of.why)
   end

@@ -8,9 +8,11 @@
 --- wait for the next; without it the export ends there.
 ---
 --- A query is its line of traces.jsonl as a table (docs/trace-format.md); what is not known is nil.
---- query.line is the line's text. A run has path, name, number, manifest, summary (nil while it goes on).
+--- query.line is the line's text. A run has path, name, number, manifest, summary (nil while it goes on), and with
+--- --prices in `after` repriced (ipw.prices).
 local core = require "ipw.core.export"
 local json = require "ipw.json"
+local prices = require "ipw.prices"
 local whole_line = require "ipw.whole_line"
 
 local export = {}
@@ -314,6 +316,7 @@ function export.run(format, out, warn)
         out:write(line, "\n")
       else
         query.line, query.run = line, run
+        prices.add(run, query)
         each(out, setmetatable(query, query_mt), run)
       end
     end

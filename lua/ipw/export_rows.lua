@@ -4,6 +4,7 @@
 --- D_provenance and D_estimate_joules. Where D_provenance is `estimated`, no sensor gave joules, and the bounds are
 --- those of the model's D_estimate_joules. `query` numbers the queries of an export from 1 and joins the tables. For
 --- each domain D_before_joules of a query + D_joules of its turns = D_joules of the query.
+local costs = require "ipw.costs"
 local export = require "ipw.export"
 
 local rows = {}
@@ -26,13 +27,25 @@ local headlines = { { "joules_per_query", "mean_joules_per_query" },
                     { "joules_per_correct", "joules_per_correct_answer" },
                     { "accuracy_per_joule", "intelligence_per_joule" } }
 
---- With lo, hi and u of each.
+--- What its answers cost (docs/costs.md): the column, and the member of ipw.costs that has it.
+local amounts = { { "cost_usd REAL", "usd" }, { "cost_usd_known REAL", "usd_known" },
+                  { "unpriced_queries INTEGER", "unpriced" }, { "cost_per_query REAL", "usd_query" },
+                  { "cost_per_correct REAL", "usd_correct" }, { "seconds_per_correct REAL", "s_correct" },
+                  { "tokens_per_correct REAL", "tokens_correct" } }
+--- Of measured joules, each with lo and hi.
+local factors = { { "electricity_usd", "electricity" }, { "gco2e", "carbon" } }
+
+--- With lo, hi and u of each; then the costs.
 local function with_bounds(columns)
   local function add(name)
     for _, more in ipairs { "", "_lo", "_hi", "_u" } do columns[#columns + 1] = name .. more .. " REAL" end
   end
   for _, headline in ipairs(headlines) do add(headline[1]) end
   for _, domain in ipairs(export.domains) do add(("total_%s_joules"):format(domain)) end
+  for _, amount in ipairs(amounts) do columns[#columns + 1] = amount[1] end
+  for _, factor in ipairs(factors) do
+    for _, more in ipairs { "", "_lo", "_hi" } do columns[#columns + 1] = factor[1] .. more .. " REAL" end
+  end
   return columns
 end
 
@@ -79,7 +92,16 @@ local function copy(part, more)
   return put_energy(row, part)
 end
 
---- A run: what summary.json says of all its queries; a run that goes on has only its names.
+local function put_costs(row, run)
+  local of = costs.of(run.summary, run.manifest and run.manifest.config or {}, run.repriced)
+  for _, amount in ipairs(amounts) do row[amount[1]:match "^%S+"] = of[amount[2]] end
+  for _, factor in ipairs(factors) do
+    local one, name = of[factor[2]] or {}, factor[1]
+    row[name], row[name .. "_lo"], row[name .. "_hi"] = one.whole, one.lo, one.hi
+  end
+end
+
+--- A run, after its queries: what summary.json says of them all; a run that goes on has only its names.
 ---@param run table
 ---@return table row
 function rows.run(run)
@@ -96,6 +118,7 @@ function rows.run(run)
   for _, domain in ipairs(export.domains) do
     put(("total_%s_joules"):format(domain), totals, domain .. "_energy_joules")
   end
+  if run.summary then put_costs(row, run) end
   return row
 end
 

@@ -41,7 +41,7 @@ local mt = { __index = methods }
 ---@return table
 function figure.new(width, page, font)
   return setmetatable({ width = width, height = 0, page = page, size = page and 11.5 or 10, font = font, out = {},
-                        texts = {}, caption = "", hatched = false }, mt)
+                        texts = {}, caption = "", any_hatch = false }, mt)
 end
 
 --- The height of a line of text.
@@ -75,13 +75,18 @@ local function number(x) return html.px(x) end
 
 function methods:add(markup) self.out[#self.out + 1] = markup end
 
+--- Notes the box of a text, for tests.
+function methods:note(text, left, y, width)
+  self.texts[#self.texts + 1] = { text = text, left = left, right = left + width, top = y - self.size * 0.75,
+                                  bottom = y + self.size * 0.2 }
+end
+
 --- A text with its foot at y; anchor: "start", "middle" or "end". Gives its width.
 function methods:text(text, x, y, anchor, colour, bold)
   if text == "" then return 0 end
   local width = self:width_of(text, bold)
   local left = anchor == "middle" and x - width / 2 or anchor == "end" and x - width or x
-  self.texts[#self.texts + 1] = { text = text, left = left, right = left + width, top = y - self.size * 0.75,
-                                  bottom = y + self.size * 0.2 }
+  self:note(text, left, y, width)
   self:add(('<text x="%s" y="%s"%s fill="%s"%s>%s</text>'):format(number(x), number(y),
     anchor and anchor ~= "start" and (' text-anchor="%s"'):format(anchor) or "", self:colour(colour or "ink"),
     bold and ' font-weight="bold"' or "", figure.escape(text)))
@@ -99,7 +104,7 @@ end
 --- What was wasted is hatched.
 function methods:hatch(x, y, width, height)
   if width <= 0 then return end
-  self.hatched = true
+  self.any_hatch = true
   self:add(('<rect x="%s" y="%s" width="%s" height="%s" fill="url(#hatch)"/>'):format(number(x), number(y),
     number(width), number(height)))
 end
@@ -115,11 +120,68 @@ function methods:line(x1, y1, x2, y2, colour, width, dash)
     dash and (' stroke-dasharray="%s"'):format(dash) or ""))
 end
 
---- A path: filled, or drawn with a pen of a width.
-function methods:path(d, fill, stroke, width, dash)
-  self:add(('<path d="%s" fill="%s"%s%s/>'):format(d, fill and self:colour(fill) or "none",
+--- A path: filled, or drawn with a pen of a width; `more`: further attributes.
+function methods:path(d, fill, stroke, width, dash, more)
+  self:add(('<path d="%s" fill="%s"%s%s%s/>'):format(d, fill and self:colour(fill) or "none",
     stroke and (' stroke="%s" stroke-width="%s"'):format(self:colour(stroke), number(width or 1)) or "",
-    dash and (' stroke-dasharray="%s"'):format(dash) or ""))
+    dash and (' stroke-dasharray="%s"'):format(dash) or "", more and " " .. more or ""))
+end
+
+--- A hatched path inside of what is stretched; there a page has a pattern of its own, which its script keeps even.
+function methods:hatched(d)
+  self.any_hatch = true
+  self:add(('<path d="%s" fill="url(#%s)"/>'):format(d, self.page and html.prefix .. "lane-hatch" or "hatch"))
+end
+
+--- Elements that belong together.
+function methods:group(attributes, draw)
+  self:add("<g " .. attributes .. ">")
+  draw()
+  self:add "</g>"
+end
+
+--- What a page can stretch along x: layers { draw, attributes }. `draw` uses the figure's own coordinates and adds no
+--- text; what leaves the box is cut off. Figures of one page that have a table `shared` in common have one drawing of
+--- a name: the later ones show what the first one drew.
+function methods:stretch(x, y, width, height, name, layers, more)
+  local shared = self.shared or {}
+  local before = shared[name]
+  shared[name] = before or ("%s %s %s %s"):format(number(x), number(y), number(width), number(height))
+  self:add(('<svg class="stretch" x="%s" y="%s" width="%s" height="%s" viewBox="%s" preserveAspectRatio="none"%s>')
+    :format(number(x), number(y), number(width), number(height), shared[name], self.page and
+      (' data-name="%s" %s'):format(name, more or "") or ""))
+  for i, layer in ipairs(layers) do
+    local id = ("%s%s-%d"):format(html.prefix, name, i)
+    self:add("<g" .. (layer[2] and " " .. layer[2] or "") .. ">" .. (before and ('<use href="#%s"/>'):format(id)
+      or self.page and ('<g id="%s">'):format(id) or "<g>"))
+    if not before then
+      layer[1]()
+      self:add "</g>"
+    end
+    self:add "</g>"
+  end
+  self:add "</svg>"
+end
+
+--- A text between x = a and b as far as it fits: the first of `variants` that does. A page has all of them, so that its
+--- script can choose again when the figure is stretched.
+function methods:tag(variants, a, b, y, colour)
+  local shown
+  for _, text in ipairs(variants) do
+    if not shown and self:width_of(text) <= b - a - 5 then shown = text end
+  end
+  if not self.page then
+    if shown then self:text(shown, a + 3, y, "start", colour) end
+    return
+  end
+  local data = {}
+  for i, text in ipairs(variants) do
+    data[i] = ('data-text%d="%s" data-width%d="%s"'):format(i, figure.escape(text), i, number(self:width_of(text)))
+  end
+  self:add(('<text class="tag" x="%s" y="%s" fill="%s" data-from="%s" data-to="%s" %s>%s</text>'):format(
+    number(a + 3), number(y), self:colour(colour), number(a), number(b), table.concat(data, " "),
+    figure.escape(shown or "")))
+  if shown then self:note(shown, a + 3, y, self:width_of(shown)) end
 end
 
 --- The mark of a query: a dot for right (and not scored), a ring for wrong, a cross for failed.
@@ -236,7 +298,7 @@ function methods:file()
     .. '%s<rect width="100%%" height="100%%" fill="#ffffff"/>\n%s\n</svg>\n'):format(
     number(self.width / figure.mm), number(self.height / figure.mm), number(self.width), number(self.height),
     figure.escape(self.font or "Liberation Sans"), number(self.size), figure.escape(self.caption),
-    self.hatched and HATCH:format(self:colour "ink") or "", table.concat(self.out, "\n"))
+    self.any_hatch and HATCH:format(self:colour "ink") or "", table.concat(self.out, "\n"))
 end
 
 --- The figure as a piece of a page; `told` says its numbers to who cannot see it. The page has the hatch.

@@ -163,6 +163,16 @@ function hardware.label(gpus, other, cpu)
   return name ~= "" and name or "unknown"
 end
 
+--- The sensors that were looked for.
+local function sensors_of(facts)
+  local out = json.list {}
+  for i, one in ipairs(facts.sensors) do
+    local found = one.code == "ok"
+    out[i] = { found = found, name = one.name, reason = found and null or one.code, text = one.text }
+  end
+  return out
+end
+
 --- The object `hardware`; what is not known is null.
 ---@param facts table of energy/hardware.h
 ---@return table
@@ -178,7 +188,7 @@ function hardware.document(facts)
     gpu_memory_bytes = facts.gpu_memory_bytes, gpus_read = facts.gpus_read, host = facts.host, kernel = facts.kernel,
     labels = { hw = hardware.label(gpus, other, cpu.model), upstream = hardware.label_upstream(gpus.model, cpu.model) },
     machine = facts.machine, memory_bytes = facts.memory_bytes, os = facts.os, self_test = facts.self_test,
-    sensors = json.list(facts.sensors), virtualised = or_null(virtualised(cpu.hypervisor, first_line(facts.vendor))),
+    sensors = sensors_of(facts), virtualised = or_null(virtualised(cpu.hypervisor, first_line(facts.vendor))),
   }
 end
 

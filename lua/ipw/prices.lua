@@ -50,13 +50,16 @@ end
 
 local function cost_of(turn, day)
   if in_use.free then return 0.0 end
-  if type(turn.model) ~= "string" then return nil end
   local usage = { input = turn.input_tokens, output = turn.output_tokens, cached_read = turn.cached_tokens,
                   cached_write = turn.cache_write_tokens, cached_write_1h = turn.cache_write_1h_tokens,
                   reasoning = turn.reasoning_tokens }
-  for _, of in ipairs(in_use.tables) do
-    local usd, row = of:cost(turn.model, day, usage)
-    if row then return usd end
+  -- As in the run: the name that was asked for, then the one that the server answered with.
+  for _, name in ipairs { type(turn.model_asked) == "string" and turn.model_asked or turn.model, turn.model } do
+    for _, of in ipairs(in_use.tables) do
+      local usd, row
+      if type(name) == "string" then usd, row = of:cost(name, day, usage) end
+      if row then return usd end
+    end
   end
   return nil
 end
@@ -66,19 +69,29 @@ end
 function prices.apply(query)
   if not in_use then return end
   local day = type(query.started_at) == "string" and query.started_at:sub(1, 10) or ""
-  local total
+  local total, whole = nil, true
   for _, turn in ipairs(type(query.turns) == "table" and query.turns or {}) do
     if type(turn) == "table" then
       turn.cost_usd = cost_of(turn, day)
       if turn.cost_usd then
         total = (total or 0.0) + turn.cost_usd
-      else
+      elseif type(turn.error) ~= "string" then -- a call that failed adds nothing, as in the run
+        whole = false
         local model = type(turn.model) == "string" and turn.model or "?"
         in_use.unpriced[model] = (in_use.unpriced[model] or 0) + 1
       end
     end
   end
-  query.total_cost_usd = total
+  query.total_cost_usd = whole and total or nil
+end
+
+--- Adds a query to run.repriced, the costs of a run by the table in use, for costs.of: known and usd. Without a table
+--- it does nothing.
+function prices.add(run, query)
+  if not in_use then return end
+  local sum = run.repriced or { known = 0 }
+  run.repriced = sum
+  if query.total_cost_usd then sum.usd, sum.known = (sum.usd or 0.0) + query.total_cost_usd, sum.known + 1 end
 end
 
 return prices

@@ -13,30 +13,14 @@ local function number(x) return type(x) == "number" and x == x and x or nil end
 local function text(x) return type(x) == "string" and x or nil end
 runs.object, runs.number, runs.text = object, number, text
 
---- Domains whose 0 J are not believed: the run's own self-test says that a counter of the sum does not move.
---- Older versions wrote 0 J of it.
-local function doubted(manifest)
-  local hardware, domain, out = object(object(manifest).hardware), {}, {}
-  for _, channel in ipairs(object(hardware.channels)) do
-    channel = object(channel)
-    if channel.in_sum and channel.name then domain[channel.name] = channel.domain end
-  end
-  for _, test in ipairs(object(hardware.self_test)) do
-    test = object(test)
-    local of = test.channel and domain[test.channel]
-    if of and test.believed == false then out[of] = true end
-  end
-  return out
-end
-
 --- Energy by domain of a query, turn or span: j, lo, hi (nil: without bounds), u (nil: not known), or nil.
-local function energy_of(part, doubts)
+local function energy_of(part)
   local out, given = {}, object(part.energy)
   for _, domain in ipairs(runs.domains) do
     local figure = object(given[domain])
     local j = number(figure.joules) or number(part[("query_%s_energy_joules"):format(domain)]) or
       number(part[domain .. "_energy_joules"])
-    if j and not (doubts[domain] and j <= 0) then
+    if j then
       local lo, hi = number(figure.lo), number(figure.hi)
       if lo == 0 and hi == 0 then lo, hi = nil, nil end
       out[domain] = { j = j, lo = lo, hi = hi, provenance = text(figure.provenance),
@@ -53,14 +37,14 @@ local function resolved_of(query)
 end
 
 --- The energy of a turn's phase, and its seconds: of the span that is its last of this kind.
-local function phase(turn, kind, doubts)
+local function phase(turn, kind)
   local found
   for _, span in ipairs(object(turn.spans)) do
     span = object(span)
     if span.kind == kind then found = span end
   end
   if not found then return nil end
-  return { energy = energy_of(found, doubts), seconds = number(found.end_s) and number(found.start_s) and
+  return { energy = energy_of(found), seconds = number(found.end_s) and number(found.start_s) and
              found.end_s - found.start_s }
 end
 
@@ -81,20 +65,20 @@ local function parts_of(query)
 end
 
 --- A query as numbers: `turns` are its model calls, `parts` what it did.
-function runs.row(query, doubts)
+function runs.row(query)
   local row = { id = text(query.query_id) or "?", epoch = number(query.epoch) or 0, index =
     number(query.query_index) or 0,
                 outcome = text(query.outcome), resolved = resolved_of(query),
                 seconds = number(query.total_wall_clock_s), input = number(query.total_input_tokens),
                 output = number(query.total_output_tokens), cost = number(query.total_cost_usd), turns = {},
-                parts = parts_of(query), energy = energy_of(query, doubts) }
+                parts = parts_of(query), energy = energy_of(query) }
   for i, turn in ipairs(object(query.turns)) do
     turn = object(turn)
     row.turns[i] = { seconds = number(turn.wall_clock_s), input = number(turn.input_tokens),
                      output = number(turn.output_tokens), cached = number(turn.cached_tokens),
                      ttft = number(turn.ttft_s), itl = number(turn.itl_mean_s),
-                     prefill = phase(turn, "prefill", doubts), decode = phase(turn, "decode", doubts),
-                     energy = energy_of(turn, doubts) }
+                     prefill = phase(turn, "prefill"), decode = phase(turn, "decode"),
+                     energy = energy_of(turn) }
   end
   return row
 end
@@ -107,7 +91,7 @@ function runs.read(i, warn, each)
   local run = { path = path, name = path:match "([^/]+)/*$" or path, number = i, reader = reader, rows = {},
     not_lm = {},
                 manifest = core.document(reader, "manifest.json"), summary = core.document(reader, "summary.json") }
-  local doubts, answered = doubted(run.manifest), false
+  local answered = false
   while true do
     local query, torn = core.query(reader)
     if not query then
@@ -115,7 +99,7 @@ function runs.read(i, warn, each)
       break
     end
     whole_line(query)
-    local row = runs.row(query, doubts)
+    local row = runs.row(query)
     if type(query.remote_domains) == "table" then
       local there = {}
       for _, domain in ipairs(query.remote_domains) do there[domain] = true end

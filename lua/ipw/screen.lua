@@ -8,41 +8,9 @@ local screen = {}
 
 local NARROWEST = 80
 
--- Characters without width (combining marks, joiners, variation selectors), and of two columns (East Asian wide and
--- full-width forms, pictographs): first and last of each range.
-local NONE = { 0x0300, 0x036F, 0x0483, 0x0489, 0x0591, 0x05BD, 0x0610, 0x061A, 0x064B, 0x065F, 0x06D6, 0x06DC, 0x0900,
-  0x0902, 0x093C, 0x093C, 0x0941, 0x0948, 0x094D, 0x094D, 0x0E31, 0x0E31, 0x0E34, 0x0E3A, 0x0E47, 0x0E4E, 0x1AB0,
-  0x1AFF, 0x1DC0, 0x1DFF, 0x200B, 0x200F, 0x2060, 0x2064, 0x20D0, 0x20FF, 0xFE00, 0xFE0F, 0xFE20, 0xFE2F, 0xFEFF,
-  0xFEFF, 0xE0100, 0xE01EF }
-local TWO = { 0x1100, 0x115F, 0x231A, 0x231B, 0x23E9, 0x23EC, 0x25FD, 0x25FE, 0x2614, 0x2615, 0x2648, 0x2653, 0x26A1,
-  0x26A1, 0x2705, 0x2705, 0x270A, 0x270B, 0x2728, 0x2728, 0x274C, 0x274C, 0x2753, 0x2755, 0x2795, 0x2797, 0x2B1B,
-  0x2B1C, 0x2B50, 0x2B50, 0x2E80, 0x303E, 0x3041, 0x33FF, 0x3400, 0x4DBF, 0x4E00, 0x9FFF, 0xA000, 0xA4CF, 0xA960,
-  0xA97F, 0xAC00, 0xD7A3, 0xF900, 0xFAFF, 0xFE30, 0xFE6F, 0xFF00, 0xFF60, 0xFFE0, 0xFFE6, 0x1F300, 0x1F64F, 0x1F680,
-  0x1F6FF, 0x1F900, 0x1F9FF, 0x1FA70, 0x1FAFF, 0x20000, 0x3FFFD }
-
-local function within(ranges, code)
-  for i = 1, #ranges, 2 do
-    if code < ranges[i] then return false end
-    if code <= ranges[i + 1] then return true end
-  end
-  return false
-end
-
-local function columns_of(code)
-  if code < 0x300 then return 1 end
-  return within(NONE, code) and 0 or within(TWO, code) and 2 or 1
-end
-
 --- The columns that a text takes; colours take none.
----@param text string
----@return integer
-function screen.columns(text)
-  text = text:gsub("\27%[[%d;]*m", "")
-  if not text:find "[\128-\255]" or not utf8.len(text, 1, -1, true) then return #text end
-  local n = 0
-  for _, code in utf8.codes(text, true) do n = n + columns_of(code) end
-  return n
-end
+---@type fun(text: string): integer
+screen.columns = core.columns
 
 --- The beginning of a text, in at most `columns` columns with the ellipsis that says that there is more.
 ---@param text string without colours
@@ -51,10 +19,11 @@ end
 function screen.cut(text, columns)
   if screen.columns(text) <= columns then return text end
   local used, stop = 0, 1
-  for at, code in utf8.codes(text, true) do
-    used = used + columns_of(code)
+  for at in utf8.codes(text, true) do
+    local after = utf8.offset(text, 2, at)
+    used = used + screen.columns(text:sub(at, after - 1))
     if used > columns - 1 then break end
-    stop = utf8.offset(text, 2, at)
+    stop = after
   end
   return text:sub(1, stop - 1) .. "…"
 end

@@ -1,7 +1,7 @@
 --- ipw.summary: summary.json of a run, computed from the rows that C keeps.
 ---
 --- script/summary_text.c calls summary.text with the rows of the queries and of the model calls, and with the facts
---- (report/summary_facts.h): sums by name, the balance, what the running program knows. A new figure is a line here or
+--- (report/summary.h): sums by name, the balance, what the running program knows. A new figure is a line here or
 --- in ipw/summary/; docs/trace-format.md and the table in src/trace/spec_tables.c name each key.
 local json       = require "ipw.core.json"
 local costs      = require "ipw.costs"

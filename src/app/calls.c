@@ -17,7 +17,6 @@
 #include "json/whole_output.h"
 #include "json/write.h"
 #include "script/embedded.h"
-#include "script/installed.h"
 
 static void put_text(struct ipw_buf *out, const char *text)
 {
@@ -28,77 +27,63 @@ static void put_text(struct ipw_buf *out, const char *text)
 }
 
 /* real_path(path): absolute and without links. */
-static int real_path(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                     struct ipw_err *err)
+static int real_path(const struct ipw_call *c, struct ipw_err *err)
 {
-    char *path = realpath(n ? args[0] : ".", NULL);
+    char *path = realpath(c->n ? c->args[0] : ".", NULL);
 
-    (void)ud;
-    if (!path) return ipw_fail_errno(err, errno, "%s", args[0]);
-    put_text(out, path);
+    if (!path) return ipw_fail_errno(err, errno, "%s", c->args[0]);
+    put_text(c->out, path);
     free(path);
     return 0;
 }
 
 /* write_new(path, text, "program"?): a file that was not there, with the folders above it. */
-static int write_new(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                     struct ipw_err *err)
+static int write_new(const struct ipw_call *c, struct ipw_err *err)
 {
-    const char *path = args[0];
+    const char *path = c->args[0];
     int rc = ipw_make_parents(path, err), fd;
 
-    (void)ud;
-    (void)out;
     if (rc) return rc;
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, n > 2 ? 0777 : 0666);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, c->n > 2 ? 0777 : 0666);
     if (fd < 0)
         return errno == EEXIST
                    ? ipw_fail(err, IPW_EEXISTS, "%s already exists; it was not changed", path)
                    : ipw_fail_errno(err, errno, "%s", path);
-    if (ipw_write_all(fd, args[1], strlen(args[1]))) rc = ipw_fail_errno(err, errno, "%s", path);
+    if (ipw_write_all(fd, c->args[1], strlen(c->args[1])))
+        rc = ipw_fail_errno(err, errno, "%s", path);
     if (close(fd) && !rc) rc = ipw_fail_errno(err, errno, "%s", path);
     if (rc) unlink(path); /* half a file would block the next try */
     return rc;
 }
 
 /* remove(path): a file of write_new. */
-static int remove_file(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                       struct ipw_err *err)
+static int remove_file(const struct ipw_call *c, struct ipw_err *err)
 {
-    (void)ud;
-    (void)n;
-    (void)out;
-    return unlink(args[0]) ? ipw_fail_errno(err, errno, "%s", args[0]) : 0;
+    return unlink(c->args[0]) ? ipw_fail_errno(err, errno, "%s", c->args[0]) : 0;
 }
 
 /* write(path, text): a file whole or not at all, in the place of an older one. */
-static int write_file(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                      struct ipw_err *err)
+static int write_file(const struct ipw_call *c, struct ipw_err *err)
 {
-    int rc = ipw_make_parents(args[0], err);
+    int rc = ipw_make_parents(c->args[0], err);
 
-    (void)ud;
-    (void)n;
-    (void)out;
-    return rc ? rc : ipw_file_write_atomic(args[0], args[1], strlen(args[1]), err);
+    return rc ? rc : ipw_file_write_atomic(c->args[0], c->args[1], strlen(c->args[1]), err);
 }
 
 /* built_in(): the names of the files in the program.  built_in(name): writes that file to standard
  * output as it is, and gives true; nothing if there is none. */
-static int built_in(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                    struct ipw_err *err)
+static int built_in(const struct ipw_call *c, struct ipw_err *err)
 {
-    const struct ipw_embedded_file *f = n ? ipw_installed_find(args[0]) : NULL;
+    const struct ipw_embedded_file *f = c->n ? ipw_embedded_find(c->args[0]) : NULL;
     struct ipw_jw w;
 
-    (void)ud;
     (void)err;
-    ipw_jw_init(&w, out);
+    ipw_jw_init(&w, c->out);
     if (f) {
         fwrite(f->bytes, 1, f->n, stdout);
         ipw_jw_bool(&w, true);
     }
-    if (n) return 0;
+    if (c->n) return 0;
     ipw_jw_arr(&w);
     for (f = ipw_embedded_files; f->path; f++) ipw_jw_str(&w, f->path);
     ipw_jw_arr_end(&w);
@@ -106,45 +91,36 @@ static int built_in(void *ud, const char *const *args, size_t n, struct ipw_buf 
 }
 
 /* new_folder(path): with the folders above it. */
-static int new_folder(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                      struct ipw_err *err)
+static int new_folder(const struct ipw_call *c, struct ipw_err *err)
 {
-    int rc = ipw_make_parents(args[0], err);
+    int rc = ipw_make_parents(c->args[0], err);
 
-    (void)ud;
-    (void)n;
-    (void)out;
-    if (rc || mkdir(args[0], 0777) == 0) return rc;
-    return errno == EEXIST ? ipw_fail(err, IPW_EEXISTS, "%s already exists", args[0])
-                           : ipw_fail_errno(err, errno, "%s", args[0]);
+    if (rc || mkdir(c->args[0], 0777) == 0) return rc;
+    return errno == EEXIST ? ipw_fail(err, IPW_EEXISTS, "%s already exists", c->args[0])
+                           : ipw_fail_errno(err, errno, "%s", c->args[0]);
 }
 
 /* temporary(name): a path in a folder that goes when the command ends. */
-static int temporary(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                     struct ipw_err *err)
+static int temporary(const struct ipw_call *c, struct ipw_err *err)
 {
-    struct ipw_workbench *bench = ud;
+    struct ipw_workbench *bench = c->bench;
     char path[PATH_MAX];
     int rc = bench->workspaces.path ? 0 : ipw_workspaces_make(&bench->workspaces, err);
 
     if (rc) return rc;
-    snprintf(path, sizeof path, "%s/%s", bench->workspaces.path, n ? args[0] : "file");
-    put_text(out, path);
+    snprintf(path, sizeof path, "%s/%s", bench->workspaces.path, c->n ? c->args[0] : "file");
+    put_text(c->out, path);
     return 0;
 }
 
 /* copy(from, to): whole or not at all. */
-static int copy(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                struct ipw_err *err)
+static int copy(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_buf bytes = IPW_BUF(256 * IPW_MIB);
     struct ipw_whole_output *whole = NULL;
-    int rc = ipw_file_read(&bytes, args[0], err);
+    int rc = ipw_file_read(&bytes, c->args[0], err);
 
-    (void)ud;
-    (void)out;
-    (void)n;
-    if (!rc) rc = ipw_whole_file(&whole, args[1], stdout, err);
+    if (!rc) rc = ipw_whole_file(&whole, c->args[1], stdout, err);
     if (!rc) rc = ipw_whole_write(whole, ipw_buf_str(&bytes), bytes.len, err);
     if (rc)
         ipw_whole_drop(whole);
@@ -155,40 +131,31 @@ static int copy(void *ud, const char *const *args, size_t n, struct ipw_buf *out
 }
 
 /* which(name): the path of a program; or nothing. */
-static int which(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                 struct ipw_err *err)
+static int which(const struct ipw_call *c, struct ipw_err *err)
 {
-    char *path = ipw_attached_find(args[0]);
+    char *path = ipw_attached_find(c->args[0]);
 
-    (void)ud;
-    (void)n;
     (void)err;
-    if (path) put_text(out, path);
+    if (path) put_text(c->out, path);
     free(path);
     return 0;
 }
 
 /* allow_web(host...): as --web-allow, for addresses that the user has named in another way. */
-static int allow_web(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                     struct ipw_err *err)
+static int allow_web(const struct ipw_call *c, struct ipw_err *err)
 {
-    (void)out;
     (void)err;
-    for (size_t i = 0; i < n; i++) ipw_workbench_allow(ud, args[i]);
+    for (size_t i = 0; i < c->n; i++) ipw_workbench_allow(c->bench, c->args[i]);
     return 0;
 }
 
 /* redacted(run, folder, what): the run without its texts. */
-static int redacted(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                    struct ipw_err *err)
+static int redacted(const struct ipw_call *c, struct ipw_err *err)
 {
     enum ipw_redact what = 0;
-    int rc = ipw_redact_parse(&what, args[2], err);
+    int rc = ipw_redact_parse(&what, c->args[2], err);
 
-    (void)ud;
-    (void)n;
-    (void)out;
-    return rc ? rc : ipw_export_redacted(args[0], args[1], what, err);
+    return rc ? rc : ipw_export_redacted(c->args[0], c->args[1], what, err);
 }
 
 /* clang-format off */
@@ -212,7 +179,11 @@ const struct ipw_lua_call ipw_calls[] = {
     {"score", ipw_call_score, 9},
     {"ledger", ipw_call_ledger, 1},
     {"meter", ipw_call_meter, 4},
+    {"meter_logs", ipw_call_meter_logs, 3},
     {"book_meter", ipw_call_book_meter, 6},
+    {"shard", ipw_call_shard, 1},
+    {"same_run", ipw_call_same_run, 1},
+    {"merge", ipw_call_merge, 2},
     {NULL, NULL},
 };
 /* clang-format on */

@@ -9,10 +9,10 @@
 extern const struct ipw_lua_call ipw_calls[]; /* their `ud` is the workbench */
 
 /* Those with a file of their own, calls_NAME.c. */
-typedef int ipw_call_fn(void *bench, const char *const *args, size_t n, struct ipw_buf *out,
-                        struct ipw_err *err);
-ipw_call_fn ipw_call_machine, ipw_call_sensors, ipw_call_server;  /* calls_machine.c */
-ipw_call_fn ipw_call_ledger, ipw_call_meter, ipw_call_book_meter; /* calls_books.c */
+ipw_call_fn ipw_call_machine, ipw_call_sensors, ipw_call_server; /* calls_machine.c */
+/* calls_books.c */
+ipw_call_fn ipw_call_ledger, ipw_call_meter, ipw_call_meter_logs, ipw_call_book_meter;
+ipw_call_fn ipw_call_shard, ipw_call_same_run, ipw_call_merge; /* calls_merge.c */
 ipw_call_fn ipw_call_run_words, ipw_call_score, ipw_call_start;
 
 #endif

@@ -4,66 +4,70 @@
 #include "app/calls.h"
 #include "audit/ledger_facts.h"
 #include "audit/meter_report.h"
-#include "base/text.h"
 #include "json/write.h"
 #include "run/merge/book.h"
 
 /* ledger(run, rule, "alone"?): the run computed again, by its own sharing rule ("") or by another;
  * alone: not compared with what it wrote. */
-int ipw_call_ledger(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                    struct ipw_err *err)
+int ipw_call_ledger(const struct ipw_call *c, struct ipw_err *err)
 {
-    (void)ud;
-    return ipw_ledger_facts(out, args[0], n > 1 && *args[1] ? args[1] : NULL, n < 3, err);
+    return ipw_ledger_facts(c->out, c->args[0], c->n > 1 && *c->args[1] ? c->args[1] : NULL,
+                            c->n < 3, err);
 }
 
-/* column, offset, log...: the run from its files before a meter was booked. */
-static int read_meter(struct ipw_metered_run *report, const char *run, const char *const *args,
-                      size_t n, struct ipw_err *err)
+/* The run from its files before a meter was booked, and the logs. */
+static int read_meter(struct ipw_metered_run *report, const char *run, const char *column,
+                      const char *const *logs, size_t n, struct ipw_err *err)
 {
-    const char *column = *args[0] ? args[0] : NULL, *offset = *args[1] ? args[1] : NULL;
     char *origin = ipw_book_origin(run);
-    double offset_s = 0;
-    int rc = offset ? ipw_parse_double(&offset_s, offset, err) : 0;
+    int rc = ipw_metered_run_read(report, origin, logs, n, *column ? column : NULL, err);
 
-    *report = (struct ipw_metered_run){.run = run};
-    if (!rc)
-        rc = ipw_metered_run_make(report, origin, args + 2, n - 2, column,
-                                  offset ? &offset_s : NULL, err);
     report->run = run;
     free(origin);
     return rc;
 }
 
-/* meter(run, column, offset, log...): the facts of audit/meter_report.h; column, offset "": they
- * are found. */
-int ipw_call_meter(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                   struct ipw_err *err)
+/* meter_logs(run, column, log...): what the logs say (audit/meter_report.h); column "": all that
+ * are in the sum. */
+int ipw_call_meter_logs(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_metered_run report;
-    int rc = read_meter(&report, args[0], args + 1, n - 1, err);
+    int rc = read_meter(&report, c->args[0], c->args[1], c->args + 2, c->n - 2, err);
 
-    (void)ud;
-    if (!rc) ipw_metered_run_facts(out, &report);
-    if (!rc && out->failed) rc = ipw_fail(err, IPW_ELIMIT, "%s: the report is too long", args[0]);
+    if (!rc) ipw_metered_run_logs(c->out, &report);
+    if (!rc && c->out->failed)
+        rc = ipw_fail(err, IPW_ELIMIT, "%s: the logs are too long", c->args[0]);
     ipw_metered_run_release(&report);
     return rc;
 }
 
-/* book_meter(run, energy report, "replace"?, column, offset, log...): false: these logs are in its
+/* meter(run, column, clocks, log...): the run's energy by the logs, with the clock of each. */
+int ipw_call_meter(const struct ipw_call *c, struct ipw_err *err)
+{
+    struct ipw_metered_run report;
+    int rc = read_meter(&report, c->args[0], c->args[1], c->args + 3, c->n - 3, err);
+
+    if (!rc) rc = ipw_metered_run_book(&report, c->args[2], err);
+    if (!rc) ipw_metered_run_facts(c->out, &report);
+    if (!rc && c->out->failed)
+        rc = ipw_fail(err, IPW_ELIMIT, "%s: the report is too long", c->args[0]);
+    ipw_metered_run_release(&report);
+    return rc;
+}
+
+/* book_meter(run, energy report, "replace"?, column, clocks, log...): false: these logs are in its
  * books already. */
-int ipw_call_book_meter(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                        struct ipw_err *err)
+int ipw_call_book_meter(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_metered_run report;
     struct ipw_jw w;
-    int rc = read_meter(&report, args[0], args + 3, n - 3, err);
+    int rc = read_meter(&report, c->args[0], c->args[3], c->args + 5, c->n - 5, err);
 
-    (void)ud;
-    if (!rc) rc = ipw_book_run(args[0], &report, args[1], *args[2] != 0, err);
+    if (!rc) rc = ipw_metered_run_book(&report, c->args[4], err);
+    if (!rc) rc = ipw_book_run(c->args[0], &report, c->args[1], *c->args[2] != 0, err);
     ipw_metered_run_release(&report);
     if (rc < 0) return rc;
-    ipw_jw_init(&w, out);
+    ipw_jw_init(&w, c->out);
     ipw_jw_bool(&w, rc == 0);
     return 0;
 }

@@ -41,34 +41,32 @@ static void take_option(void *ud, const struct ipw_opt *o, const char *value)
 
 /* {name, words}: the words after "run" by their full names, without --output, which is `name`.
  * They are parsed as `run` parses them, so that a mistake is found here and not in each job. */
-int ipw_call_run_words(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                       struct ipw_err *err)
+int ipw_call_run_words(const struct ipw_call *c, struct ipw_err *err)
 {
     struct run_words words = {.secret = NULL};
     struct ipw_run_options o;
     char **copy, **rest;
     int n_rest = 0, rc;
 
-    (void)ud;
-    if (!n) return ipw_fail(err, IPW_EINVAL, "run_words: there are no words");
-    copy = ipw_calloc(n + 1, sizeof *copy);
-    memcpy(copy, args, n * sizeof *copy);
+    if (!c->n) return ipw_fail(err, IPW_EINVAL, "run_words: there are no words");
+    copy = ipw_calloc(c->n + 1, sizeof *copy);
+    memcpy(copy, c->args, c->n * sizeof *copy);
     ipw_run_options_init(&o);
-    rc = ipw_options_parse(&ipw_run_command, (int)n, copy, &o, &rest, &n_rest, err);
+    rc = ipw_options_parse(&ipw_run_command, (int)c->n, copy, &o, &rest, &n_rest, err);
     if (rc > 0) rc = ipw_fail(err, IPW_EINVAL, "submit: --help is no run");
     if (!rc && !o.output.dir)
         rc = ipw_fail(err, IPW_EINVAL, "submit: name the run with --output, after `run`");
     if (!rc && o.data.shard_text)
         rc = ipw_fail(err, IPW_EINVAL, "submit: leave --shard out: the script has it");
     if (!rc) {
-        ipw_jw_init(&words.w, out);
+        ipw_jw_init(&words.w, c->out);
         ipw_jw_obj(&words.w);
         ipw_jw_kstr(&words.w, "name", o.output.dir);
         ipw_jw_key(&words.w, "words");
         ipw_jw_arr(&words.w);
         for (int i = 0; i < n_rest; i++) ipw_jw_str(&words.w, rest[i]);
-        memcpy(copy, args, n * sizeof *copy); /* parsing has changed the order */
-        ipw_options_each(&ipw_run_command, (int)n, copy, take_option, &words);
+        memcpy(copy, c->args, c->n * sizeof *copy); /* parsing has changed the order */
+        ipw_options_each(&ipw_run_command, (int)c->n, copy, take_option, &words);
         ipw_jw_arr_end(&words.w);
         ipw_jw_obj_end(&words.w);
     }

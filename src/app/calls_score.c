@@ -170,31 +170,31 @@ static const char *given(const char *text) { return *text ? text : NULL; }
 /* score(run, dataset, data_dir, scorer, "saved"?, "grade"?, url, "quiet"?, encoding):
  * {dataset, lines, missing, queries} with the lines of scores.jsonl; or, if the grading failed,
  * {error, status}. */
-int ipw_call_score(void *bench, const char *const *args, size_t n, struct ipw_buf *out,
-                   struct ipw_err *err)
+int ipw_call_score(const struct ipw_call *c, struct ipw_err *err)
 {
-    const struct ipw_workbench *b = bench;
-    struct job j = {
-        .run = args[0], .scorer = given(args[3]), .saved = *args[4], .url = given(args[6])};
-    struct ipw_dataset_options options = {.dataset = args[1],
-                                          .data_dir = given(args[2]),
-                                          .encoding = given(args[8]),
+    const struct ipw_workbench *b = c->bench;
+    struct job j = {.run = c->args[0],
+                    .scorer = given(c->args[3]),
+                    .saved = *c->args[4],
+                    .url = given(c->args[6])};
+    struct ipw_dataset_options options = {.dataset = c->args[1],
+                                          .data_dir = given(c->args[2]),
+                                          .encoding = given(c->args[8]),
                                           .scorer = j.scorer,
                                           .paths = ipw_script_paths(&b->o->script),
                                           .scorer_only = j.saved};
     int status = 0, rc = ipw_dataset_open(&j.cases, &options, err);
 
-    (void)n;
-    if (!rc && *args[5]) rc = grade(&j, b, *args[7], &status, err);
+    if (!rc && *c->args[5]) rc = grade(&j, b, *c->args[7], &status, err);
     if (status) {
-        ipw_jw_init(&j.w, out);
+        ipw_jw_init(&j.w, c->out);
         ipw_jw_obj(&j.w);
         ipw_jw_kstr(&j.w, "error", err->text);
         ipw_jw_kint(&j.w, "status", status);
         ipw_jw_obj_end(&j.w);
         rc = 0;
     } else if (!rc) {
-        rc = put_scores(&j, out, err);
+        rc = put_scores(&j, c->out, err);
     }
     ipw_dataset_free(j.cases);
     return rc;

@@ -67,18 +67,16 @@ static int spawn_and_wait(int *status, const int fds[3], const char *folder,
 }
 
 /* FOLDER "": ours.  Gives {complaint, status}; a status above 128 is a signal's. */
-int ipw_call_start(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                   struct ipw_err *err)
+int ipw_call_start(const struct ipw_call *c, struct ipw_err *err)
 {
     int fds[3] = {0, 1, 2}, status = 0, rc;
     struct ipw_jw w;
 
-    (void)ud;
-    if (n < 3) return ipw_fail(err, IPW_EINVAL, "start: no program is named");
-    rc = plan_streams(fds, args[1], err);
-    if (!rc) rc = spawn_and_wait(&status, fds, args[0], args + 2, err);
+    if (c->n < 3) return ipw_fail(err, IPW_EINVAL, "start: no program is named");
+    rc = plan_streams(fds, c->args[1], err);
+    if (!rc) rc = spawn_and_wait(&status, fds, c->args[0], c->args + 2, err);
     if (!rc) {
-        ipw_jw_init(&w, out);
+        ipw_jw_init(&w, c->out);
         ipw_jw_obj(&w);
         if (fds[2] != 2) put_complaint(&w, fds[2]);
         ipw_jw_kint(&w, "status", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));

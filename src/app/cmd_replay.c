@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/cmd_lua.h"
 #include "app/commands.h"
-#include "app/run_screen.h"
 #include "app/workbench.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -83,21 +83,20 @@ static const struct ipw_command command = {
 static int show(char *run, const struct ipw_replay_options *o)
 {
     char limit[24];
-    const char *args[] = {run,
-                          o->follow ? "follow" : "show",
-                          o->query ? o->query : "",
-                          o->sort ? o->sort : "",
-                          limit,
-                          o->run.output.quiet ? "quiet" : "",
-                          NULL};
-    struct ipw_err err = {0};
-    int status;
+    const char *words[16] = {"replay"};
+    int n = 1;
 
     snprintf(limit, sizeof limit, "%lld", (long long)o->limit);
-    if (!o->limit) *limit = '\0';
+    if (o->follow) words[n++] = "--follow";
+    if (o->query) words[n++] = "--query", words[n++] = o->query;
+    if (o->sort) words[n++] = "--sort", words[n++] = o->sort;
+    if (o->limit) words[n++] = "--limit", words[n++] = limit;
+    if (o->run.output.quiet) words[n++] = "--quiet";
+    if (o->run.output.verbose) words[n++] = "--verbose";
+    words[n++] = "--"; /* a folder's name may begin like an option's */
+    words[n++] = run;
     if (o->follow) setvbuf(stdout, NULL, _IOLBF, 0);
-    status = ipw_run_screen("ipw.cli.replay", run, args, o->run.output.verbose, &err);
-    return status < 0 ? ipw_exit_with(&err, ipw_workbench_exit(&err)) : status;
+    return ipw_cmd_lua(n, (char **)words, true);
 }
 
 /* ---- run again ---- */

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/cmd_lua.h"
 #include "app/commands.h"
 #include "app/options.h"
-#include "app/run_screen.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "run/run.h"
@@ -102,12 +102,16 @@ const struct ipw_command ipw_run_command = {
 /* The summary as a screen, which is written in Lua (lua/ipw/cli/ending.lua). */
 int ipw_cmd_run_show(const char *folder, const char *note, bool rows, bool verbose)
 {
-    const char *args[] = {folder, note ? note : "", rows ? "rows" : "", verbose ? "verbose" : "",
-                          NULL};
-    struct ipw_err err = {0};
-    int status = ipw_run_screen("ipw.cli.ending", folder, args, verbose, &err);
+    const char *words[8] = {"ending"};
+    struct ipw_err err;
+    int n = 1, status;
 
-    if (status < 0) return ipw_exit_with(&err, IPW_EXIT_FAILED);
+    if (note) words[n++] = "--note", words[n++] = note;
+    if (rows) words[n++] = "--rows";
+    if (verbose) words[n++] = "--verbose";
+    words[n++] = "--"; /* a folder's name may begin like an option's */
+    words[n++] = folder;
+    status = ipw_cmd_lua(n, (char **)words, true);
     if ((fflush(stdout) || ferror(stdout)) && status == IPW_EXIT_OK) {
         ipw_fail_errno(&err, errno, "standard output: the result could not be written");
         return ipw_exit_with(&err, IPW_EXIT_FAILED);

@@ -14,7 +14,6 @@ int ipw_cmd_serve(int argc, char **argv);
 int ipw_cmd_replay(int argc, char **argv);
 int ipw_cmd_validate(int argc, char **argv);
 int ipw_cmd_repair(int argc, char **argv);
-int ipw_cmd_merge(int argc, char **argv);
 int ipw_cmd_telemetry(int argc, char **argv);
 
 extern const struct ipw_command ipw_run_command, ipw_measure_command;

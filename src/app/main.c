@@ -30,7 +30,7 @@ static const struct {
     {"measure", ipw_cmd_measure, "measure a program of your own: its model calls pass a proxy"},
     {"profile", in_lua, "single-turn latencies, throughput and joules; sweeps"},
     {"submit", in_lua, "write a Slurm array job that runs and merges shards"},
-    {"merge", ipw_cmd_merge, "merge the shards of a run into one run"},
+    {"merge", in_lua, "merge the shards of a run into one run"},
     {"Look and compare", NULL, NULL},
     {"report", in_lua, "show runs as a page to look at, or in the terminal"},
     {"compare", in_lua, "compare runs, with confidence intervals and gates"},

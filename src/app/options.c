@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "report/format.h"
 #include "run/conceal.h"
 
 enum { MAX_OPTIONS = 128, HELP_COLUMN = 28 };
@@ -21,11 +20,9 @@ static void put_words(FILE *out, const char *words, unsigned width)
 {
     struct ipw_buf text = IPW_BUF(4 * IPW_KIB);
 
-    if (width > HELP_COLUMN + 20)
-        ipw_format_wrapped(&text, words, HELP_COLUMN, HELP_COLUMN, width);
-    else
-        ipw_buf_addf(&text, "%s\n", words);
-    fputs(ipw_buf_str(&text), out);
+    ipw_text_wrapped(&text, words, HELP_COLUMN, HELP_COLUMN,
+                     width > HELP_COLUMN + 20 ? width : SIZE_MAX);
+    fprintf(out, "%s\n", ipw_buf_str(&text));
     ipw_buf_release(&text);
 }
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "json/write.h"
 #include "ledger/recompute.h"
-#include "report/summary_facts.h"
+#include "report/summary.h"
 
 enum { FACTS_BYTES = 64 * IPW_MIB };
 
@@ -128,7 +128,7 @@ static void put_summary(struct ipw_buf *out, struct job *j, double *wall_s, int6
     run.have_balance = true;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) run.balance[d] = j->balances.balance[d];
     run.devices = &j->balances.devices;
-    ipw_summary_facts_write(out, &j->summary.kept, &run);
+    ipw_summary_facts(out, &j->summary, &run);
 }
 
 /* Everything after the queries, in the order of the keys. */

@@ -14,7 +14,7 @@
 
 /* Appends one JSON object: {compared, own, queries, rules, segments, segments_cut, summary,
  * unbooked, wall_s}.  `own`: the sharing rule of the run; `segments_cut`: sessions that were
- * killed; `summary`: see report/summary_facts.h; `unbooked`: lines of the run without events.
+ * killed; `summary`: see report/summary.h; `unbooked`: lines of the run without events.
  * share: the name of another rule, or NULL; IPW_EINVAL: there is none of this name.
  * compare: with the lines that the run wrote. */
 int ipw_ledger_facts(struct ipw_buf *out, const char *run, const char *share, bool compare,

@@ -17,20 +17,17 @@
 #include "trace/saved_clock.h"
 #include "trace/schema.h"
 
-#define ROW_BYTES  (64 * IPW_KIB)
-#define DAY_S      86400.0
-#define NEAR_S     600.0 /* clocks that know the date are not further apart */
-#define ZONES_S    (15 * 3600.0)
-#define LONG_AGO_S 1e8  /* an "epoch" before 1973 counts seconds since the meter started */
-#define MARGIN_S   60.0 /* rows this far around the run are fed to the ledger */
-#define MOST_W     1000000
+#define ROW_BYTES (64 * IPW_KIB)
+#define DAY_S     86400.0
+#define MARGIN_S  60.0 /* rows this far around the run are fed to the ledger */
+#define MOST_W    1000000
 
 /* ---- the run ---- */
 
 struct reading {
     struct ipw_metered_run *r;
     struct ipw_anchor anchor; /* wall_ns 0: not known */
-    struct ipw_meter_busy *all;
+    struct ipw_metered_run_busy *all;
     size_t n_all, cap_all;
 };
 
@@ -58,10 +55,11 @@ static bool start_of(const struct reading *g, const struct ipw_query_loaded *q, 
     return dated;
 }
 
-static void add_busy(struct ipw_meter_busy **list, size_t *n, size_t *cap, double t0_s, double t1_s)
+static void add_busy(struct ipw_metered_run_busy **list, size_t *n, size_t *cap, double t0_s,
+                     double t1_s)
 {
     IPW_GROW(*list, *cap, *n + 1);
-    (*list)[(*n)++] = (struct ipw_meter_busy){t0_s, t1_s};
+    (*list)[(*n)++] = (struct ipw_metered_run_busy){t0_s, t1_s};
 }
 
 static int take_query(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
@@ -158,22 +156,6 @@ static int read_log(struct ipw_metered_run_input *in, const char *column, struct
     return rc < 0 ? rc : 0;
 }
 
-/* How far the log's clock may be off. */
-static void range_of(const struct ipw_meter_log *log, const struct ipw_meter_points *watts,
-                     double *min_s, double *max_s)
-{
-    double off = NEAR_S;
-
-    if (log->format.clock == IPW_METER_CLOCK_LOCAL) off = ZONES_S;
-    if (log->format.clock == IPW_METER_CLOCK_DAY) off = DAY_S + ZONES_S;
-    if (watts->n && fabs(watts->at[0].t_s) < LONG_AGO_S &&
-        log->format.clock == IPW_METER_CLOCK_EPOCH) {
-        off = INFINITY;
-    }
-    *min_s = -off;
-    *max_s = off;
-}
-
 /* HH:MM:SS is counted from the midnight (UTC) before the run. */
 static void place_days(struct ipw_metered_run_input *in, double run_s)
 {
@@ -187,31 +169,23 @@ static void place_days(struct ipw_metered_run_input *in, double run_s)
     }
 }
 
-static int align_log(struct ipw_metered_run *r, struct ipw_metered_run_input *in,
-                     const double *offset_s, struct ipw_err *err)
+/* As the caller found or was told it, one for each log. */
+static int take_clocks(struct ipw_metered_run *r, const char *clocks, struct ipw_err *err)
 {
-    const struct ipw_meter_log *one = &in->log;
-    struct ipw_meter_points watts;
-    double none = 0, min_s, max_s;
-    int rc;
+    struct ipw_json *list;
+    const struct ipw_json *c;
+    size_t i = 0;
+    int rc = ipw_json_parse(&list, clocks, strlen(clocks), NULL, err);
 
-    place_days(in, r->t0_s);
-    if (offset_s) {
-        in->fit = (struct ipw_meter_fit){.offset_s = *offset_s, .other_s = NAN};
-        return 0;
-    }
-    ipw_meter_sum(&watts, &one, &none, 1);
-    range_of(one, &watts, &min_s, &max_s);
-    rc = ipw_meter_align(&in->fit, &watts, r->busy, r->n_busy, min_s, max_s, err);
-    free(watts.at);
-    in->aligned = rc == 0;
-    if (rc < 0) {
-        ipw_err_prefix(err,
-                       "%s: cannot align the clocks. Use --offset SECONDS to say how far the "
-                       "log is ahead",
-                       in->path);
-    }
-    return rc;
+    if (rc) return rc;
+    for (c = ipw_json_first(list); c && i < r->n_logs; c = ipw_json_next(c), i++)
+        r->logs[i].clock = (struct ipw_metered_run_clock){
+            .offset_s = ipw_json_num(ipw_json_get(c, "offset_s"), 0),
+            .plus_minus_s = ipw_json_num(ipw_json_get(c, "plus_minus_s"), NAN),
+            .row_s = ipw_json_num(ipw_json_get(c, "row_s"), 0),
+            .averages = ipw_json_bool(ipw_json_get(c, "averages"), false)};
+    ipw_json_free(list);
+    return i == r->n_logs && !c ? 0 : ipw_fail(err, IPW_EINVAL, "expected a clock for each log");
 }
 
 /* ---- the books: the run's queries, and the logs' rows as its only readings ---- */
@@ -221,14 +195,14 @@ double ipw_metered_run_reading(int64_t *reading, const struct ipw_metered_run_in
 {
     const struct ipw_meter_point *p = in->log.columns[column].at;
     bool watts = in->log.format.columns[column].kind == IPW_METER_WATTS;
-    double t_s = p[i].t_s - in->fit.offset_s;
+    double t_s = p[i].t_s - in->clock.offset_s;
     double value = watts ? p[i].value * 1e3 : (p[i].value - p[0].value) * 1e6;
 
     *reading = value < 9e18 && value >= 0 ? (int64_t)(value + 0.5) : IPW_NO_VALUE;
-    if (watts && in->fit.averages) {
-        double since = i ? p[i].t_s - p[i - 1].t_s : in->fit.row_s;
+    if (watts && in->clock.averages) {
+        double since = i ? p[i].t_s - p[i - 1].t_s : in->clock.row_s;
 
-        t_s -= fmin(since, 3 * in->fit.row_s) / 2;
+        t_s -= fmin(since, 3 * in->clock.row_s) / 2;
     }
     return t_s;
 }
@@ -358,58 +332,6 @@ static int tell_all(struct ipw_recompute_job *books, const struct told_list *lis
     return rc ? rc : ipw_recompute_end(books, err);
 }
 
-static void see_power(struct ipw_metered_run *r, double w)
-{
-    r->peak_w = fmax(r->peak_w, w);
-    r->least_w = fmin(r->least_w, w);
-}
-
-/* From the row before to row `i`, the part inside the run.  The energy of a run's first and last
- * moments is told by rows outside of it: without them the mean power could lie beyond the least. */
-static void see_step(struct ipw_metered_run *r, const struct ipw_meter_points *sum, size_t i)
-{
-    const struct ipw_meter_point *a = &sum->at[i - 1], *b = &sum->at[i];
-    double from = fmax(a->t_s, r->t0_s), to = fmin(b->t_s, r->t1_s), w_per_s;
-
-    if (!(to > from)) return;
-    w_per_s = sum->means ? 0 : (b->value - a->value) / (b->t_s - a->t_s);
-    see_power(r, b->value - w_per_s * (b->t_s - from));
-    see_power(r, b->value - w_per_s * (b->t_s - to));
-}
-
-static void read_powers(struct ipw_metered_run *r)
-{
-    const struct ipw_meter_log **logs = ipw_malloc(r->n_logs * sizeof *logs);
-    double *shift_s = ipw_malloc(r->n_logs * sizeof *shift_s);
-    struct ipw_meter_points sum;
-
-    for (size_t i = 0; i < r->n_logs; i++) {
-        logs[i] = &r->logs[i].log;
-        shift_s[i] =
-            r->logs[i].fit.offset_s + (r->logs[i].fit.averages ? r->logs[i].fit.row_s / 2 : 0);
-    }
-    ipw_meter_sum(&sum, logs, shift_s, r->n_logs);
-    r->peak_w = r->least_w = NAN;
-    for (size_t i = 0; i < sum.n; i++) {
-        if (sum.at[i].t_s >= r->t0_s && sum.at[i].t_s <= r->t1_s) {
-            r->samples++;
-            see_power(r, sum.at[i].value);
-        }
-        if (i > 0) see_step(r, &sum, i);
-    }
-    /* A counter's line is bent within a step (ledger/ledger.h), so that the mean of a run in one
-     * step may lie beyond it: more so than by what dates are rounded to. */
-    if (r->samples && r->t1_s > r->t0_s) {
-        double mean = r->total.j / (r->t1_s - r->t0_s);
-
-        if (mean > r->peak_w * (1 + 1e-6)) r->peak_w = mean;
-        if (mean < r->least_w * (1 - 1e-6)) r->least_w = mean;
-    }
-    free(sum.at);
-    free(shift_s);
-    free(logs);
-}
-
 static int book(struct ipw_metered_run *r, struct ipw_err *err)
 {
     const struct ipw_recompute_options how = {.query = take_energy, .ud = r, .covered = true};
@@ -436,9 +358,8 @@ static int book(struct ipw_metered_run *r, struct ipw_err *err)
     return rc;
 }
 
-int ipw_metered_run_make(struct ipw_metered_run *r, const char *run, const char *const *logs,
-                         size_t n_logs, const char *column, const double *offset_s,
-                         struct ipw_err *err)
+int ipw_metered_run_read(struct ipw_metered_run *r, const char *run, const char *const *logs,
+                         size_t n_logs, const char *column, struct ipw_err *err)
 {
     int rc;
 
@@ -450,13 +371,18 @@ int ipw_metered_run_make(struct ipw_metered_run *r, const char *run, const char 
         ipw_meter_log_init(&r->logs[i].log);
     }
     rc = read_run(r, run, err);
-    for (size_t i = 0; i < n_logs && rc == 0; i++) rc = read_log(&r->logs[i], column, err);
     for (size_t i = 0; i < n_logs && rc == 0; i++) {
-        rc = align_log(r, &r->logs[i], offset_s, err);
+        rc = read_log(&r->logs[i], column, err);
+        if (rc == 0) place_days(&r->logs[i], r->t0_s);
     }
-    if (rc == 0) rc = book(r, err);
-    if (rc == 0) read_powers(r);
     return rc;
+}
+
+int ipw_metered_run_book(struct ipw_metered_run *r, const char *clocks, struct ipw_err *err)
+{
+    int rc = take_clocks(r, clocks, err);
+
+    return rc ? rc : book(r, err);
 }
 
 void ipw_metered_run_release(struct ipw_metered_run *r)
@@ -479,32 +405,64 @@ static void put_energy(struct ipw_jw *w, const char *key, const struct ipw_figur
     ipw_jw_knum(w, key, f->known ? f->j : (double)NAN);
 }
 
+static void put_column(struct ipw_jw *w, const struct ipw_metered_run_input *in, size_t i)
+{
+    const struct ipw_meter_column *c = &in->log.format.columns[i];
+    const struct ipw_meter_points *p = &in->log.columns[i];
+
+    ipw_jw_obj(w);
+    ipw_jw_kbool(w, "in_sum", c->in_sum);
+    ipw_jw_kstr(w, "kind", c->kind == IPW_METER_WATTS ? "watts" : "joules");
+    ipw_jw_kstr(w, "name", c->name);
+    for (int v = 0; v < 2; v++) {
+        ipw_jw_key(w, v ? "v" : "t");
+        ipw_jw_arr(w);
+        for (size_t k = 0; c->in_sum && k < p->n; k++)
+            ipw_jw_num(w, v ? p->at[k].value : p->at[k].t_s);
+        ipw_jw_arr_end(w);
+    }
+    ipw_jw_obj_end(w);
+}
+
 static void put_log(struct ipw_jw *w, const struct ipw_metered_run_input *in)
 {
+    static const char *const clocks[] = {"none", "epoch", "zoned", "local", "day"};
+
     ipw_jw_obj(w);
     ipw_jw_kint(w, "bad_rows", (int64_t)in->log.bad_rows);
+    ipw_jw_kstr(w, "clock", clocks[in->log.format.clock]);
     ipw_jw_key(w, "columns");
     ipw_jw_arr(w);
-    for (size_t i = 0; i < in->log.format.n_columns; i++) {
-        const struct ipw_meter_column *c = &in->log.format.columns[i];
-
-        ipw_jw_obj(w);
-        ipw_jw_kbool(w, "in_sum", c->in_sum);
-        ipw_jw_kstr(w, "kind", c->kind == IPW_METER_WATTS ? "watts" : "joules");
-        ipw_jw_kstr(w, "name", c->name);
-        ipw_jw_obj_end(w);
-    }
+    for (size_t i = 0; i < in->log.format.n_columns; i++) put_column(w, in, i);
     ipw_jw_arr_end(w);
-    ipw_jw_knum(w, "correlation", in->aligned ? in->fit.correlation : (double)NAN);
     ipw_jw_kstr(w, "file", in->path);
     ipw_jw_kstr(w, "first_bad_row", in->log.first_bad[0] ? in->log.first_bad : NULL);
-    ipw_jw_knum(w, "offset_if_other_kind_s", in->fit.other_s);
-    ipw_jw_knum(w, "offset_plus_minus_s", in->aligned ? in->fit.plus_minus_s : (double)NAN);
-    ipw_jw_knum(w, "offset_s", in->fit.offset_s);
-    ipw_jw_knum(w, "row_interval_s", in->aligned ? in->fit.row_s : (double)NAN);
     ipw_jw_kint(w, "rows", (int64_t)in->log.rows);
-    ipw_jw_kstr(w, "rows_are", !in->aligned ? NULL : in->fit.averages ? "means" : "instants");
     ipw_jw_obj_end(w);
+}
+
+void ipw_metered_run_logs(struct ipw_buf *out, const struct ipw_metered_run *r)
+{
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_key(&w, "busy");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < r->n_busy; i++) {
+        ipw_jw_arr(&w);
+        ipw_jw_num(&w, r->busy[i].t0_s);
+        ipw_jw_num(&w, r->busy[i].t1_s);
+        ipw_jw_arr_end(&w);
+    }
+    ipw_jw_arr_end(&w);
+    ipw_jw_key(&w, "logs");
+    ipw_jw_arr(&w);
+    for (size_t i = 0; i < r->n_logs; i++) put_log(&w, &r->logs[i]);
+    ipw_jw_arr_end(&w);
+    ipw_jw_knum(&w, "t0_s", r->t0_s);
+    ipw_jw_knum(&w, "t1_s", r->t1_s);
+    ipw_jw_obj_end(&w);
 }
 
 static void put_query(struct ipw_jw *w, const struct ipw_metered_run_query *q)
@@ -530,18 +488,11 @@ void ipw_metered_run_facts(struct ipw_buf *out, const struct ipw_metered_run *r)
     ipw_jw_knum(&w, "coverage", r->total.coverage);
     put_energy(&w, "idle_joules", &r->idle);
     put_energy(&w, "joules", &r->total);
-    ipw_jw_knum(&w, "least_w", r->least_w);
-    ipw_jw_key(&w, "logs");
-    ipw_jw_arr(&w);
-    for (size_t i = 0; i < r->n_logs; i++) put_log(&w, &r->logs[i]);
-    ipw_jw_arr_end(&w);
-    ipw_jw_knum(&w, "peak_w", r->peak_w);
     ipw_jw_kstr(&w, "provenance", ipw_provenance_name(r->total.provenance));
     ipw_jw_key(&w, "queries");
     ipw_jw_arr(&w);
     for (size_t i = 0; i < r->n_queries; i++) put_query(&w, &r->queries[i]);
     ipw_jw_arr_end(&w);
-    ipw_jw_kint(&w, "samples", (int64_t)r->samples);
     ipw_jw_knum(&w, "t0_s", r->t0_s);
     ipw_jw_knum(&w, "t1_s", r->t1_s);
     ipw_jw_obj_end(&w);

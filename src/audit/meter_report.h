@@ -1,9 +1,8 @@
 /* audit/meter_report.h: a saved run against the log of a power meter.
  *
- * Reads the run's queries and the logs, puts the logs' clocks on the run's (energy/meter_align.h),
- * has the energy computed as of any sensor (ledger/recompute.h; each joule once: shared among
- * queries in flight, or idle), and writes the facts for lua/ipw/report/meter.lua.  Owns everything
- * it read; release it. */
+ * Reads the run's queries and the logs, whose clocks lua/ipw/report/meter_rows.lua puts on the
+ * run's.  Then it has the energy computed as of any sensor (ledger/recompute.h; each joule once:
+ * shared among queries in flight, or idle).  Owns everything it read; release it. */
 #ifndef IPW_AUDIT_METER_REPORT_H
 #define IPW_AUDIT_METER_REPORT_H
 
@@ -11,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "energy/meter_align.h"
+#include "energy/meter.h"
 #include "ledger/series.h"
 
 struct ipw_metered_run_query {
@@ -21,41 +20,53 @@ struct ipw_metered_run_query {
     struct ipw_figure energy;
 };
 
+struct ipw_metered_run_busy { /* a time in which the run was active, in seconds since 1970 */
+    double t0_s, t1_s;
+};
+
+struct ipw_metered_run_clock {
+    double offset_s;     /* the log's clock minus the run's */
+    double plus_minus_s; /* offsets within this distance fit as well; NAN: it was given */
+    double row_s;        /* usual distance of rows; 0: not known */
+    bool averages;       /* rows are means over the time since the row before */
+};
+
 struct ipw_metered_run_input {
     char *path;
     struct ipw_meter_log log;
-    bool aligned; /* `fit` was found, not given */
-    struct ipw_meter_fit fit;
+    struct ipw_metered_run_clock clock;
 };
 
 struct ipw_metered_run {
     const char *run; /* borrowed */
     struct ipw_metered_run_query *queries;
     size_t n_queries, cap_queries;
-    struct ipw_meter_busy *busy; /* the clocks are aligned by model calls, else by queries */
+    struct ipw_metered_run_busy *busy; /* the clocks are aligned by model calls, else by queries */
     size_t n_busy, cap_busy;
     struct ipw_metered_run_input *logs;
     size_t n_logs;
 
     double t0_s, t1_s; /* from the first query's start to the last one's end */
     struct ipw_figure total, idle;
-    size_t samples;         /* of the sum, inside */
-    double peak_w, least_w; /* of the log's line over the run, its ends between rows included */
 };
 
-/* IPW_EUNSUPPORTED: the log does not fit the run (the message says why); other codes: a file cannot
- * be read.  `column` and `offset_s` may be NULL: then they are found. */
-int ipw_metered_run_make(struct ipw_metered_run *r, const char *run, const char *const *logs,
-                         size_t n_logs, const char *column, const double *offset_s,
-                         struct ipw_err *err);
+/* `column`: this one alone, or NULL.  Release `r` in any case. */
+int ipw_metered_run_read(struct ipw_metered_run *r, const char *run, const char *const *logs,
+                         size_t n_logs, const char *column, struct ipw_err *err);
+/* clocks: a JSON array of {averages, offset_s, plus_minus_s, row_s}, one for each log.
+ * IPW_EUNSUPPORTED: the log does not cover the run. */
+int ipw_metered_run_book(struct ipw_metered_run *r, const char *clocks, struct ipw_err *err);
 /* Reading `i` of a column as the ledger takes it: milliwatts, or microjoules since the column's
  * first.  Returns when it holds, on the run's clock: a mean stands in the middle of its time. */
 double ipw_metered_run_reading(int64_t *value, const struct ipw_metered_run_input *in,
                                size_t column, size_t i);
 void ipw_metered_run_release(struct ipw_metered_run *r);
 
-/* Appends it as one JSON object with exact numbers, null for the unknown: {coverage, idle_joules,
- * joules, least_w, logs, peak_w, provenance, queries, samples, t0_s, t1_s}. */
+/* What was read, as one JSON object: {busy: [[t0, t1]], logs: [{bad_rows, clock, columns: [{in_sum,
+ * kind, name, t, v}], file, first_bad_row, rows}], t0_s, t1_s}; t and v of columns in the sum. */
+void ipw_metered_run_logs(struct ipw_buf *out, const struct ipw_metered_run *r);
+/* What was booked, with exact numbers, null for the unknown: {coverage, idle_joules, joules,
+ * provenance, queries, t0_s, t1_s}. */
 void ipw_metered_run_facts(struct ipw_buf *out, const struct ipw_metered_run *r);
 
 #endif

@@ -144,13 +144,6 @@ static int check_power(struct job *j, struct ipw_err *err)
 typedef int (*line_fn)(struct job *j, const struct ipw_json *doc, int64_t line,
                        struct ipw_err *err);
 
-static int need_no_repair(size_t repairs, struct ipw_err *err)
-{
-    return repairs
-               ? ipw_fail(err, IPW_EPARSE, "not valid UTF-8, or it has a lone surrogate or a NUL")
-               : 0;
-}
-
 static int each_line(struct job *j, const char *file, line_fn fn, const char *const *unread,
                      struct ipw_err *err)
 {
@@ -169,7 +162,7 @@ static int each_line(struct job *j, const char *file, line_fn fn, const char *co
             break;
         }
         rc = ipw_json_parse_without(&doc, line.text, line.n, unread, &repairs, err);
-        if (!rc) rc = need_no_repair(repairs, err);
+        if (!rc) rc = ipw_json_need_no_repair(repairs, err);
         if (!rc) rc = fn(j, doc, line.number, err);
         if (rc) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
         ipw_json_free(doc);
@@ -395,7 +388,7 @@ static int compare_query(void *ud, const struct ipw_recompute_query *query, stru
 static int watch_event(void *ud, const struct ipw_json *event, size_t repairs, struct ipw_err *err)
 {
     struct recomputed *r = ud;
-    int rc = need_no_repair(repairs, err);
+    int rc = ipw_json_need_no_repair(repairs, err);
 
     return rc ? rc : take_event(r->job, event, 0, err);
 }
@@ -407,7 +400,7 @@ static int watch_query(void *ud, enum ipw_check_file file, const struct ipw_json
                                                   [IPW_CHECK_ATTEMPTS] = take_attempt,
                                                   [IPW_CHECK_WARMUP] = take_warmup};
     struct job *j = ud;
-    int rc = need_no_repair(repairs, err);
+    int rc = ipw_json_need_no_repair(repairs, err);
 
     j->v->torn += !doc;
     return rc || !doc ? rc : take[file](j, doc, line, err);

@@ -61,7 +61,7 @@ static void wrap(struct ipw_buf *line)
     struct winsize size;
 
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return;
-    ipw_text_wrapped(&out, ipw_buf_str(line), size.ws_col - 1u);
+    ipw_text_wrapped(&out, ipw_buf_str(line), 0, 4, size.ws_col - 1u);
     if (out.failed || out.len > PIPE_BUF) {
         ipw_buf_release(&out);
         return;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uniwidth.h>
 
 #include "base/utf8.h"
 
@@ -326,18 +327,40 @@ static size_t word_length(const char *s)
     return n;
 }
 
-static size_t count_characters(const char *s, size_t n)
+/* Bytes of the colour sequence at s; 0 if there is none. */
+static size_t style_length(const char *s, size_t n)
 {
-    size_t characters = 0;
-
-    for (size_t i = 0; i < n; i++) characters += ((unsigned char)s[i] & 0xC0) != 0x80;
-    return characters;
+    if (n < 3 || s[0] != '\033' || s[1] != '[') return 0;
+    for (size_t i = 2; i < n; i++) {
+        if (s[i] == 'm') return i + 1;
+    }
+    return 0;
 }
 
-void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t columns)
+size_t ipw_text_columns(const char *s, size_t n)
 {
-    size_t at = 0;
+    size_t columns = 0;
 
+    for (size_t i = 0, k; i < n; i += k ? k : 1) {
+        ucs4_t c = (unsigned char)s[i];
+        int width = 1;
+
+        if (c < 0x80) {
+            k = style_length(s + i, n - i);
+            columns += !k;
+            continue;
+        }
+        k = ipw_utf8_len(s + i, n - i);
+        c &= 0xFFu >> (k + 1);
+        for (size_t m = 1; m < k; m++) c = c << 6 | ((unsigned char)s[i + m] & 0x3F);
+        if (k) width = uc_width(c, "UTF-8");
+        columns += width > 0 ? (size_t)width : 0;
+    }
+    return columns;
+}
+
+void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t at, size_t indent, size_t columns)
+{
     while (*s) {
         size_t n, wide;
 
@@ -353,11 +376,11 @@ void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t columns)
             continue;
         }
         n = strspn(s, " ");
-        wide = n + count_characters(s + n, word_length(s + n));
+        wide = n + ipw_text_columns(s + n, word_length(s + n));
         if (at && n && s[n] && at + wide > columns) {
-            ipw_buf_adds(out, "\n    ");
+            ipw_buf_addf(out, "\n%*s", (int)indent, "");
             s += n;
-            at = 4;
+            at = indent;
             wide -= n;
             n = 0;
         }

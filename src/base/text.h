@@ -50,10 +50,15 @@ void ipw_text_printable(struct ipw_buf *out, const char *s, size_t n, size_t max
  * may be data. */
 void ipw_text_shown(struct ipw_buf *out, const char *s, size_t n, bool terminal);
 
-/* Appends s, broken at blanks so that no line has more than `columns` characters.  Lines after such
- * a break begin with four blanks.  Text between backquotes is a command to copy and stays whole.
- * So do words that are longer than a line, and lines of s that begin with a blank. */
-void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t columns);
+/* The terminal columns that s takes: wide characters take two, combining ones and our own colour
+ * sequences none. */
+size_t ipw_text_columns(const char *s, size_t n);
+
+/* Appends s, broken at blanks so that no line takes more than `columns`.  The first line begins at
+ * column `at`; lines after such a break begin with `indent` blanks.  Text between backquotes is a
+ * command to copy and stays whole.  So do words that are longer than a line, and lines of s that
+ * begin with a blank. */
+void ipw_text_wrapped(struct ipw_buf *out, const char *s, size_t at, size_t indent, size_t columns);
 
 /* Appends the bytes as pairs of hexadecimal digits; and converts n digits into n / 2 bytes at `to`.
  * A character that is not a digit counts as some digit. */

@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "energy/select.h"
 #include "json/jsonl.h"
 #include "json/write.h"
 
@@ -42,11 +43,13 @@ static void write_sensors(struct ipw_jw *w, const struct ipw_source_set *sources
     ipw_jw_arr(w);
     for (size_t i = 0; i < sources->n_verdicts; i++) {
         const struct ipw_source_verdict *v = &sources->verdicts[i];
+        char words[IPW_VERDICT_BYTES];
+
         ipw_jw_obj(w);
-        ipw_jw_kbool(w, "found", v->code == IPW_OK);
+        ipw_jw_kstr(w, "code", ipw_code_name(v->code));
         ipw_jw_kstr(w, "name", v->name);
-        ipw_jw_kstr(w, "reason", v->code == IPW_OK ? NULL : ipw_code_name(v->code));
         ipw_jw_kstr(w, "text", v->text);
+        ipw_jw_kstr(w, "words", ipw_source_verdict_words(v, words));
         ipw_jw_obj_end(w);
     }
     ipw_jw_arr_end(w);
@@ -137,6 +140,10 @@ void ipw_hardware_facts(struct ipw_buf *out, const char *proc, const char *sys,
     ipw_jw_kcount(&w, "gpus_read", tested ? (int64_t)ipw_trust_gpus(trust) : -1);
     ipw_jw_kstr(&w, "host", uts.nodename);
     ipw_jw_kstr(&w, "kernel", uts.release);
+    ipw_jw_key(&w, "kinds"); /* of sensors that this program can read */
+    ipw_jw_arr(&w);
+    for (const char *const *kind = ipw_source_kinds(); *kind; kind++) ipw_jw_str(&w, *kind);
+    ipw_jw_arr_end(&w);
     ipw_jw_kstr(&w, "machine", uts.machine);
     ipw_jw_kcount(&w, "memory_bytes", pages > 0 && page > 0 ? (int64_t)pages * page : -1);
     ipw_jw_kstr(&w, "os", uts.sysname);

@@ -100,7 +100,6 @@ struct ipw_meter_point {
 struct ipw_meter_points {
     struct ipw_meter_point *at;
     size_t n, cap;
-    bool means; /* each value is known to be the mean since the point before */
 };
 
 struct ipw_meter_log {
@@ -119,12 +118,5 @@ int ipw_meter_log_line(struct ipw_meter_log *log, const char *line, size_t n, in
 /* Call it after the last line.  It sorts the rows by time, and takes the parts (CPU, GPU) out of
  * the sum if there is a column of the whole.  IPW_EPARSE if no column has two rows. */
 int ipw_meter_log_end(struct ipw_meter_log *log, struct ipw_err *err);
-
-/* Sums the watts of all columns in the sum over several logs, at every instant at which one of them
- * was read.  The result is limited to the time that all of them cover, and interpolated between
- * readings.  `shift_s[i]` is subtracted from the times of log i.  Joules become the mean watts
- * since the reading before.  The caller frees out->at. */
-void ipw_meter_sum(struct ipw_meter_points *out, const struct ipw_meter_log *const *logs,
-                   const double *shift_s, size_t n_logs);
 
 #endif

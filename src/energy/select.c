@@ -118,7 +118,8 @@ static void find_place(struct found *f, const struct ipw_source_options *o)
         .now = o->now,
         .open_event = o->open_event,
         .fetch = &o->fetch,
-        .link = &o->link};
+        .link = &o->link,
+        .estimate = o->estimate};
 }
 
 /* Adds the source and those that were opened with it; *n is the number of their channels. */
@@ -371,6 +372,7 @@ bool ipw_source_set_estimate(struct ipw_source_set *set, const struct ipw_source
     struct found f;
     struct ipw_source *source;
 
+    if (!options->estimate) return false;
     for (size_t i = 0; i < set->n_channels; i++) {
         const struct ipw_channel *c = &set->channels[i];
 

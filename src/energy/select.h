@@ -27,6 +27,8 @@ struct ipw_source_options {
     /* Needed if `telemetry` may name "prometheus=URL", and for "stream=URL" both. */
     struct ipw_page_fetch fetch;
     struct ipw_stream_link link;
+    /* For ipw_source_set_estimate(); energy/source.h says what it makes. */
+    int (*estimate)(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err);
 };
 
 /* Opens the selected sources.  A missing source is a verdict, not an error (`named` tells that the

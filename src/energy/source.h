@@ -127,6 +127,7 @@ const char *ipw_source_note(const struct ipw_source *source, char *out);
 /* Where the sensors of this machine are: what each opener gets.  energy/select.h fills it in. */
 struct ipw_page_fetch;  /* energy/sources/prometheus.h */
 struct ipw_stream_link; /* energy/sources/stream.h */
+struct ipw_buf;
 struct ipw_source_place {
     const char *powercap;  /* "/sys/class/powercap" */
     const char *hwmon;     /* "/sys/class/hwmon" */
@@ -146,6 +147,8 @@ struct ipw_source_place {
     void *ud;
     const struct ipw_page_fetch *fetch;
     const struct ipw_stream_link *link;
+    /* Makes the model of sources/cpu_model.h from its facts, both JSON; NULL: no estimates. */
+    int (*estimate)(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err);
 };
 /* arg: of a kind with an argument what follows its "=", otherwise the kind's name. */
 typedef int ipw_source_open(struct ipw_source **out, const struct ipw_source_place *place,

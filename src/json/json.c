@@ -161,6 +161,13 @@ void ipw_json_free(struct ipw_json *root)
     if (root) doc_free((struct doc *)root);
 }
 
+int ipw_json_need_no_repair(size_t repairs, struct ipw_err *err)
+{
+    return repairs
+               ? ipw_fail(err, IPW_EPARSE, "not valid UTF-8, or it has a lone surrogate or a NUL")
+               : 0;
+}
+
 bool ipw_json_valid(const char *text, size_t n)
 {
     struct ipw_guard guard;

@@ -83,6 +83,9 @@ int ipw_json_need_arr(const struct ipw_json **out, const struct ipw_json *object
 int ipw_json_need_obj(const struct ipw_json **out, const struct ipw_json *object, const char *key,
                       const char *where, struct ipw_err *err);
 
+/* For a text that this program wrote, where a repair shows damage: IPW_EPARSE if there was one. */
+int ipw_json_need_no_repair(size_t repairs, struct ipw_err *err);
+
 /* Checks that `text` is one JSON value, without building anything; used before text is embedded raw
  * in one of our lines.  It is stricter than reading: nothing to repair, no BOM, and at most 112
  * levels, so that the whole line can be read back. */

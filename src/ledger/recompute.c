@@ -131,11 +131,14 @@ static int cut_queries(struct ipw_recompute_job *j, struct ipw_err *err)
     return rc;
 }
 
-int ipw_recompute_book(struct ipw_recompute_job *j, struct ipw_err *err)
+/* Queries that have ended and have no figures yet get them: no reading comes any more.  With books
+ * that are not closed they would get equal slices of the rest, each rounded by itself. */
+static int book_rest(struct ipw_recompute_job *j, struct ipw_err *err)
 {
     size_t index;
     int rc = 0;
 
+    if (first_over(j) != SIZE_MAX) ipw_ledger_close(j->ledger, j->segment->end_ns);
     while (!rc && (index = first_over(j)) != SIZE_MAX) rc = finish_query(j, index, false, err);
     return rc;
 }
@@ -162,7 +165,7 @@ static int end_segment(struct ipw_recompute_job *j, struct ipw_err *err)
     if (!s) return 0;
     rc = rows_upto(j, INT64_MAX, err);
     s->read_ns = ipw_ledger_read_ns(j->ledger);
-    if (!rc) rc = s->end_ns ? ipw_recompute_book(j, err) : cut_queries(j, err);
+    if (!rc) rc = s->end_ns ? book_rest(j, err) : cut_queries(j, err);
     if (!rc) {
         ipw_balance_fill(s->balance, j->ledger, s->start_ns, s->end_ns);
         ipw_device_balances_fill(&s->devices, j->ledger, s->start_ns, s->end_ns);

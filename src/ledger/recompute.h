@@ -97,8 +97,8 @@ void ipw_recompute_channels(struct ipw_recompute_job *job, struct ipw_channel *c
 int ipw_recompute_row(struct ipw_recompute_job *job, size_t first, size_t n, int64_t t_ns,
                       const int64_t *values, struct ipw_err *err);
 void ipw_recompute_doubt(struct ipw_recompute_job *job, const char *channel, const char *reason);
-/* Hands over every query that has ended: no further row or event concerns it. */
-int ipw_recompute_book(struct ipw_recompute_job *job, struct ipw_err *err);
+/* Queries that have ended and were not handed over are handed over by this, without a "booked"
+ * note. */
 int ipw_recompute_end(struct ipw_recompute_job *job, struct ipw_err *err);
 void ipw_recompute_close(struct ipw_recompute_job *job); /* NULL is fine */
 

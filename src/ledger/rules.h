@@ -51,7 +51,7 @@ void ipw_ledger_rules_take(struct ipw_ledger_rules *out, const struct ipw_ledger
                            const struct ipw_source_set *set);
 /* Appends a JSON object. */
 void ipw_ledger_rules_write(struct ipw_buf *out, const struct ipw_ledger_rules *rules);
-/* `data` may be NULL (an older run); missing members get their defaults. */
+/* `data` may be NULL; missing members get their defaults. */
 void ipw_ledger_rules_read(struct ipw_ledger_rules *out, const struct ipw_json *data);
 
 #endif

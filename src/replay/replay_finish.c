@@ -18,7 +18,7 @@
 #include "ledger/balance.h"
 #include "ledger/recompute.h"
 #include "replay/replay_job.h"
-#include "report/summary_facts.h"
+#include "report/summary.h"
 #include "run/query_events.h"
 
 /* ---- files ---- */
@@ -175,7 +175,6 @@ static int write_summary(struct ipw_replay_results *w, struct ipw_err *err)
     facts.model = job->setting.model;
     facts.dataset = ipw_replayed_run_text(was, "dataset");
     facts.status = job->cut || job->stop_signal ? "interrupted" : "complete";
-    facts.path = ipw_rundir_path(job->dir);
     facts.config = config;
     facts.hardware = hardware;
     facts.note = note;

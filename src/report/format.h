@@ -19,14 +19,9 @@
 char *ipw_format_si(char *out, double x, const char *unit); /* "9.71 kJ" of " J", "9.71kJ" of "J" */
 char *ipw_format_seconds(char *out, double s);              /* "421ms", "58.2s", "1m42s" */
 
-size_t ipw_format_width(const char *s, size_t n); /* terminal columns */
 enum ipw_format_align { IPW_ALIGN_LEFT, IPW_ALIGN_RIGHT, IPW_ALIGN_NONE /* cut, not padded */ };
 void ipw_format_cell(struct ipw_buf *out, const char *s, size_t columns,
                      enum ipw_format_align align);
-/* Appends text, broken at spaces so that no line is longer than `width`.  The first line begins at
- * column `at`; the others are indented by `indent`.  Ends with a newline. */
-void ipw_format_wrapped(struct ipw_buf *out, const char *text, size_t at, size_t indent,
-                        size_t width);
 
 /* Terminal styles; empty texts without colour. */
 enum ipw_style { IPW_PLAIN, IPW_BOLD, IPW_DIM, IPW_GREEN, IPW_RED, IPW_YELLOW, IPW_CYAN };

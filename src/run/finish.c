@@ -11,7 +11,7 @@
 #include "base/secret.h"
 #include "energy/hardware.h"
 #include "json/write.h"
-#include "report/summary_facts.h"
+#include "report/summary.h"
 
 enum { MAX_BYTES = 64 * 1024 * 1024 };
 
@@ -103,7 +103,6 @@ static void fill_facts(struct ipw_summary_run *facts, const struct ipw_finish *f
     facts->model = m->connection->model;
     facts->dataset = ipw_dataset_name(m->cases);
     facts->status = end->end;
-    facts->path = ipw_rundir_path(f->dir);
     facts->config = ipw_buf_str(&t->config);
     facts->hardware = ipw_buf_str(&t->hardware);
     facts->energy_note = m->sensors->energy_note[0] ? m->sensors->energy_note : NULL;
@@ -113,17 +112,12 @@ static void fill_facts(struct ipw_summary_run *facts, const struct ipw_finish *f
     facts->sampler_cpu_s = end->sampler_cpu_s + h->sampler_cpu_s;
     facts->own_joules = end->own_joules + h->own_joules;
     facts->wall_s = ipw_ns_to_s(session->end_ns - session->start_ns) + h->wall_s;
-    facts->cut_s = h->cut_s;
     facts->sessions = session->number + 1;
     facts->attempts = (int64_t)h->n_attempts;
     facts->planned = (int64_t)ipw_plan_counted(f->plan);
     facts->have_balance = true;
     facts->baseline_s = ipw_ns_to_s(m->o->sensors.baseline_ns);
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        facts->baseline[d] = m->baseline->domain[d];
-        if (m->sensors->rules.share == IPW_SHARE_PHASE)
-            facts->equal_part[d] = ipw_ledger_unfitted(m->sensors->ledger, (enum ipw_domain)d);
-    }
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) facts->baseline[d] = m->baseline->domain[d];
 }
 
 int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "report/format.h"
 
 #define REDRAW_NS (200 * IPW_NS_PER_MS)
@@ -284,9 +285,9 @@ static void put_id(struct ipw_buf *out, const char *id)
     struct ipw_buf shown = IPW_BUF(IPW_KIB);
     size_t n = strlen(id);
 
-    if (ipw_format_width(id, n) > ROW_ID) {
+    if (ipw_text_columns(id, n) > ROW_ID) {
         ipw_buf_adds(&shown, "\xE2\x80\xA6"); /* an ellipsis */
-        while (n && ipw_format_width(id, n) > ROW_ID - 1) {
+        while (n && ipw_text_columns(id, n) > ROW_ID - 1) {
             do id++, n--;
             while (n && ((unsigned char)*id & 0xC0) == 0x80);
         }
@@ -355,7 +356,7 @@ void ipw_progress_row(struct ipw_buf *out, const struct ipw_query_trace *trace,
     ipw_buf_addc(out, ' ');
     if (!isnan(joules)) ipw_format_cell(out, ipw_format_si(text, joules, " J"), 8, IPW_ALIGN_RIGHT);
     if (!last) last = trace->completed ? "" : trace->outcome;
-    used = ipw_format_width(ipw_buf_str(out), out->len) + 2;
+    used = ipw_text_columns(ipw_buf_str(out), out->len) + 2;
     if (!*last || used + 8 > width) return;
     ipw_buf_adds(out, "  ");
     ipw_format_cell(out, last, width - used, IPW_ALIGN_NONE);
@@ -385,14 +386,10 @@ void ipw_progress_query(struct ipw_progress *p, const struct ipw_query_trace *tr
 
 void ipw_progress_earlier(struct ipw_progress *p, const struct ipw_summary *earlier)
 {
-    const struct ipw_columns *queries = &earlier->kept.queries;
-    size_t completed = ipw_summary_query_column("completed");
-    size_t stopped = ipw_summary_query_column("stopped");
-    size_t resolved = ipw_summary_query_column("resolved");
-
-    for (size_t i = 0; i < queries->n; i++)
-        count(p, ipw_columns_at(queries, completed, i) > 0, ipw_columns_at(queries, stopped, i) > 0,
-              (int)ipw_columns_at(queries, resolved, i));
+    p->state.ok += earlier->correct;
+    p->state.wrong += earlier->wrong;
+    p->state.failed += earlier->failed;
+    p->state.stopped += earlier->stopped;
 }
 
 void ipw_progress_standstill(struct ipw_progress *p, void (*say)(void *ud, char *out, size_t size),

@@ -7,101 +7,94 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "energy/quiet.h"
 #include "energy/select.h"
 #include "energy/sources/nvml.h"
 #include "energy/trust.h"
 #include "io/url.h"
+#include "json/json.h"
+#include "script/lua_text.h"
 
-#define QUICK_NS (250 * IPW_NS_PER_MS) /* time to measure the use of the processors */
-enum { MAX_OURS = 64 };
+#define QUICK_NS   (250 * IPW_NS_PER_MS) /* time to measure the use of the processors */
+#define LOOK_BYTES (64 * IPW_MIB)
 
-/* The roots of the process trees that belong to the run. */
-struct ours {
-    pid_t pids[MAX_OURS];
-    size_t n;
-    int unknown_port; /* port of a server on this machine that was not found; 0: none */
-};
-
-/* Programs that forward a port to a server in a container: the server is not among their
- * children. */
-static bool is_stand_in(const struct ipw_quiet_look *look, pid_t pid)
+static void look(struct ipw_buf *out, bool sockets)
 {
-    static const char *const names[] = {"docker-proxy", "rootlessport", "slirp4netns", "pasta",
-                                        "conmon",       "ssh",          "kubectl"};
-    const char *name = ipw_quiet_name(look, pid);
+    struct ipw_jw w;
 
-    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
-        if (!strncmp(name, names[i], 15)) return true;
-    return false;
+    ipw_jw_init(&w, out);
+    ipw_quiet_look(&w, NULL, sockets);
 }
 
-static void add_server(struct ours *o, const struct ipw_quiet_look *look, const char *url)
+/* The ports of this machine on which the model's servers listen. */
+static void put_ports(struct ipw_jw *w, const char *const *servers)
 {
-    int port = url && ipw_url_is_local(url) ? ipw_url_port(url) : 0;
-    pid_t pid = port > 0 ? ipw_quiet_listener(NULL, port) : 0;
-
-    if (port <= 0) return;
-    if (pid <= 0 || is_stand_in(look, pid)) o->unknown_port = port;
-    if (pid > 0 && o->n < MAX_OURS) o->pids[o->n++] = pid;
+    ipw_jw_key(w, "ports");
+    ipw_jw_arr(w);
+    for (; *servers; servers++)
+        if (ipw_url_is_local(*servers) && ipw_url_port(*servers) > 0)
+            ipw_jw_int(w, ipw_url_port(*servers));
+    ipw_jw_arr_end(w);
 }
 
-static void find_ours(struct ours *o, const char *const *servers, const struct ipw_quiet_look *look)
-{
-    *o = (struct ours){.pids = {getpid()}, .n = 1};
-    for (; *servers; servers++) add_server(o, look, *servers);
-}
-
-/* A process that /proc does not show belongs to another container and is not judged.  Nor is any
- * other while the server's own process is not known: it may be the server. */
-static void foreign_on_gpus(struct ipw_start_findings *out, const struct ipw_source_set *sources,
-                            const struct ipw_quiet_look *look, const struct ours *o)
+/* Who computes on the GPUs. */
+static void put_gpu(struct ipw_jw *w, const struct ipw_source_set *sources)
 {
     struct ipw_gpu_process *processes = NULL;
-    size_t n = 0, used = strlen(out->not_quiet);
+    size_t n = 0;
 
+    ipw_jw_key(w, "gpu");
+    ipw_jw_arr(w);
     for (size_t i = 0; i < sources->n; i++) {
         if (strcmp(sources->sources[i]->name, "nvml")) continue;
         if (ipw_nvml_processes(&processes, &n, sources->sources[i], NULL) < 0) continue;
-        if (n > 0 && o->unknown_port) {
-            ipw_log(IPW_LOG_INFO,
-                    "cannot see which process listens on port %d, so GPU processes of other users "
-                    "are not detected",
-                    o->unknown_port);
-            n = 0;
-        }
         for (size_t k = 0; k < n; k++) {
-            const char *name = ipw_quiet_name(look, (pid_t)processes[k].pid);
-
-            if (!name || ipw_quiet_is_ours(look, (pid_t)processes[k].pid, o->pids, o->n)) continue;
-            snprintf(out->not_quiet + used, sizeof out->not_quiet - used,
-                     "%sprocess %u (%s) computes on %s", used ? "; " : "", processes[k].pid, name,
-                     processes[k].channel);
-            break;
+            ipw_jw_obj(w);
+            ipw_jw_kstr(w, "channel", processes[k].channel);
+            ipw_jw_kint(w, "pid", processes[k].pid);
+            ipw_jw_obj_end(w);
         }
         free(processes);
-        return;
     }
+    ipw_jw_arr_end(w);
 }
 
-static void judge(struct ipw_start_findings *out, const struct ipw_source_set *sources,
-                  const char *const *servers, const struct ipw_quiet_look *before, int64_t since_ns)
+/* Asks lua/ipw/quiet.lua; *known: were the looks whole? */
+static int judge(struct ipw_start_findings *out, bool *known, const struct ipw_source_set *sources,
+                 const char *const *servers, const struct ipw_buf *before, int64_t since_ns,
+                 struct ipw_err *err)
 {
-    struct ipw_quiet_look after;
-    struct ipw_quiet_load load;
-    struct ours ours;
+    struct ipw_buf after = IPW_BUF(LOOK_BYTES), facts = IPW_BUF(3 * LOOK_BYTES);
+    struct ipw_buf text = IPW_BUF(IPW_MIB);
+    double seconds = ipw_ns_to_s(ipw_now_ns() - since_ns);
+    struct ipw_json *said = NULL;
+    const char *info;
+    struct ipw_jw w;
+    int rc;
 
-    if (!ipw_quiet_look(&after, NULL)) return;
-    find_ours(&ours, servers, &after);
-    ipw_quiet_judge(&load, before, &after, ipw_ns_to_s(ipw_now_ns() - since_ns),
-                    (double)sysconf(_SC_CLK_TCK), ours.pids, ours.n);
-    if (ipw_quiet_is_loud(&load))
-        snprintf(out->not_quiet, sizeof out->not_quiet,
-                 "other programs use %.1f of %.0f processors%s%s%s", load.foreign_cpus, load.cpus,
-                 load.busiest[0] ? " (most of it: " : "", load.busiest, load.busiest[0] ? ")" : "");
-    foreign_on_gpus(out, sources, &after, &ours);
-    ipw_quiet_release(&after);
+    look(&after, true);
+    ipw_jw_init(&w, &facts);
+    ipw_jw_obj(&w);
+    ipw_jw_kraw(&w, "after", ipw_buf_str(&after), after.len);
+    ipw_jw_kraw(&w, "before", ipw_buf_str(before), before->len);
+    put_gpu(&w, sources);
+    ipw_jw_kint(&w, "pid", getpid());
+    put_ports(&w, servers);
+    ipw_jw_knum(&w, "seconds", seconds);
+    ipw_jw_kint(&w, "ticks_per_s", sysconf(_SC_CLK_TCK));
+    ipw_jw_obj_end(&w);
+    rc = ipw_lua_text(&text, "ipw.quiet", &facts, &(struct ipw_lua_text_style){0}, err);
+    if (!rc) rc = ipw_json_parse(&said, ipw_buf_str(&text), text.len, NULL, err);
+    *known = ipw_json_bool(ipw_json_get(said, "known"), false);
+    snprintf(out->not_quiet, sizeof out->not_quiet, "%s",
+             ipw_json_str(ipw_json_get(said, "not_quiet"), ""));
+    info = ipw_json_str(ipw_json_get(said, "info"), NULL);
+    if (info) ipw_log(IPW_LOG_INFO, "%s", info);
+    ipw_json_free(said);
+    ipw_buf_release(&after);
+    ipw_buf_release(&facts);
+    ipw_buf_release(&text);
+    return rc;
 }
 
 /* The counters of sums that are not believed, before they are used.  A source that was not read
@@ -128,25 +121,25 @@ int ipw_start_check(struct ipw_start_findings *out, struct ipw_source_set *sourc
                     const char *const *servers, bool require, struct ipw_err *err)
 {
     struct ipw_trust *test = ipw_trust_new(sources->channels, sources->n_channels);
-    struct ipw_quiet_look before;
-    size_t rejected;
-    bool looked = ipw_quiet_look(&before, NULL);
+    struct ipw_buf before = IPW_BUF(LOOK_BYTES);
     int64_t start = ipw_now_ns();
+    size_t rejected;
+    bool known;
+    int rc;
 
+    look(&before, false);
     ipw_trust_watch(test, sources, QUICK_NS);
     rejected = ipw_trust_reject(test, sources);
     if (rejected)
         ipw_log(IPW_LOG_WARN, "%zu energy counter%s not move: power is integrated instead",
                 rejected, rejected == 1 ? " does" : "s do");
     note_doubts(out, sources, test);
-    if (looked) {
-        judge(out, sources, servers, &before, start);
-        ipw_quiet_release(&before);
-    }
+    rc = judge(out, &known, sources, servers, &before, start, err);
+    ipw_buf_release(&before);
     out->trust = test;
-    if (require && !looked)
-        return ipw_fail(err, IPW_ECANCELLED, "--require-quiet: /proc/stat cannot be read");
-    if (require && out->not_quiet[0])
+    if (rc || !require) return rc;
+    if (!known) return ipw_fail(err, IPW_ECANCELLED, "--require-quiet: /proc/stat cannot be read");
+    if (out->not_quiet[0])
         return ipw_fail(err, IPW_ECANCELLED, "--require-quiet: %s", out->not_quiet);
     return 0;
 }

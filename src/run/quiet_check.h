@@ -1,7 +1,7 @@
 /* run/quiet_check.h: checks the machine before a run's first query.
  *
- * It checks whether other programs use the machine (energy/quiet.h for the processors, NVML's list
- * for the GPUs; the model's server and its children are not foreign), and whether the counters can
+ * It checks whether other programs use the machine (lua/ipw/quiet.lua, from /proc and NVML's list
+ * of processes; the model's server and its children are not foreign), and whether the counters can
  * be believed (energy/trust.h).  That takes a quarter of a second.  It takes longer while a
  * counter of a sum has not moved, until it can be judged: 600 ms for NVML, 1.2 s if the period is
  * unknown. */

@@ -25,8 +25,8 @@ static char *command_of(const char *path, bool retry_failed)
 /* Whether a query failed by itself, in this session or an earlier one. */
 static bool has_failed(const struct ipw_results *r)
 {
-    for (size_t i = 0; i < r->summary.kept.n_groups; i++) {
-        const struct ipw_summary_group *g = r->summary.kept.groups[i];
+    for (size_t i = 0; i < r->summary.n_groups; i++) {
+        const struct ipw_summary_group *g = r->summary.groups[i];
         bool outcome = g->kind == IPW_SUMMARY_FAILED || g->kind == IPW_SUMMARY_INTERRUPTED;
 
         if (outcome && ipw_retry_of(false, g->name) == IPW_RETRY_FAILED) return true;

@@ -488,13 +488,13 @@ static void tell_what_stays(struct ipw_err *err, const char *path)
  * happened. */
 static void tell_why_failed(const struct run *run)
 {
-    const struct ipw_summary_rows *rows = &run->results.summary.kept;
-    bool known = rows->unanswered_error && *rows->unanswered_error;
-    const char *why = known ? rows->unanswered_error : rows->unanswered_outcome;
+    const struct ipw_summary *s = &run->results.summary;
+    bool known = s->unanswered_error && *s->unanswered_error;
+    const char *why = known ? s->unanswered_error : s->unanswered_outcome;
 
-    if (!rows->unanswered_id || (known && !run->o->output.quiet)) return;
+    if (!s->unanswered_id || (known && !run->o->output.quiet)) return;
     if (strcmp(why, "malformed") == 0) why = "the reply did not follow the agent's format";
-    ipw_say("no query was answered; query %s: %s", rows->unanswered_id, why);
+    ipw_say("no query was answered; query %s: %s", s->unanswered_id, why);
 }
 
 /* A write beyond a file size limit becomes an error like a full disk, instead of the end of the

@@ -9,13 +9,12 @@
 #include "base/mem.h"
 #include "json/jsonl.h"
 #include "script/embedded.h"
-#include "script/installed.h"
 
 enum { MAX_TABLE_BYTES = 16 * 1024 * 1024, DAY_LENGTH = 10 };
 
 int ipw_pricing_open(struct ipw_pricing *p, const char *file, bool free, struct ipw_err *err)
 {
-    const struct ipw_embedded_file *own = ipw_installed_find("prices/prices.json");
+    const struct ipw_embedded_file *own = ipw_embedded_find("prices/prices.json");
     struct ipw_buf text = IPW_BUF(MAX_TABLE_BYTES);
     struct ipw_anchor now;
     char date[64];

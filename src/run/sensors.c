@@ -12,6 +12,7 @@
 #include "io/http_get.h"
 #include "json/write.h"
 #include "run/sensors_priv.h"
+#include "script/lua_text.h"
 
 static void stop_loop(void *loop) { ipw_loop_stop(loop); }
 
@@ -50,11 +51,16 @@ static int open_set(struct ipw_sensors *s, struct ipw_err *err)
     return rc;
 }
 
+static int make_model(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err)
+{
+    return ipw_lua_text(model, "ipw.power_model", facts, &(struct ipw_lua_text_style){0}, err);
+}
+
 /* If no sensor reads the processors, a model estimates their energy, in no total. */
 static void add_estimate(struct ipw_sensors *s)
 {
     const char *const *telemetry = (const char *const *)s->o->telemetry.items;
-    struct ipw_source_options so = {.telemetry = telemetry};
+    struct ipw_source_options so = {.telemetry = telemetry, .estimate = make_model};
 
     if (s->o->no_estimate || s->rules.lm_remote || ipw_source_select_none(telemetry)) return;
     if (ipw_source_set_estimate(&s->sources, &so, s->found.doubted))

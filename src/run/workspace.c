@@ -15,7 +15,6 @@
 #include "data/data_url.h"
 #include "json/jsonl.h"
 #include "script/embedded.h"
-#include "script/installed.h"
 
 enum { MAX_FILE_BYTES = 256 * 1024 * 1024 };
 
@@ -51,7 +50,7 @@ static int put_file(const char *folder, const struct ipw_case_file *file, struct
         return ipw_fail(err, IPW_EINVAL, "attachment '%s': not a plain file name",
                         file->name ? file->name : "");
     if (file->builtin) {
-        embedded = ipw_installed_find(file->builtin);
+        embedded = ipw_embedded_find(file->builtin);
         if (!embedded)
             return ipw_fail(err, IPW_ENOTFOUND, "attachment '%s' is not in this binary",
                             file->builtin);

@@ -17,7 +17,7 @@
 
 #define PREFIX "ipw-agent-"
 #define OWNER  ".owner"
-enum { SUFFIX = 6, OLD_S = IPW_WORKSPACES_OLD_DAYS * 24 * 3600 };
+enum { SUFFIX = 6 };
 
 const char *ipw_workspaces_root(void)
 {
@@ -100,19 +100,6 @@ static int take_mark(int folder)
     return -1;
 }
 
-/* Ours by name, user and mode, but without an owner's mark. */
-static bool is_old(int folder)
-{
-    struct stat st;
-    struct timespec now;
-
-    if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 0777) != 0700)
-        return false;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec - st.st_mtim.tv_sec > OLD_S && faccessat(folder, OWNER, F_OK, 0) < 0 &&
-           errno == ENOENT;
-}
-
 void ipw_workspaces_left(struct ipw_workspaces_left *out, bool sweep)
 {
     DIR *root = opendir(ipw_workspaces_root());
@@ -138,8 +125,6 @@ void ipw_workspaces_left(struct ipw_workspaces_left *out, bool sweep)
             out->more |= found.too_deep || found.unreadable;
             if (sweep) remove_owned(dirfd(root), entry->d_name);
             close(mark);
-        } else if (is_old(folder)) {
-            out->n_old++;
         }
         close(folder);
     }

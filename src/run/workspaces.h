@@ -3,8 +3,7 @@
  * It is $TMPDIR/ipw-agent-XXXXXX, mode 0700, with a file `.owner` that is locked (flock) as long as
  * its process lives.  The kernel releases the lock however the process ends, and no child inherits
  * it.  If the lock of a folder of this user is free, its process was killed, and the next run
- * removes the folder.  A folder without such a file may belong to a running older version: it is
- * never removed, and counted separately when nothing in it has changed for a week. */
+ * removes the folder.  A folder without such a file is none of ours and stays. */
 #ifndef IPW_RUN_WORKSPACES_H
 #define IPW_RUN_WORKSPACES_H
 
@@ -24,13 +23,10 @@ int ipw_workspaces_make(struct ipw_workspaces *w, struct ipw_err *err);
 /* Removes it with everything in it. */
 void ipw_workspaces_remove(struct ipw_workspaces *w);
 
-enum { IPW_WORKSPACES_OLD_DAYS = 7 };
-
 struct ipw_workspaces_left { /* by killed processes */
     size_t n;
     int64_t bytes;
-    bool more;    /* and more bytes, in folders that were not counted */
-    size_t n_old; /* without an owner's mark, unchanged for a week */
+    bool more; /* and more bytes, in folders that were not counted */
 };
 /* Counts them; with `sweep` also removes them. */
 void ipw_workspaces_left(struct ipw_workspaces_left *out, bool sweep);

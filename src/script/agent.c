@@ -13,7 +13,6 @@
 #include "json/jsonl.h"
 #include "script/chunk.h"
 #include "script/embedded.h"
-#include "script/installed.h"
 #include "script/sandbox.h"
 #include "script/search.h"
 #include "script/task.h"
@@ -120,8 +119,7 @@ int ipw_agent_inspect(struct ipw_agent_info *out, const char *kind, const char *
     rc = ipw_sandbox_open(&vm, &options, err);
     if (rc) return rc;
     if (strncmp(name, "builtin:", 8) == 0 && ipw_embedded_find(name + 8)) {
-        if (!ipw_installed_file(out->path, sizeof out->path, name + 8))
-            snprintf(out->path, sizeof out->path, "%s", name);
+        snprintf(out->path, sizeof out->path, "%s", name);
     } else {
         rc = ipw_search_script(vm, kind, name, out->path, sizeof out->path, err);
     }

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "script/chunk.h"
-#include "script/installed.h"
 #include "script/lib.h"
 #include "script/sandbox.h"
 #include "script/vm_priv.h"
@@ -53,7 +52,7 @@ static int call_inside(lua_State *S)
 {
     lua_State *L = lua_touserdata(S, 1);
     const char *module = lua_tostring(L, 1);
-    char name[64], path[1024];
+    char name[64];
     struct ipw_err err;
     int n = lua_gettop(L);
 
@@ -62,9 +61,7 @@ static int call_inside(lua_State *S)
     if (lua_getfield(S, LUA_REGISTRYINDEX, module) != LUA_TTABLE) {
         lua_pop(S, 1);
         snprintf(name, sizeof name, "builtin:lua/ipw/%s.lua", module);
-        if (!ipw_installed_file(path, sizeof path, name + strlen("builtin:")))
-            snprintf(path, sizeof path, "%s", name);
-        if (ipw_chunk_load(S, path, &err)) return luaL_error(S, "%s", err.text);
+        if (ipw_chunk_load(S, name, &err)) return luaL_error(S, "%s", err.text);
         lua_call(S, 0, 1);
         lua_pushvalue(S, -1);
         lua_setfield(S, LUA_REGISTRYINDEX, module);

@@ -40,7 +40,6 @@
 #include "data/sha256.h"
 #include "json/jsonl.h"
 #include "script/embedded.h"
-#include "script/installed.h"
 #include "script/lib.h"
 #include "script/value.h"
 
@@ -248,7 +247,7 @@ static int data_parse(lua_State *L)
 static int data_builtin_rows(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    const struct ipw_embedded_file *file = ipw_installed_find(path);
+    const struct ipw_embedded_file *file = ipw_embedded_find(path);
     struct ipw_err err = {0};
     struct box *box = push_box(L);
 
@@ -262,7 +261,7 @@ static int data_builtin_rows(lua_State *L)
 
 static int data_builtin(lua_State *L)
 {
-    lua_pushboolean(L, ipw_installed_find(luaL_checkstring(L, 1)) != NULL);
+    lua_pushboolean(L, ipw_embedded_find(luaL_checkstring(L, 1)) != NULL);
     return 1;
 }
 

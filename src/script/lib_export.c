@@ -202,6 +202,19 @@ static int export_query(lua_State *L)
     return 2;
 }
 
+/* attempts(reader): whether the run has earlier attempts; query() gives them from now on.
+ * [-1, +1, e] */
+static int export_attempts(lua_State *L)
+{
+    struct reader *reader = reader_of(L);
+    struct ipw_err err;
+    int rc = ipw_saved_run_attempts(reader->run, &err);
+
+    if (rc < 0) return raise_err(L, &err);
+    lua_pushboolean(L, rc);
+    return 1;
+}
+
 /* find(number, name): the id of the query that the name means, as in `replay --query`, and its
  * query_index if only one of its repeats is meant. [-2, +2, e] */
 static int export_find(lua_State *L)
@@ -512,6 +525,7 @@ int ipw_lib_export(lua_State *L)
                                          {"open", export_open},
                                          {"close", export_close},
                                          {"query", export_query},
+                                         {"attempts", export_attempts},
                                          {"find", export_find},
                                          {"goes_on", export_goes_on},
                                          {"document", export_document},

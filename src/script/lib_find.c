@@ -9,7 +9,6 @@
 #include "json/jsonl.h"
 #include "script/chunk.h"
 #include "script/embedded.h"
-#include "script/installed.h"
 #include "script/lib.h"
 #include "script/search.h"
 #include "script/value.h"
@@ -57,7 +56,7 @@ static int script_source(lua_State *L)
     struct ipw_buf text = IPW_BUF(MAX_SOURCE_BYTES);
     struct ipw_err err;
 
-    if (strncmp(path, "builtin:", 8) == 0) f = ipw_installed_find(path + 8);
+    if (strncmp(path, "builtin:", 8) == 0) f = ipw_embedded_find(path + 8);
     if (f) {
         lua_pushlstring(L, f->bytes, f->n);
         return 1;

@@ -98,6 +98,16 @@ static int text_find(lua_State *L)
     return 3;
 }
 
+/* columns(text): the terminal columns that it takes; colours take none. [-1, +1, e] */
+static int text_columns(lua_State *L)
+{
+    size_t n;
+    const char *text = luaL_checklstring(L, 1, &n);
+
+    lua_pushinteger(L, (lua_Integer)ipw_text_columns(text, n));
+    return 1;
+}
+
 /* printable(text, columns): harmless on a terminal, on one line, and cut to fewer columns (0: not
  * cut). [-2, +1, e] */
 static int text_printable(lua_State *L)
@@ -147,9 +157,13 @@ static int text_digest(lua_State *L)
 
 int ipw_lib_text(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"from_html", text_from_html}, {"find", text_find},
-                                         {"printable", text_printable}, {"inflate", text_inflate},
-                                         {"digest", text_digest},       {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"from_html", text_from_html},
+                                         {"find", text_find},
+                                         {"printable", text_printable},
+                                         {"columns", text_columns},
+                                         {"inflate", text_inflate},
+                                         {"digest", text_digest},
+                                         {NULL, NULL}};
 
     luaL_newlib(L, functions);
     return 1;

@@ -144,7 +144,7 @@ static int io_call(lua_State *L)
     for (size_t i = 0; i < n; i++) args[i] = luaL_optstring(L, (int)i + 2, "");
     args[n] = NULL;
     *out = IPW_BUF(1024 * IPW_MIB); /* the scores of a long run */
-    rc = c->call(e->ud, args, n, out, &err);
+    rc = c->call(&(struct ipw_call){e->ud, args, n, out}, &err);
     if (!rc && !out->len) return 0;
     if (!rc) rc = ipw_value_decode(L, ipw_buf_str(out), out->len, &err);
     return rc ? raise_err(L, &err) : 1;
@@ -195,19 +195,6 @@ static int prepare(lua_State *L)
     const struct ipw_lua_command *e = lua_touserdata(L, 1);
 
     lua_settop(L, 0);
-    if (e->module) {
-        int n = 0;
-
-        lua_getglobal(L, "require");
-        lua_pushstring(L, e->module);
-        lua_call(L, 1, 1);
-        push_io(L, e);
-        for (; e->texts && e->texts[n]; n++) {
-            luaL_checkstack(L, 2, "too many arguments");
-            lua_pushstring(L, e->texts[n]);
-        }
-        return n + 2;
-    }
     ipw_value_push_function(L, "ipw.command", "call");
     push_io(L, e);
     lua_pushstring(L, e->file->name);

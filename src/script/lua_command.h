@@ -24,10 +24,16 @@
 #include "script/vm.h"
 
 /* A function of the application for io.call: texts in, one JSON value out (nothing: nil). */
+struct ipw_call {
+    void *bench;             /* `ud` of the command */
+    const char *const *args; /* NULL-terminated */
+    size_t n;
+    struct ipw_buf *out;
+};
+typedef int ipw_call_fn(const struct ipw_call *call, struct ipw_err *err);
 struct ipw_lua_call {
     const char *name; /* NULL ends the list */
-    int (*call)(void *ud, const char *const *args, size_t n, struct ipw_buf *out,
-                struct ipw_err *err);
+    ipw_call_fn *call;
     size_t least; /* texts */
 };
 
@@ -47,8 +53,6 @@ struct ipw_lua_command {
     const int64_t *results; /* of `total`, n_args of them; NULL: `run` is called */
     struct ipw_lua_facts facts;
     const struct ipw_lua_call *calls;
-    const char *module; /* of a C command's screen: called with io and `texts`; file is NULL */
-    const char *const *texts;                   /* NULL-terminated */
     bool (*say)(void *ud, const char *line);    /* false: it could not be written; errno */
     void (*warn)(void *ud, const char *line);   /* for stderr */
     bool (*draw)(void *ud, const char *line);   /* as io.draw; may be NULL */

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "script/embedded.h"
-#include "script/installed.h"
 #include "script/vm_priv.h"
 
 enum { PATH_BYTES = 1024 };
@@ -161,23 +160,11 @@ static bool to_relative(char *out, size_t size, const char *name)
     return true;
 }
 
-/* A file of the program: the installation's edited copy, or the one inside the binary. */
+/* A file inside the binary. */
 static bool is_own(char *path, size_t size, const char *relative)
 {
-    if (ipw_installed_file(path, size, relative)) return true;
     snprintf(path, size, "%s%s", builtin, relative);
     return is_file(path);
-}
-
-/* In the user's folder: a file of the user's, not a copy of the program's.  Beside an edited script
- * of the installation lie others of the program: is_own() decides about them. */
-static bool is_users(const struct folder *folder, const char *path)
-{
-    const char *installed = folder->is_user ? NULL : ipw_installed_folder();
-    size_t n = installed ? strlen(installed) : 0;
-
-    if (n && strncmp(path, installed, n) == 0 && path[n] == '/') return false;
-    return is_file(path) && !(folder->is_user && ipw_installed_is_copy(folder->path, path));
 }
 
 static bool in_folder(char *path, size_t size, const struct folder *folder, const char *relative)
@@ -192,7 +179,7 @@ static bool in_folder(char *path, size_t size, const struct folder *folder, cons
         if (folder->is_builtin && is_own(path, size, file)) return true;
         if (folder->is_builtin) continue;
         n = snprintf(path, size, "%s/%s", folder->path, folder->is_user ? file : file + 4);
-        if (n > 0 && (size_t)n < size && is_users(folder, path)) return true;
+        if (n > 0 && (size_t)n < size && is_file(path)) return true;
     }
     return false;
 }
@@ -392,8 +379,7 @@ static int find_script(struct ipw_vm *vm, const char *kind, const char *name, ch
             continue;
         }
         for (size_t form = 0; form < 3; form++) {
-            if (script_in(path, path_size, folder.path, kind, stem, form) &&
-                is_users(&folder, path))
+            if (script_in(path, path_size, folder.path, kind, stem, form) && is_file(path))
                 return 0;
         }
     }
@@ -439,7 +425,6 @@ static void tell(struct telling *t, const char *file, const char *path)
     t->fn(t->ud, name, path);
 }
 
-/* Without the copies of the program's files that `root` may have. */
 static void each_in_folder(struct telling *t, const char *root, const char *kind)
 {
     struct dirent *entry;
@@ -453,7 +438,6 @@ static void each_in_folder(struct telling *t, const char *root, const char *kind
         if (!ipw_ends_with(entry->d_name, ".lua") || ipw_ends_with(entry->d_name, "_test.lua"))
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (ipw_installed_is_copy(root, path)) continue;
         tell(t, entry->d_name, path);
     }
     closedir(dir);
@@ -478,12 +462,10 @@ void ipw_search_each(const char *kind, const char *const *paths,
 {
     struct telling t = {.fn = fn, .ud = ud};
     struct ipw_vm_options o = {.paths = paths};
-    const char *installed = ipw_installed_folder();
     struct folder folder;
 
     for (size_t k = 0; folder_of(&o, k, &folder); k++) {
         if (folder.is_builtin) {
-            if (installed) each_in_folder(&t, installed, builtin_folder(kind));
             each_embedded(&t, builtin_folder(kind));
             continue;
         }

@@ -2,10 +2,9 @@
  *
  * The order is: the folder of the script that was loaded first; --path folders; the folders of
  * IPW_AGENT_PATH (separated by colons); the user's data folder ($XDG_DATA_HOME/ipw-agent, modules
- * in its lua/); the files inside the binary, or an installation's edited copies of them
- * (script/installed.h).  For modules Lua's own paths follow, from LUA_PATH_5_4 and LUA_CPATH_5_4
- * or their defaults (only absolute paths), as far as the run allows; for scripts by name the
- * current folder.  The process remembers where a name was found. */
+ * in its lua/); the files inside the binary.  For modules Lua's own paths follow, from
+ * LUA_PATH_5_4 and LUA_CPATH_5_4 or their defaults (only absolute paths), as far as the run
+ * allows; for scripts by name the current folder.  The process remembers where a name was found. */
 #ifndef IPW_SCRIPT_SEARCH_H
 #define IPW_SCRIPT_SEARCH_H
 

@@ -1,6 +1,6 @@
 /* script/summary_text.h: the text of summary.json, computed by lua/ipw/summary.lua.
  *
- * The module gets the rows and the facts of report/summary_facts.h, in a Lua state that is closed
+ * The module gets the rows and the facts of report/summary.h, in a Lua state that is closed
  * afterwards.  Owns nothing. */
 #ifndef IPW_SCRIPT_SUMMARY_TEXT_H
 #define IPW_SCRIPT_SUMMARY_TEXT_H

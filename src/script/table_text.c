@@ -4,7 +4,6 @@
 
 #include "script/chunk.h"
 #include "script/host.h"
-#include "script/installed.h"
 #include "script/sandbox.h"
 #include "script/value.h"
 
@@ -17,8 +16,7 @@ int ipw_table_text(struct ipw_buf *out, const char *file, struct ipw_err *err)
     int rc = ipw_sandbox_open(&vm, &options, err);
 
     if (rc) return rc;
-    if (!ipw_installed_file(path, sizeof path, file))
-        snprintf(path, sizeof path, "builtin:%s", file);
+    snprintf(path, sizeof path, "builtin:%s", file);
     rc = ipw_chunk_run(vm, path, err);
     if (!rc) rc = ipw_value_encode(ipw_vm_lua(vm), -1, out, err);
     ipw_sandbox_close(vm);

@@ -46,7 +46,10 @@ static void begun(struct ipw_observer *o, const struct ipw_observed_run *run)
 
 static void event(struct ipw_observer *o, const struct ipw_event *e)
 {
-    ipw_run_metrics_event(((struct ipw_run_watch *)o)->metrics, e);
+    struct ipw_run_watch *w = (struct ipw_run_watch *)o;
+
+    if (w->metrics) ipw_run_metrics_event(w->metrics, e);
+    if (w->page) ipw_run_page_event(w->page, e);
 }
 
 static void energy(struct ipw_observer *o, const struct ipw_observed_energy *e)
@@ -88,7 +91,7 @@ static void on_html(struct ipw_exchange *x, void *watch)
 
 static void on_figures(struct ipw_exchange *x, void *watch)
 {
-    answer_with(x, "application/json", ipw_run_page_json, ((struct ipw_run_watch *)watch)->page);
+    ipw_run_page_answer(x, ((struct ipw_run_watch *)watch)->page);
 }
 
 static void on_metrics(struct ipw_exchange *x, void *watch)
@@ -153,8 +156,9 @@ static int open_pages(struct ipw_run_watch *w, const struct ipw_watch_options *o
 
     if (rc) return ipw_err_prefix(err, "--listen %s", where);
     if (o->watch) {
-        w->page = ipw_run_page_new();
+        w->page = ipw_run_page_new(false);
         w->observer.progress = progress;
+        w->observer.event = event;
         add_route(w, "/", on_html);
         add_route(w, "/live.json", on_figures);
     } else {

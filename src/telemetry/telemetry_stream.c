@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,10 +177,7 @@ static void on_root(struct ipw_exchange *x, void *stream)
 /* The page learns that there is no run: it reads /metrics. */
 static void on_figures(struct ipw_exchange *x, void *stream)
 {
-    static const char figures[] = "{\"sensors\":true}\n";
-
-    (void)stream;
-    ipw_answer_page(x, "application/json", figures, sizeof figures - 1);
+    ipw_run_page_answer(x, ((struct ipw_telemetry_stream *)stream)->page);
 }
 
 /* ---- opening ---- */
@@ -203,7 +201,7 @@ static int open_server(struct ipw_telemetry_stream *s, struct ipw_loop *loop, co
     s->routes[3] = (struct ipw_route){.path = "/", .methods = "GET", .answer = on_root, .ud = s};
     s->routes[4] =
         (struct ipw_route){.path = "/live.json", .methods = "GET", .answer = on_figures, .ud = s};
-    s->page = ipw_run_page_new();
+    s->page = ipw_run_page_new(true);
     s->options.routes = s->routes;
     s->options.n_routes = 5;
     s->options.host = s->host;
@@ -278,8 +276,27 @@ void ipw_telemetry_stream_row(struct ipw_telemetry_stream *s, const struct ipw_s
     s->waiting = true;
 }
 
+/* Of the whole machine, else the sum of the devices whose power is known. */
+static double watts_now(const struct ipw_telemetry *t, int64_t now_ns)
+{
+    double sum = NAN;
+
+    for (size_t i = 0; i < IPW_DOMAIN_COUNT; i++) {
+        double watts = ipw_telemetry_domain_watts(t, (enum ipw_domain)i, now_ns);
+
+        if (isnan(watts)) continue;
+        sum = isnan(sum) || i == IPW_DOMAIN_MACHINE ? watts : sum + watts;
+    }
+    return sum;
+}
+
 void ipw_telemetry_stream_tell(struct ipw_telemetry_stream *s)
 {
+    int64_t now_ns = ipw_now_ns();
+
+    if (s->page)
+        ipw_run_page_power(s->page, ipw_ns_to_s(now_ns - s->telemetry->start_ns),
+                           watts_now(s->telemetry, now_ns));
     if (!s->server || (!s->waiting && ipw_now_ns() - s->told_ns < IPW_NS_PER_S)) return;
     s->waiting = false;
     s->told_ns = ipw_now_ns();

@@ -261,13 +261,28 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
 
 /* ---- traces ---- */
 
-static const char *const trace_kept[] = {"answer_source", "by",          "child_provenance",
-                                         "finish_reason", "judge_model", "judge_verdict",
-                                         "kind",          "model",       "name",
-                                         "outcome",       "part",        "provenance",
-                                         "query_id",      "reason",      "remote_domains",
-                                         "sources",       "started_at",  "superseded",
-                                         "tools_called",  "unit",        NULL};
+static const char *const trace_kept[] = {"answer_source",
+                                         "by",
+                                         "child_provenance",
+                                         "finish_reason",
+                                         "judge_model",
+                                         "judge_verdict",
+                                         "kind",
+                                         "model",
+                                         "model_asked",
+                                         "name",
+                                         "outcome",
+                                         "part",
+                                         "provenance",
+                                         "query_id",
+                                         "reason",
+                                         "remote_domains",
+                                         "sources",
+                                         "started_at",
+                                         "superseded",
+                                         "tools_called",
+                                         "unit",
+                                         NULL};
 static const char *const span_kept[] = {"by",         "child_provenance", "kind",    "outcome",
                                         "provenance", "reason",           "sources", NULL};
 

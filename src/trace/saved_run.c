@@ -169,6 +169,25 @@ int ipw_saved_run_query(struct ipw_saved_line *out, struct ipw_saved_run *run, s
     return rc ? rc : 1;
 }
 
+int ipw_saved_run_attempts(struct ipw_saved_run *run, struct ipw_err *err)
+{
+    char *path = run->path ? ipw_asprintf("%s/attempts.jsonl", run->path) : NULL;
+    struct ipw_jsonl_reader *attempts = NULL;
+    int rc =
+        path && access(path, F_OK) == 0 ? ipw_jsonl_open(&attempts, path, IPW_LINE_MAX, err) : 0;
+
+    drop_line(run);
+    if (rc || !attempts) {
+        free(path);
+        return rc;
+    }
+    if (run->traces) ipw_jsonl_close(run->traces);
+    run->traces = attempts;
+    free(run->traces_path);
+    run->traces_path = path;
+    return 1;
+}
+
 bool ipw_saved_run_torn(const struct ipw_saved_run *run) { return run->torn; }
 
 bool ipw_saved_run_goes_on(const struct ipw_saved_run *run)

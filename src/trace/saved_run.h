@@ -32,6 +32,9 @@ struct ipw_saved_line {
 /* 1: the next query; 0: there is none (yet: of a run that goes on a later call may find one);
  * negative: an error that names file and line. */
 int ipw_saved_run_query(struct ipw_saved_line *out, struct ipw_saved_run *run, struct ipw_err *err);
+/* From now on ipw_saved_run_query() gives the lines of attempts.jsonl.  1: there are such; 0: the
+ * run has none. */
+int ipw_saved_run_attempts(struct ipw_saved_run *run, struct ipw_err *err);
 /* A process writes it.  Ask before the query that may be the last. */
 bool ipw_saved_run_goes_on(const struct ipw_saved_run *run);
 bool ipw_saved_run_torn(const struct ipw_saved_run *run); /* a torn last line was left out */

@@ -234,6 +234,7 @@ const struct ipw_spec ipw_spec_turn[] = {
     TURN_TIME(latency_close_s, SU),
     TURN_TIME(latency_content_s, SU),
     OF_TURN(model, TU),
+    AS_TURN("model_asked", T | OPT, asked),
     OF_TURN(output_tokens, CU),
     AS_TURN("peak_watts", JU, power_peak_w[IPW_DOMAIN_GPU]),
     OF_TURN(reasoning_tokens, CU),

@@ -77,7 +77,7 @@ struct ipw_query_loaded {
 int ipw_schema_read_query(struct ipw_query_loaded *out, const char *line, size_t n,
                           struct ipw_err *err);
 /* The same without the query's turns, spans and accounts: its `trace` has none of them, and they
- * are not checked. */
+ * are not checked.  A line with a damaged byte is refused. */
 int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t n,
                          struct ipw_err *err);
 /* The same of a line that was parsed.  *out takes the document over, also on failure. */

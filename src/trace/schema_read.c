@@ -299,9 +299,8 @@ static int read_query(struct ipw_query_loaded *l, bool whole, struct ipw_err *er
     if (ipw_json_kind(doc) != IPW_JSON_OBJ) {
         return ipw_fail(err, IPW_EPARSE, "a query's trace must be a JSON object");
     }
-    if (version > IPW_SCHEMA_VERSION) {
-        return ipw_fail(err, IPW_EUNSUPPORTED,
-                        "schema_version: %lld is newer than this program can read (%d)",
+    if (version && !ipw_spec_knows(version)) {
+        return ipw_fail(err, IPW_EUNSUPPORTED, "schema_version: %lld; this program reads %d",
                         (long long)version, IPW_SCHEMA_VERSION);
     }
     if (ipw_json_need_str(&id, doc, "query_id", "", err) < 0) return IPW_EPARSE;
@@ -369,10 +368,15 @@ int ipw_schema_read_head(struct ipw_query_loaded *out, const char *line, size_t 
     static const char *const unread[] = {
         "accounts", "energy_before", "metrics", "power_metrics", "spans_before", "turns", NULL};
     struct ipw_json *doc;
-    int rc = ipw_json_parse_without(&doc, line, n, unread, NULL, err);
+    size_t repairs;
+    int rc = ipw_json_parse_without(&doc, line, n, unread, &repairs, err);
 
     *out = (struct ipw_query_loaded){0};
-    return rc ? rc : ipw_schema_read_parsed(out, doc, err);
+    if (rc) return rc;
+    rc = ipw_json_need_no_repair(repairs, err);
+    if (!rc) return ipw_schema_read_parsed(out, doc, err);
+    ipw_json_free(doc);
+    return rc;
 }
 
 int ipw_schema_read_parsed(struct ipw_query_loaded *out, struct ipw_json *line, struct ipw_err *err)

@@ -9,7 +9,7 @@
 #include "trace/figure.h"
 #include "trace/spec.h"
 
-/* Kinds of value; Z: or null, OPT: or absent, U: absent if unknown (null in version 1). */
+/* Kinds of value; Z: or null, OPT: or absent, U: absent if unknown. */
 enum {
     U = IPW_SPEC_NULL | IPW_SPEC_OPTIONAL,
     T = IPW_SPEC_TEXT,

@@ -288,6 +288,7 @@ static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
     if (f->attempt > 0) span->attempt = f->attempt;
     span->outcome = ipw_lm_outcome_name(f->outcome);
     span->error = keep(b, f->error);
+    turn->asked = f->model && span->name && strcmp(f->model, span->name) != 0 ? span->name : NULL;
     if (f->model) span->name = turn->model = keep(b, f->model);
     take_tokens(turn, f);
     take_cost(turn, f);

@@ -85,6 +85,7 @@ struct ipw_turn {
     double agent_s;                       /* neither model call nor tool */
     int attempts;
     const char *finish_reason, *model, *error; /* or NULL */
+    const char *asked; /* the requested model, if the server answered as another; or NULL */
     struct ipw_span *spans;
     size_t n_spans, cap_spans;
     struct ipw_figure *span_energy;
@@ -198,7 +199,8 @@ void ipw_turn_builder_free(struct ipw_turn_builder *b); /* NULL is fine */
 /* The domains whose energy belongs to the model's machine, as bits 1 << domain.  All for a model on
  * this machine; 0 for a model on another machine without a readable sensor. */
 unsigned ipw_turn_lm_domains(const struct ipw_query_trace *trace);
-/* The sum over turns with a known cost (upstream's rule); NAN if there is none. */
+/* The sum over turns; NAN: the cost of one with a reply is not known.  A turn that failed adds what
+ * it is known to cost. */
 double ipw_query_trace_cost(const struct ipw_query_trace *trace);
 /* Rounds the energy values and watts of a query, its turns and spans (trace/figure.h), so that they
  * are the same in memory and in its line.  False: they were rounded before. */

@@ -90,6 +90,7 @@ double ipw_query_trace_cost(const struct ipw_query_trace *trace)
     for (size_t i = 0; i < trace->n_turns; i++) {
         double usd = trace->turns[i].cost_usd;
 
+        if (isnan(usd) && !trace->turns[i].error) return NAN;
         if (!isnan(usd)) sum = isnan(sum) ? usd : sum + usd;
     }
     return sum;

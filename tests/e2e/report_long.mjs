@@ -38,11 +38,11 @@ await page.eval("report.runs[0].open(report.runs[0].columns.ids.indexOf('q-04321
 assert.ok((await page.eval("document.querySelector('tr.open svg.fall').textContent")).includes("turn 1"));
 await page.eval("document.getElementById('power').scrollIntoView()");
 await page.eval(wait);
-const legend = () => page.eval("document.getElementById('lane-legend').innerText");
+const legend = () => page.eval("document.getElementById('lane-note').innerText");
 assert.ok((await legend()).includes("10\u202f000 in view"), await legend());
 await page.eval("report.runs[0].power.zoom(report.runs[0].columns.seconds / 2, report.runs[0].columns.seconds / 2 + 0.02)");
 assert.ok(!(await legend()).includes("in view"), "zoomed in there are lanes");
-await page.eval("document.querySelector('.whole-run').click()");
+await page.eval("document.getElementById('whole-run').click()");
 assert.ok((await legend()).includes("10\u202f000 in view"));
 
 // ---- hexagons, quantiles; the page stays light ----

@@ -98,12 +98,14 @@ assert.equal(await page.eval("document.querySelectorAll('.fall [fill=\"url(#hatc
 
 // ---- the conversation: tokens and joules of each block in its margin are those of the waterfall ----
 const margin = await page.eval(`[...document.querySelectorAll(".talk > div")].map(block => [...block.querySelectorAll("span")].map(s => s.textContent))`);
-const spans = await page.eval("(i => report.runs[0].spans(i)[1][1])(report.runs[0].columns.ids.indexOf('q-007'))");
-const joulesOf = (kind, turn) => page.eval(`report.metered(...${JSON.stringify(spans.find(s => s[0] === kind && s[1] === turn).slice(4, 8))})[0]`);
+const rows = (await page.eval("(i => report.runs[0].rows(i))(report.runs[0].columns.ids.indexOf('q-007'))")).map(row => [c.names[row[0]], ...row.slice(1)]);
+const starts = rows.flatMap((row, k) => row[0] === "turn" ? [k] : []);
+const joulesOf = (key, turn) => page.eval(`(f => report.vague(...f) ? "< " + report.plain((f[0] + f[2]) / 1000) : report.metered(...f)[0])(${
+  JSON.stringify(rows.slice(starts[turn], starts[turn + 1]).find(row => row[0] === key).slice(4, 8))})`);
 const notesOf = what => margin.find(list => list[0] === what).slice(1);
 const [prompt, called, result, answer] = ["turn 1 \u00B7 user", "turn 1 \u00B7 call of calculator", "turn 1 \u00B7 result of calculator", "turn 2 \u00B7 reply"].map(notesOf);
-for (const [notes, ...wanted] of [[prompt, "400 tokens in", await joulesOf(1, 0)], [called, "9 tokens out", await joulesOf(2, 0)],
-  [result, await joulesOf(3, 0)], [answer, "600 tokens in", await joulesOf(1, 1), "17 tokens out", await joulesOf(2, 1)]]) {
+for (const [notes, ...wanted] of [[prompt, "400 tokens in", await joulesOf("prefill", 0)], [called, "9 tokens out", await joulesOf("decode", 0)],
+  [result, await joulesOf("tool calculator", 0)], [answer, "600 tokens in", await joulesOf("prefill", 1), "17 tokens out", await joulesOf("decode", 1)]]) {
   assert.ok(notes.length === wanted.length && wanted.every((words, k) => notes[k].startsWith(words)), `${notes} is not ${wanted}`);
   assert.ok(notes.every(note => / (J|tokens in|tokens out)$/.test(note)), notes);
 }
@@ -118,23 +120,25 @@ assert.equal(await page.eval("document.documentElement.scrollWidth <= document.d
 // ---- zoom: by mouse, by keyboard, back; a click on a lane ----
 await page.eval("document.getElementById('power').scrollIntoView()");
 await page.eval(wait);
-const box = await page.eval("(r => [r.left, r.top, r.width, r.height])(document.querySelector('.power-chart .u-over').getBoundingClientRect())");
+const box = await page.eval("(r => [r.left, r.top, r.width, r.height])(document.querySelector('#over-time svg.stretch').getBoundingClientRect())");
+const clock = await page.eval("document.querySelector('.desk .axis').textContent");
 await page.drag(box[0] + box[2] * 0.2, box[1] + 50, box[0] + box[2] * 0.7, box[1] + 60);
 const view = () => page.eval("[report.runs[0].power.view.from, report.runs[0].power.view.to]");
 let [from, to] = await view();
 near(from, c.seconds * 0.2, c.seconds * 0.05);
 near(to, c.seconds * 0.7, c.seconds * 0.05);
-await page.eval("document.getElementById('power-chart').focus()");
+await page.eval("document.getElementById('over-time').focus()");
 await page.key("ArrowRight");
 assert.ok((await view())[0] > from, "the arrow pans");
 await page.key("0", "Digit0");
 assert.deepEqual(await view(), [0, c.seconds]);
 await page.key("+", "Equal");
 assert.ok((await view())[1] < c.seconds);
-await page.eval("document.querySelector('.whole-run').click()");
+await page.eval("document.getElementById('whole-run').click()");
 assert.deepEqual(await view(), [0, c.seconds]);
-const lane = await page.eval("(r => [r.left, r.top])(document.querySelector('.lanes canvas').getBoundingClientRect())");
-await page.drag(lane[0] + 60, lane[1] + 20, lane[0] + 60, lane[1] + 20);
+assert.equal(await page.eval("document.querySelector('.desk .axis').textContent"), clock, "back as it was");
+const lane = await page.eval("(r => [r.left, r.top])(document.querySelector('#lanes svg.stretch').getBoundingClientRect())");
+await page.drag(lane[0] + 16, lane[1] + 20, lane[0] + 16, lane[1] + 20);
 await page.eval(wait);
 assert.equal(await page.eval("report.runs[0].table.state.open >= 0"), true);
 
@@ -192,7 +196,7 @@ for (const width of [1280, 390]) {
   assert.equal(await beside.eval("report.runs.every(run => run.table)"), true);
   await beside.eval("document.getElementById('run2-power').scrollIntoView()");
   await beside.eval(wait);
-  assert.deepEqual(await beside.eval("report.runs.map(run => run.power.plot() !== null && run.node('lanes').children.length).slice(0, 2)"), [1, 1]);
+  assert.deepEqual(await beside.eval("report.runs.map(run => run.node('over-time').querySelectorAll('.desk path').length > 9).slice(0, 2)"), [true, true]);
   await beside.eval("report.runs[1].power.zoom(0, 0.2); report.runs[1].node('filter').value = 'q-00'; report.runs[1].node('filter').dispatchEvent(new Event('input'))");
   await becomes(beside, "report.runs.slice(0, 2).map(run => run.node('queries-table').querySelectorAll('tr.q').length)", [25, 10]);
   assert.equal(await beside.eval("report.runs[0].power.view.to === report.runs[0].columns.seconds && report.runs[1].power.view.to < report.runs[1].columns.seconds"), true);

@@ -208,8 +208,14 @@ def write(folder, name):
     if seam:
         segments.append(dict(segment=1, start_ns=ns(seam), end_ns=ns(end), end="complete", hardware=hardware))
     idle = {d: round(92 * SHARE[d], 3) for d in DOMAINS}
-    ledger = {d: dict(total_j=round(total * SHARE[d], 6), queries_j=round(booked * SHARE[d], 6), warmup_j=0.0, wasted_j=0.0,
-                      idle_j=round(total * SHARE[d], 6) - round(booked * SHARE[d], 6), difference_j=0.0, balanced=True)
+    # what was in flight when the first session was killed
+    attempts = [dict(query_id=f"frames-{900 + k}", query_index=900 + k, segment=0, epoch=0, outcome="unfinished",
+                     completed=False, start_ns=ns(seam - 0.4 - 0.9 * k), end_ns=ns(0) + round(seam * 1e9), superseded="cut")
+                for k in range(2)] if seam else []
+    lost = (total - booked) / 2 if seam else 0.0
+    ledger = {d: dict(total_j=round(total * SHARE[d], 6), queries_j=round(booked * SHARE[d], 6), warmup_j=0.0,
+                      wasted_j=round(lost * SHARE[d], 6), idle_j=round(total * SHARE[d], 6) - round(booked * SHARE[d], 6)
+                      - round(lost * SHARE[d], 6), difference_j=0.0, balanced=True)
               if sensor else dict(total_j=None, reason="no_sensor") for d in DOMAINS}
     ledger["machine"] = dict(total_j=None, reason="no_sensor")
     mean = lambda values: sum(values) / len(values)
@@ -229,7 +235,7 @@ def write(folder, name):
     middle, half = (share + z * z / 2 / n) / (1 + z * z / n), z / (1 + z * z / n) * (share * (1 - share) / n + z * z / 4 / n / n) ** 0.5
     summary = dict(
         schema_version=2, status="complete", run=dict(agent="react", model=model, dataset="frames", planned=n,
-        sessions=len(segments), earlier_attempts=0), config=config, hardware=hardware,
+        sessions=len(segments), earlier_attempts=len(attempts)), config=config, hardware=hardware,
         totals=dict(queries=n, completed=n - failed, failed=failed, resolved=right, unresolved=n - right,
                     input_tokens=sum(t["input"] for q in queries for t in q.turns),
                     output_tokens=sum(t["output"] for q in queries for t in q.turns),
@@ -258,6 +264,8 @@ def write(folder, name):
     put("summary.json", json.dumps(summary))
     put("traces.jsonl", "\n".join(lines) + "\n")
     put("events.jsonl", "")
+    if attempts:
+        put("attempts.jsonl", "\n".join(json.dumps(a, sort_keys=True) for a in attempts) + "\n")
     rows = []
     step = max(0.1, end / 20000)
     for s in segments if sensor else []:

@@ -41,9 +41,6 @@ step "the first command of README"
 inside ipw-agent run react --dataset gaia --limit 3 --model demo -o /tmp/run >out 2>err || fail "run"
 check_out "solved "
 inside ipw-agent validate /tmp/run >out 2>err || fail "validate"
-echo '-- edited' >>"$ROOT/usr/share/ipw-agent/agents/react.lua"
-inside ipw-agent run react --dataset gaia --limit 1 --model demo -o /tmp/edited >out 2>err || fail "run of the edited copy"
-assert_json "$ROOT/tmp/edited/manifest.json" 'd["config"]["agent_file"] == "/usr/share/ipw-agent/agents/react.lua"'
 
 step "man and completion"
 inside man -P cat ipw-agent-run >out 2>err || fail "man"

@@ -53,6 +53,23 @@ rows = [r for name in glob.glob("priced.csv*") for r in csv.DictReader(open(name
 costs = [float(r["cost_usd"]) for r in rows if r.get("cost_usd")]
 assert abs(costs[0] - want) < 1e-9 and abs(json.load(open("priced.json"))["now"] - want) < 1e-12, (costs, want)
 PY
+for prices in "" "--prices again.json"; do
+    expect_exit 0 agent export none table --format csv --set table=runs $prices --output runs.csv
+    python3 - "$prices" <<'PY' || fail "runs.csv $prices"
+import csv, json, sys
+rows, again = list(csv.DictReader(open("runs.csv"))), sys.argv[1] != ""
+for row, run in zip(rows, ("none", "table")):
+    lines = [json.loads(line) for line in open(run + "/traces.jsonl")]
+    turns = [t for q in lines for t in q["turns"]]
+    price = lambda t: 0.5 + (t["input_tokens"] + 1000 * t["output_tokens"]) / 1e6 if again else t.get("cost_usd")
+    want = None if price(turns[0]) is None else sum(map(price, turns))
+    correct = sum(q["is_resolved"] is True for q in lines)
+    assert row["unpriced_queries"] == ("0" if want else "1"), row
+    for key, x in ("cost_usd", want), ("cost_usd_known", want), ("cost_per_correct", want and want / correct):
+        assert row[key] == "" if x is None else abs(float(row[key]) - x) < 1e-9, (key, row, x)
+    assert float(row["seconds_per_correct"]) > 0 and int(float(row["tokens_per_correct"])) == lines[0]["total_tokens"]
+PY
+done
 expect_exit 2 agent export none --format jsonl --prices again.json
 check_err "copies lines as they were saved"
 expect_exit 0 agent score none --prices free --json
@@ -130,6 +147,7 @@ cat >four.json <<'JSON'
             "above": [{"prompt_tokens": 9999, "input": 10, "output": 12, "cache_read": 1, "reasoning": 20}]},
   "four": {"input": 7, "output": 8}}}
 JSON
+sed 's/"output": 8}/"output": 8, "cache_read": 0.7}/' four.json >all.json
 cat >cached.llm <<'CASSETTE'
 always
 sse {"choices":[{"index":0,"delta":{"content":"FINAL ANSWER: 42"},"finish_reason":null}]}
@@ -140,8 +158,13 @@ CASSETTE
 start_fake --script cached.llm
 expect_exit 0 agent run four.lua --dataset rows.jsonl --base-url "$BASE_URL" --model four --prices four.json -o four
 # 4,000 fresh and 6,000 cached in, 400 and 100 reasoning out; the model four has no price of cached tokens.
-assert_json four/traces.jsonl '[t["cost_usd"] for t in d[0]["turns"]][3] is None'
-assert_json four/traces.jsonl 'abs(d[0]["total_cost_usd"] - (4000*1 + 6000*0.1 + 500*2 + 4000*3 + 6000*0.3 + 500*4 + 4000*10 + 6000*1 + 400*12 + 100*20) / 1e6 - 0.25) < 1e-12'
+assert_json four/traces.jsonl '[t["cost_usd"] for t in d[0]["turns"]][3] is None and d[0]["total_cost_usd"] is None'
+assert_json four/summary.json 'd["costs"]["usd"] is None and d["costs"]["usd_known"] is None and d["costs"]["unpriced_queries"] == 1'
+by_hand='(4000*1 + 6000*0.1 + 500*2 + 4000*3 + 6000*0.3 + 500*4 + 4000*10 + 6000*1 + 400*12 + 100*20 + 4000*7 + 6000*0.7 + 500*8) / 1e6 + 0.25'
+expect_exit 0 agent run four.lua --dataset rows.jsonl --base-url "$BASE_URL" --model four --prices all.json -o all
+assert_json all/traces.jsonl "abs(d[0]['total_cost_usd'] - ($by_hand)) < 1e-12"
+expect_exit 0 agent score four --prices all.json --json # its server names no model: by the names that were asked for
+assert_json out "d['priced'] == 4 and abs(d['now'] - ($by_hand)) < 1e-12"
 assert_json four/manifest.json 'sorted(d["config"]["prices"]) == ["four", "one", "three", "two"] and d["config"]["prices"]["three"]["above"][0]["prompt_tokens"] == 9999'
 
 step "OOI of two agents, by hand and by the program"

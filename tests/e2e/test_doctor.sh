@@ -10,17 +10,6 @@ doctor() { # CODE ARGS...
     cp out out.json
 }
 
-step "folders of an older version, which marked none of them: named, with a command that removes those alone"
-mkdir -p "tmp dir" && chmod 700 "tmp dir"
-for folder in before marked recent longer-name; do mkdir -m 700 "tmp dir/ipw-agent-$folder" && : >"tmp dir/ipw-agent-$folder/file"; done
-: >"tmp dir/ipw-agent-marked/.owner"
-touch -d "9 days ago" "tmp dir/ipw-agent-before" "tmp dir/ipw-agent-marked" "tmp dir/ipw-agent-longer-name"
-TMPDIR="$WORK/tmp dir" expect_exit 1 agent doctor --json --base-url http://127.0.0.1:1/v1
-cp out out.json
-assert_eq "$(text 'old workspaces')" "1 folder of an older version in $WORK/tmp dir, unused for 7 days"
-sh -c "$(json out.json "[f['remedy'].split('\`')[1] for f in d['findings'] if f['name'] == 'old workspaces'][0]")" || fail "the command"
-assert_eq "$(ls "tmp dir" | tr '\n' ' ')" "ipw-agent-longer-name ipw-agent-marked ipw-agent-recent "
-
 step "a server that is not there: the rest is told all the same"
 
 expect_exit 1 agent doctor --json --base-url http://127.0.0.1:1/v1

@@ -82,6 +82,47 @@ for kind in query_start query_end lm_inference_start lm_inference_end tool_call_
     truth books middle
 done
 
+step "a byte of a text in the events is damaged: resume names the line, and repair leaves a run that validate accepts"
+for kind in query_start lm_inference_start lm_inference_end tool_call_end; do
+    rm -rf bytes
+    cp -r whole bytes
+    line=$(grep -n "\"event\":\"$kind\"" whole/events.jsonl | sed -n '5s/:.*//p')
+    python3 - "$line" <<'PY' || fail "no text in the line of $kind"
+import re, sys
+at = int(sys.argv[1]) - 1
+lines = open("bytes/events.jsonl", "rb").read().split(b"\n")
+lines[at], n = re.subn(rb'("(?:content|prompt|id|name)":")[^"]', lambda m: m[1] + b"\xff", lines[at], count=1)
+open("bytes/events.jsonl", "wb").write(b"\n".join(lines))
+sys.exit(n != 1)
+PY
+    damaged bytes
+    expect_exit 3 agent resume bytes
+    check_err "bytes/events.jsonl:$line: not valid UTF-8"
+    cmp -s whole/traces.jsonl bytes/traces.jsonl || fail "resume changed traces.jsonl"
+    expect_exit 0 agent repair bytes
+    check_err "bytes/events.jsonl: 1 damaged line taken out, kept in events.jsonl.damaged"
+    expect_exit 0 agent validate bytes
+    expect_exit 0 agent resume bytes
+    expect_exit 0 agent validate bytes
+    assert_file_lines bytes/traces.jsonl 12
+    truth books bytes
+done
+
+step "a byte of a line of traces.jsonl is damaged: the same"
+rm -rf bytes
+cp -r whole bytes
+LC_ALL=C sed -i '5s/"query_text":"./"query_text":"\xff/' bytes/traces.jsonl
+damaged bytes
+expect_exit 3 agent resume bytes
+check_err "bytes/traces.jsonl:5: not valid UTF-8"
+expect_exit 0 agent repair bytes
+check_err "bytes/traces.jsonl: 1 damaged line taken out, kept in traces.jsonl.damaged"
+expect_exit 0 agent validate bytes
+expect_exit 0 agent resume bytes
+expect_exit 0 agent validate bytes
+assert_file_lines bytes/traces.jsonl 12
+truth books bytes
+
 step "a lost manifest, with what the events carry"
 cp -r whole manifest
 : >manifest/manifest.json

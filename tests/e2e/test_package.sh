@@ -37,7 +37,7 @@ fi
 
 step "unpacked, it runs"
 dpkg-deb -x "$package" root || fail "unpack"
-for file in share/ipw-agent/agents/react.lua share/ipw-agent/stamp share/man/man1/ipw-agent.1.gz share/man/man1/ipw-agent-run.1.gz share/doc/ipw-agent/copyright \
+for file in share/ipw-agent/library/ipw/tools.lua share/man/man1/ipw-agent.1.gz share/man/man1/ipw-agent-run.1.gz share/doc/ipw-agent/copyright \
     share/doc/ipw-agent/changelog.gz share/bash-completion/completions/ipw-agent \
     share/zsh/site-functions/_ipw-agent share/fish/vendor_completions.d/ipw-agent.fish; do
     [ -s "root/usr/$file" ] || fail "$file is missing"

@@ -115,6 +115,8 @@ check_out "TTFT        the request's start to the first text"
 check_out "runs in sweep"
 assert_fits out 80
 [ -d sweep/c6 ] || fail "no run of the last step"
+stop_fake
+start_fake --bench 0 --delay-ms 300 --events 5 # long beside what a busy machine adds
 expect_exit 0 agent profile --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model -c 1,2,4 -o rising -- \
     --telemetry none
 check_out "no knee was reached"

@@ -12,13 +12,13 @@ export IPW_POWERCAP_ROOT="$WORK/tree"
 export IPW_NVML_LIBRARY="$FAKES_DIR/libnvidia-ml-stub.so" IPW_STUB_NVML="$WORK/gpu.txt"
 awk 'BEGIN { for (i = 1; i <= 12; i++) printf "{\"id\":\"q</script>%d\",\"question\":\"SECRET %d?\",\"answer\":\"%d\"}\n", i, i, i % 2 ? 42 : 7 }' >rows.jsonl
 
-# data FILE EXPR: an expression of `c` (columns), `s` (spans), `page` and `summary` must be true.
+# data FILE EXPR: an expression of `c` (columns), `page` and `summary` must be true.
 data() {
     python3 - "$1" "$2" <<'PY' || fail "$1: not true: $2"
 import csv, io, json, re, sys
 page = open(sys.argv[1], encoding="utf-8").read()
 blocks = dict(re.findall(r'<script type="application/json" id="([^"]*)">(.*?)</script>', page, re.S))
-c, s = json.loads(blocks["columns"]), json.loads(blocks["spans"])
+c = json.loads(blocks["columns"])
 summary = json.load(open(sys.argv[1].replace(".html", "/summary.json")))
 table = lambda name: list(csv.DictReader(io.StringIO(json.loads(blocks["csv-" + name]))))
 domains = (summary["efficiency"]["basis"] or "").split("+")
@@ -73,7 +73,7 @@ page = open(sys.argv[1], encoding="utf-8").read()
 policy = re.search(r'Policy" content="([^"]*)"', page)[1]
 texts = re.findall(r"<script>(.*?)</script>", page, re.S) + re.findall(r"<style>(.*?)</style>", page, re.S)
 hashes = ["'sha256-" + base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() + "'" for t in texts]
-sys.exit(0 if len(texts) == 7 and all(h in policy for h in hashes) else 1)
+sys.exit(0 if len(texts) == 6 and all(h in policy for h in hashes) else 1)
 PY
 
 step "no text of tasks or replies without --with-content; ids are text"
@@ -122,7 +122,7 @@ start_fake --bench 1
 expect_exit 0 agent run tools --dataset rows.jsonl --limit 4 --base-url "$BASE_URL" --model fake-model --telemetry none --output none
 expect_exit 0 agent report none -o none.html
 assert_contains none.html 'Joules were not measured'
-data none.html 'all(mj is None for mj in c["mj"]) and c["power"] is None and not c["names"] == []'
+data none.html 'all(mj is None for mj in c["mj"]) and "data-name=\"watts\"" not in page and c["names"] != []'
 expect_exit 0 agent report none
 check_out 'JOULES WERE NOT MEASURED'
 check_out 'LONGEST QUERIES'

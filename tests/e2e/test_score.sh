@@ -94,13 +94,13 @@ mv away.jsonl rows.jsonl
 assert_json run/traces.jsonl 'all(t["reference_answer"] and "level_" in t["subject"] for t in d)'
 assert_json run/traces.jsonl '"Steps" in d[0]["reference"]["columns"]["Annotator Metadata"]'
 
-step "an older run has no references: its dataset is asked for, a file by its name, whatever is called like it"
-cp -r named older
-sed -i 's/"reference":{[^}]*},"reference_answer":"[^"]*",//' older/traces.jsonl
-assert_lacks older/traces.jsonl reference
-expect_exit 2 agent score older
-check_err "older: has no reference answers; name its dataset with --dataset (it was the file rows.jsonl)"
-expect_exit 0 agent score older --dataset rows.jsonl --dry-run
+step "a run without references: its dataset is asked for, a file by its name, whatever is called like it"
+cp -r named bereft
+sed -i 's/"reference":{[^}]*},"reference_answer":"[^"]*",//' bereft/traces.jsonl
+assert_lacks bereft/traces.jsonl reference
+expect_exit 2 agent score bereft
+check_err "bereft: has no reference answers; name its dataset with --dataset (it was the file rows.jsonl)"
+expect_exit 0 agent score bereft --dataset rows.jsonl --dry-run
 
 step "filler is not scored"
 expect_exit 0 agent run single --dataset rows.jsonl --model demo -o bare -q --no-content

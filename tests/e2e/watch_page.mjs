@@ -22,6 +22,11 @@ if (!gate) {
   assert.ok(await page.eval("document.documentElement.scrollWidth <= 390"), "wider than a telephone");
   assert.deepEqual([...new Set(page.requests)].map(url => new URL(url).pathname).sort(), ["/live.json", "/metrics"]);
   assert.deepEqual(page.errors, []);
+  // a page that is opened later has the power from before
+  const later = await browser.page(address);
+  await new Promise(resolve => setTimeout(resolve, 1500));
+  assert.ok(await later.eval("power.length") >= 2 && await later.eval("power[0][0]") < 2);
+  if (process.env.IPW_PICTURES) await later.picture(`${process.env.IPW_PICTURES}/sensors.png`);
   await browser.close();
   process.exit(0);
 }
@@ -43,10 +48,21 @@ if (process.env.IPW_PICTURES) {
     const other = await browser.page(address, { width, height: 800, dark });
     await new Promise(resolve => setTimeout(resolve, 6000));
     await other.picture(`${process.env.IPW_PICTURES}/${name}.png`);
+    await other.close();
   }
 }
 // Nothing was asked of anybody but the program itself.
-assert.deepEqual([...new Set(page.requests)], [new URL("/live.json", address).href]);
+assert.deepEqual([...new Set(page.requests.map(url => new URL(url).origin + new URL(url).pathname))], [new URL("/live.json", address).href]);
+// What is in flight, since when, and what failed last.
+assert.match(await page.eval("document.getElementById('flights').innerText"), /^\S+\s+\d+(\.\d)? (s|min)\s+\S+ for \d/);
+assert.equal(await text("flying"), "1 query, for so long:");
+const failed = await page.eval("[...document.getElementById('failed').rows].map(row => [...row.cells].map(cell => cell.textContent))");
+assert.ok(failed.length >= 2 && failed.every(row => row[0] && / ago$/.test(row[1]) && row[2]), JSON.stringify(failed));
+// Another page that is opened later has the power from before.
+const later = await browser.page(address);
+await new Promise(resolve => setTimeout(resolve, 700));
+assert.ok(await later.eval("power.length") >= 2 && await later.eval("power[0][0]") < 3);
+await later.close();
 assert.deepEqual(page.errors, []);
 await fetch(`http://${gate}/open`);
 await until("the page tells the end", async () => /run has ended/.test(await text("state")));

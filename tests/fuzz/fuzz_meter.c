@@ -10,9 +10,6 @@
 
 static void check_log(struct ipw_meter_log *log)
 {
-    const struct ipw_meter_log *one = log;
-    struct ipw_meter_points sum = {0};
-    const double shift = 0;
     size_t total = 0;
 
     for (size_t c = 0; c < log->format.n_columns; c++) {
@@ -25,11 +22,6 @@ static void check_log(struct ipw_meter_log *log)
         }
     }
     check(total <= IPW_METER_POINTS, "more points than there may be");
-    ipw_meter_sum(&sum, &one, &shift, 1);
-    for (size_t i = 0; i < sum.n; i++)
-        check(isfinite(sum.at[i].t_s) && (i == 0 || sum.at[i].t_s > sum.at[i - 1].t_s),
-              "the sum's times");
-    free(sum.at);
 }
 
 static void check_quantity(const char *text, size_t n)

@@ -13,7 +13,6 @@
 #   citations  every page and section that is cited is in the repository
 #   pictures   every picture that a page shows is there, each of docs/img is shown, and each kind of plot has one
 #   words      help, messages and pages do not use the words of tests/lint/retired_words.txt
-#   third_party  what others wrote is as it was published: its hashes are in third_party/README.md
 #   times      no test holds that something is done within a time: it would depend on the machine
 #   prints     only app/, report/ and a few files of base/ and io/ write to the terminal
 set -u
@@ -90,7 +89,8 @@ check_libraries() {
         only("^(zlib|snappy-c|zstd|lz4|lz4frame)\\.h$", "^src/data/(columnar/codec|inflate)\\.c$", "data/columnar/codec.c and data/inflate.c")
         only("^editline/", "^src/app/prompt\\.c$", "app/prompt.c")
         only("^microhttpd\\.h$", "^src/io/", "io/")
-        only("^uni[a-z0-9]+\\.h$", "^src/data/", "data/")
+        only("^uniwidth\\.h$", "^src/base/text\\.c$", "base/text.c")
+        only("^uni(case|norm|str|type|ctype)\\.h$", "^src/data/", "data/")
         only("(^nvml|/nvml_priv)\\.h$", "^src/energy/sources/nvml", "energy/sources/nvml*")
     }' | grep -v 'includes unistd\.h$'
 }
@@ -195,6 +195,12 @@ check_cases() {
         *_"$case"_* | *_"$case") ;;
         *) echo "$table:$case: $name does not carry the number $case" ;;
         esac
+        case $file in
+        *.lua)
+            grep -qs "{ \"$name\", function()" "$file" || echo "$table:$case: no $name in $file"
+            continue
+            ;;
+        esac
         grep -qs "^static void $name(" "$file" || echo "$table:$case: no $name in $file"
         grep -qs "[( ,]$name[),]" "$file" || echo "$table:$case: $name is not run"
     done
@@ -272,15 +278,6 @@ check_pictures() {
     done
 }
 
-check_third_party() {
-    [ -d third_party ] || return
-    find third_party -mindepth 2 -type f ! -name LICENSE | LC_ALL=C sort | while read -r file; do
-        hash=$(sha256sum "$file" | cut -d ' ' -f 1)
-        grep -qF "$hash  ${file#third_party/}" third_party/README.md ||
-            echo "$file:1: third_party/README.md does not have its hash $hash"
-    done
-}
-
 # An elapsed time, or a length that a run recorded, below a limit.
 check_times() {
     find tests/unit tests/lua tests/e2e 2>/dev/null -name '*.c' -o -name '*.lua' -o -name '*.sh' -o -name '*.py' | LC_ALL=C sort | tr '\n' '\0' |
@@ -291,7 +288,7 @@ check_times() {
 }
 
 case $check in
-times | third_party | includes | libraries | headers | length | markers | prints | cases | faults | citations | pictures | words) found=$(check_$check) ;;
+times | includes | libraries | headers | length | markers | prints | cases | faults | citations | pictures | words) found=$(check_$check) ;;
 *)
     echo "lint.sh: no check $check" >&2
     exit 2

@@ -298,6 +298,13 @@ return {
     near(alone.j_solved.mean, 9)
   end },
 
+  { "a query without a score took its joules, and is no correct answer: as in summary.json", function()
+    local two = two_of({ 10, 20, 30 }, { 10, 20, 60 }, { 1, 1 }, { 1, 1 })
+    equal(two.a.rows[3].resolved, nil)
+    near(compare.alone(two.a, { "gpu" }).j_solved.mean, 30)
+    near(compare.correct_change(two, "joules", "difference").mean, 15)
+  end },
+
   { "gates", function()
     local a, b, right, wrong = {}, {}, {}, {}
     for i = 1, 40 do

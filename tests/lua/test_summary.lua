@@ -90,10 +90,16 @@ local function query(id, resolved, wall_s, gpu_j, cpu_j, more)
   return q
 end
 
+--- A value of each domain; {} where none is given.
+local function by_domain(given)
+  local out = {}
+  for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do out[domain] = given[domain] or {} end
+  return out
+end
+
 local function facts_of(more)
-  local facts = { accounts = {}, attempts = 0, baseline = { after_w = {}, before_w = {}, seconds = 0 }, devices = {},
-                  device_balances = {}, groups = {}, provenance = {}, schema_version = 2, wall_ns = 0 }
-  for _, domain in ipairs { "gpu", "cpu", "dram", "machine" } do facts.accounts[domain] = {} end
+  local facts = { accounts = by_domain {}, attempts = 0, baseline = by_domain {}, baseline_s = 0, devices = {},
+                  device_balances = {}, groups = {}, provenance = by_domain {}, schema_version = 2, wall_ns = 0 }
   for key, value in pairs(more or {}) do facts[key] = value end
   return facts
 end
@@ -202,7 +208,7 @@ return {
   { "efficiency: accuracy 0.5, 25 J, 225 W (30)", function()
     values_are(made({ query("a", 1, 0.0625, 12.5, nil, { gpu_w = 200 }),
                       query("b", 0, 0.0625, 12.5, nil, { gpu_w = 250 }) },
-                    { provenance = { { domain = "gpu", name = "measured", j = 25 } } }), {
+                    { provenance = by_domain { gpu = { { name = "measured", j = 25 } } } }), {
       ["efficiency/accuracy"] = 0.5, ["efficiency/total_gpu_energy_joules"] = 25,
       ["efficiency/avg_gpu_power_watts"] = 225, ["efficiency/ipj"] = 0.5 / 25, ["efficiency/ipw"] = 0.5 / 225,
       ["efficiency/mean_joules_per_query"] = 12.5, ["efficiency/intelligence_per_joule"] = 0.5 / 12.5,
@@ -334,7 +340,8 @@ return {
     local item = { domain = "cpu", balance = balance(30, 4) }
     local facts = {
       balance = balances { cpu = balance(60, 10) },
-      devices = { { domain = "cpu", name = "package-0", j = 26 }, { domain = "gpu", name = "" } },
+      devices = { { domain = "cpu", name = "package-0", j = 26, account = {} },
+                  { domain = "gpu", name = "", account = {} } },
       device_balances = { { domain = "cpu", name = "package-0", balance = item.balance },
                           { domain = "gpu", name = "" } },
     }
@@ -342,7 +349,8 @@ return {
     values_are(doc, { ["ledger/cpu/devices/package-0/queries_j"] = 26, ["ledger/cpu/devices/package-0/balanced"] = true,
                       ["accounts/cpu/devices/package-0/attributed_j"] = 26 })
     equal(doc.ledger.gpu.devices, nil)
-    facts.devices[3], facts.device_balances[3] = { domain = "cpu", name = "" }, { domain = "cpu", name = "" }
+    facts.devices[3] = { domain = "cpu", name = "", account = {} }
+    facts.device_balances[3] = { domain = "cpu", name = "" }
     doc = made({ query("a", 1, 1, nil, 50) }, facts)
     equal(doc.ledger.cpu.devices, nil)
     equal(doc.accounts.cpu.devices, nil)
@@ -356,7 +364,7 @@ return {
   end },
 
   { "net joules above the baseline", function()
-    local facts = facts_of { baseline = { before_w = { gpu = 75 }, after_w = { gpu = 76 }, seconds = 30 } }
+    local facts = facts_of { baseline = by_domain { gpu = { before_w = 75, after_w = 76 } }, baseline_s = 30 }
     facts.accounts.gpu.marginal_j = -50
     values_are(made({ query("a", 1, 2, 100) }, facts), {
       ["accounts/gpu/marginal_j"] = -50, ["baseline/domains/gpu/net_j"] = -50, ["baseline/seconds"] = 30,

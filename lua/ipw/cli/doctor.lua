@@ -24,23 +24,10 @@ local function look_at_folder(add, machine)
     not machine.writable and "change to a folder of yours, or name one with --output")
 end
 
---- A word of a POSIX shell's command line.
-local function shell_word(text)
-  if text:find "^[%w_%-%./]+$" then return text end
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
-
 local function folders(n) return ("%d folder%s"):format(n, n == 1 and "" or "s") end
 
 local function look_at_workspaces(add, machine)
   local root = machine.workspaces
-  if machine.left_old > 0 then -- a run of an older version may still use one: the user must look first
-    add("program", "old workspaces", "warn", ("%s of an older version in %s, unused for %d days"):format(
-      folders(machine.left_old), root, machine.old_days),
-      ("when no run of an older version goes on: `find %s -maxdepth 1 -type d -user %d -perm 0700 " ..
-        "-name 'ipw-agent-??????' -mtime +%d ! -exec test -e '{}/.owner' ';' -exec rm -r '{}' +`"):format(
-        shell_word(root), machine.user, machine.old_days))
-  end
   if machine.left > 0 then
     add("program", "workspaces", "warn", ("%s of killed runs in %s, %s%.1f MiB"):format(folders(machine.left), root,
       machine.left_more and "at least " or "", machine.left_bytes / MIB),

@@ -1,6 +1,4 @@
---- ipw.cli.ending: what `run`, `resume`, `merge` and `replay` print of a run at its end. `rows`: its queries passed
---- while it went on; else up to 60 of them stand before the screen.
-local command = require "ipw.command"
+--- ipw.cli.ending: what `run`, `resume`, `merge` and `replay` print of a run at its end (src/app/cmd_run.c starts it).
 local core = require "ipw.core.export"
 local screen = require "ipw.screen"
 local short = require "ipw.report.short"
@@ -15,8 +13,10 @@ local function worth_reading(one, rows)
   return rows and 0 or short.SHOWN_QUERIES
 end
 
-local function run(io, path, note, rows, verbose)
-  if verbose then
+local function run(io, o, args)
+  local path, rows = args[1], o.rows
+  io.saved(args)
+  if o.verbose then
     local runs = require("ipw.report.saved").read({}, io.warn)
     if #runs[1].queries > 0 then io.say(terminal.text(runs, { colour = io.colour })) end
   end
@@ -31,10 +31,20 @@ local function run(io, path, note, rows, verbose)
   local view = screen.view(io.width, io.colour)
   view.bar = terminal.painter { colour = io.colour }
   if #one.queries > 0 and not rows then io.say(short.rows(view, one)) end
-  io.say(short.text(view, one, note))
+  io.say(short.text(view, one, o.note or ""))
 end
 
-return function(io, path, note, rows, verbose)
-  local ran = { run = function(given) return run(given, path, note, rows ~= "", verbose ~= "") end, failed = 1 }
-  return command.ran(io, ran, "run", "run")
-end
+return {
+  usage = "ending RUN",
+  about = "Print a run as at its end.",
+  options = {
+    { "note", "string", "TEXT", "a remark on the run" },
+    { "rows", "flag", "its queries passed while it went on; else up to 60 of them stand before the screen" },
+    "verbose",
+  },
+  args   = { 1, 1 },
+  cpu_s  = 60,
+  memory = "4G", -- a query's line may have 512 MiB
+  failed = 1,
+  run    = run,
+}

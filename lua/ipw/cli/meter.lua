@@ -3,22 +3,27 @@
 local BEFORE = "before_meter"
 local STATUS = { permission = 3, unsupported = 1 }
 
---- --offset as a number in a text; "": it is found by the load.
+--- --offset as a number; nil: it is found by the load.
 local function offset_of(io, text)
-  if not text or text == "auto" then return "" end
+  if not text or text == "auto" then return nil end
   local s = tonumber(text)
   if not s or s ~= s or math.abs(s) == math.huge then
     io.usage("--offset: '%s' is not a number", text:sub(1, 40))
   end
-  return ("%.17g"):format(s)
+  return s + 0.0
 end
 
 local function run(io, o, args)
   local json, path, without_null = require "ipw.core.json", args[1], require("ipw.summary.values").without_null
   if #o.log == 0 then io.usage "--log FILE is needed" end
-  local meter = require "ipw.report.meter"
-  local how = { o.column or "", offset_of(io, o.offset), table.unpack(o.log) }
+  local meter, rows = require "ipw.report.meter", require "ipw.report.meter_rows"
+  local offset_s, column = offset_of(io, o.offset), o.column or ""
+  local read = without_null(io.called(STATUS, "meter_logs", path, column, table.unpack(o.log)))
+  local clocks, why = rows.clocks(read, offset_s)
+  if not clocks then io.fail(why, STATUS.unsupported) end
+  local how = { column, json.encode(json.list(clocks)), table.unpack(o.log) }
   local facts = without_null(io.called(STATUS, "meter", path, table.unpack(how)))
+  meter.add_logs(facts, read, clocks)
   if o.book then
     local report = json.encode(meter.energy_report(facts)) .. "\n"
     local booked = io.called(STATUS, "book_meter", path, report, o.replace and "replace" or "", table.unpack(how))

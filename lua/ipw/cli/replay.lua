@@ -1,5 +1,5 @@
---- ipw.cli.replay: `ipw-agent replay RUN`: prints a saved run query by query, or follows a run that goes on.
-local command = require "ipw.command"
+--- ipw.cli.replay: `ipw-agent replay RUN`: prints a saved run query by query, or follows a run that goes on
+--- (src/app/cmd_replay.c starts it).
 local core = require "ipw.core.export"
 local screen = require "ipw.screen"
 local timeline = require "ipw.report.timeline"
@@ -101,9 +101,23 @@ local function follow(io, o, run)
   if not any then io.fail(run .. "/events.jsonl: has no events", 3) end
 end
 
-return function(io, run, what, query, sort, limit, quiet)
-  local o = { query = query ~= "" and query or nil, sort = sort ~= "" and sort or nil,
-    limit = math.tointeger(tonumber(limit)), quiet = quiet ~= "" }
-  local ran = { run = function(given) return (what == "follow" and follow or show)(given, o, run) end, failed = 3 }
-  return command.ran(io, ran, "replay", "run")
-end
+return {
+  usage = "replay RUN",
+  about = "Print a saved run.",
+  options = {
+    { "follow", "flag", "print its events as they come" },
+    { "query", "string", "ID", "only this query" },
+    { "sort", "string", "KEY", "the dearest first: energy, time or tokens" },
+    { "limit", "integer", "N", "at most so many queries", min = 0 },
+    { "quiet", "flag", "no remarks" },
+    "verbose",
+  },
+  args   = { 1, 1 },
+  cpu_s  = 60,
+  memory = "4G", -- a query's line may have 512 MiB
+  failed = 3,
+  run    = function(io, o, args)
+    io.saved(args)
+    return (o.follow and follow or show)(io, o, args[1])
+  end,
+}

@@ -36,8 +36,8 @@ local function named_dataset(manifest)
   return config.dataset
 end
 
---- What the first query tells: a run has the references of all its queries, or, an older one or one with
---- --no-content, of none. Returns the dataset, whether the traces have the references, and the judge's server.
+--- What the first query tells: a run has the references of all its queries, or, one with --no-content or one whose
+--- scorer needs none, of none. Returns the dataset, whether the traces have the references, and the judge's server.
 local function how(io, run, o)
   local reader = core.open(1)
   local manifest = core.document(reader, "manifest.json") or {}

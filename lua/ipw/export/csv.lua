@@ -26,7 +26,7 @@ return {
     out:write(export.csv_row(out.names, #out.names))
   end,
 
-  run = function(out, run)
+  after = function(out, run)
     if out.settings.table == "runs" then put(out, rows.run(run)) end
   end,
 

@@ -53,7 +53,6 @@ return {
 
   run = function(out, run)
     local ledger = run.summary and run.summary.ledger or {}
-    out:insert("runs", rows.run(run))
     for _, domain in ipairs(export.domains) do
       local of = ledger[domain]
       if of then
@@ -85,6 +84,7 @@ return {
   end,
 
   after = function(out, run)
+    out:insert("runs", rows.run(run))
     if not out.settings.samples then return end
     for t_ns, channel, value, watts, segment in run:readings() do
       out:insert("samples", { run = run.name, segment = segment, t_ns = t_ns, wall_ns = run:wall_ns(t_ns, segment),

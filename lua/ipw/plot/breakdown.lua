@@ -176,7 +176,7 @@ return {
   draw = function(f, runs, settings)
     local run = runs[1]
     local list, total, joules = parts_of(run)
-    if #list == 0 then error("the run has no parts: it was made by an older version", 0) end
+    if #list == 0 then error("the run has no parts: no query did anything", 0) end
     if total <= 0 then error("nothing was measured in this run", 0) end
     local amount, size = amounts(total, joules)
     local foot = bar(f, list, total, joules, amount, size)

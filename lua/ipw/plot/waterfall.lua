@@ -5,88 +5,32 @@ local json    = require "ipw.json"
 local numbers = require "ipw.report.numbers"
 local own     = require "ipw.report.own"
 
-local TURNS = 20 -- more are folded: the first and the last of them stand, those between are one row
-local KEPT = 6 -- of the turns at either end
-local FAILED, TOOL = 0, 3
 local PROVENANCE = { "measured", "interpolated", "distributed", "estimated" }
 
-local function figure_of(row, first)
-  local mj, below, above = row[first], row[first + 1], row[first + 2]
+local function figure_of(row)
+  local mj, below, above = row[5], row[6], row[7]
   if type(mj) ~= "number" then return nil end
   local known = type(below) == "number" and type(above) == "number"
   return { joules = mj / 1000, lo = known and (mj - below) / 1000 or nil, hi = known and (mj + above) / 1000 or nil,
-           provenance = PROVENANCE[row[first + 3]] }
+           provenance = PROVENANCE[row[8]] }
 end
 
-local function class_of(run, kind, label)
-  if kind ~= TOOL then return kind == 1 and "prefill" or "decode" end
-  for _, part in ipairs(run.parts) do
-    if part.key == "tool " .. label then return part.class end
-  end
-  return "tool4"
-end
-
---- The waits of a query: a part of its windows; their joules are shared by their seconds.
-local function waits_of(q)
-  local list, seconds = {}, 0
-  for _, window in ipairs(q.windows) do
-    if window.kind == "wait" then
-      list[#list + 1] = { from = (window.from - q.start_ns) / 1e9, seconds = (window.to - window.from) / 1e9 }
-      seconds = seconds + list[#list].seconds
-    end
-  end
-  local part = q.parts and q.parts.wait
-  for _, one in ipairs(list) do
-    one.figure = part and { joules = part.uj / 1e6 * one.seconds / seconds, provenance = "distributed" }
-  end
-  return list
-end
-
---- The rows: of each turn one in bold, then its spans and waits in order.
+--- The rows that are shown: label, from, seconds, figure, class, bold (a turn), failed; and how many turns there are.
 local function rows_of(run, q)
-  local turns, spans = table.unpack(json.decode(q.detail))
-  local rows, waits = {}, waits_of(q)
-  for t, turn in ipairs(turns) do
-    local function tokens(n, what) return type(n) == "number" and numbers.at(n, 0) .. what or nil end
-    local told = { tokens(turn[3], " in"), tokens(turn[4], " out") }
-    local row = { turn = t, label = "turn " .. t, from = turn[1] / 1000, seconds = turn[2] / 1000,
-                  figure = figure_of(turn, 5), note = table.concat(told, ", "), bold = true, spans = 0 }
-    rows[#rows + 1] = row
-    local mine = {}
-    for _, span in ipairs(spans) do
-      if span[2] == t - 1 then
-        local label = run.names[span[9] + 1]
-        mine[#mine + 1] = { turn = t, label = label, from = span[3] / 1000, seconds = span[4] / 1000,
-          figure = figure_of(span, 5), class = class_of(run, span[1], label), failed = span[1] == FAILED }
-      end
-    end
-    for _, wait in ipairs(waits) do
-      if wait.from >= row.from - 1e-6 and wait.from < row.from + row.seconds then
-        mine[#mine + 1] = { turn = t, label = "waiting to retry", from = wait.from, seconds = wait.seconds,
-          figure = wait.figure, class = "wait" }
-      end
-    end
-    table.sort(mine, function(a, b) return a.from < b.from end)
-    table.move(mine, 1, #mine, #rows + 1, rows)
-  end
-  if #turns <= TURNS then return rows, #turns end
-  local out, fold = {}, { turn = KEPT + 1, from = math.huge, seconds = 0, bold = true, fold = true }
-  local joules, last = 0, #turns - KEPT
-  for _, row in ipairs(rows) do
-    if row.turn > KEPT and row.turn <= last then
-      if row.bold then
-        fold.from = math.min(fold.from, row.from)
-        fold.seconds = row.from + row.seconds - fold.from
-        joules = joules and row.figure and joules + row.figure.joules
-      end
-      if row.turn == last and row.bold then out[#out + 1] = fold end
-    else
-      out[#out + 1] = row
+  local class, all, out, turns = { failed = "decode" }, json.decode(q.detail), {}, 0
+  for _, part in ipairs(run.parts) do class[part.key] = part.class end
+  local fold = #all > 0 and run.names[all[#all][1] + 1] == "fold" and table.remove(all)
+  for i, row in ipairs(all) do
+    local key = run.names[row[1] + 1]
+    turns = turns + (key == "turn" and 1 or 0)
+    if fold and i == fold[9] + 1 then key, row = "fold", fold end
+    if not fold or row == fold or i <= fold[9] or i > fold[10] + 1 then
+      out[#out + 1] = { label = run.names[row[2] + 1], from = row[3] / 1000, seconds = row[4] / 1000,
+        figure = figure_of(row), class = class[key] or "tool4", bold = key == "turn" or key == "fold",
+        failed = key == "failed" }
     end
   end
-  fold.label = ("turns %d\u{2013}%d"):format(KEPT + 1, last)
-  fold.figure = joules and { joules = joules, provenance = "distributed" } or nil
-  return out, #turns
+  return out, turns, fold
 end
 
 --- What stands for a figure: its text with its bounds, what its upper bound is where no more is known, or a dash.
@@ -119,7 +63,7 @@ return {
   draw = function(f, runs, settings)
     local run = runs[1]
     local q = choose(run, settings)
-    local rows, turns = rows_of(run, q)
+    local rows, turns, fold = rows_of(run, q)
     if #rows == 0 then error("the query has no model call and no tool call", 0) end
     local wide, line = f.width > 500, f:line_height()
     local seconds, names, digits, most = math.max(q.seconds or 0, 1e-3), 0, f:width_of "joules", 1e-12
@@ -175,7 +119,7 @@ return {
     f.caption = ("Query %s: %s over %s s, %s. Each span stands with the joules of its window; whiskers are their "
       .. "bounds%s.%s"):format(q.id, numbers.count(turns, "turn"), numbers.plain(seconds),
         q.energy.joules and numbers.metered(q.energy) .. " J" or "its joules are not known",
-        wide and "" or ", and < is an upper bound where the sensor tells no more", turns > TURNS
-        and (" %d turns between the first and the last %d are one row."):format(turns - 2 * KEPT, KEPT) or "")
+        wide and "" or ", and < is an upper bound where the sensor tells no more", fold
+        and (" %s are one row."):format((run.names[fold[2] + 1]:gsub("^t", "T"))) or "")
   end,
 }

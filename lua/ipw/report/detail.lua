@@ -1,15 +1,18 @@
---- ipw.report.detail: the turns and spans of a query for the page, as short as JSON can be; and its texts.
+--- ipw.report.detail: the rows of a query's waterfall, from which page and figure draw it; and its texts.
 ---
---- encode: [turns, spans]. A turn is [start, length, tokens in, out, joules, -, +, provenance], a span
---- [kind, turn, start, length, joules, -, +, provenance, label]. Times are milliseconds, joules millijoules,
---- bounds distances; labels are places in run.names; null is not known.
+--- A row is [key, label, start, length, joules, -, +, provenance]. Keys and labels are places in run.names; a key is
+--- "turn", "fold", "failed" (an attempt) or the key of a part. Times are milliseconds, joules millijoules, bounds
+--- distances; null is not known. A turn comes before its spans and waits, and ends with its tokens in and out. Of more
+--- than TURNS turns those between the first and the last KEPT are folded: then the last row stands for them, and ends
+--- with the places of the first and the last row that it stands for (from 0).
 local figures = require "ipw.report.figures"
 local json = require "ipw.json"
+local palette = require "ipw.palette"
 
 local detail = {}
 
 local provenances = { measured = 1, interpolated = 2, distributed = 3, estimated = 4 }
-local kinds = { lm = 0, prefill = 1, decode = 2, tool = 3 }
+local TURNS, KEPT = 20, 6
 local MAX_TEXT = 100000 -- characters of one text on the page
 
 --- The place of a text in the run's list of texts, from 0.
@@ -55,27 +58,69 @@ local function attempt_label(span)
   return ("attempt %d, %s"):format(span.attempt or 1, status or (span.outcome or "unfinished"):gsub("_", " "))
 end
 
---- What of a turn has joules of its own: the phases of its good attempt, failed attempts, tools.
-function detail.encode(query, run)
-  local turns, spans = {}, {}
-  for i, turn in ipairs(query.turns or {}) do
-    turns[i] = ("[%s,%s,%s,%s,%s]"):format(whole(turn.start_s or 0, 1000), whole(turn.wall_clock_s or 0, 1000),
-      count(turn.input_tokens), count(turn.output_tokens), detail.figure(figures.shown(turn.energy, run.domains)))
-    for _, span in ipairs(turn.spans or {}) do
-      local kind = kinds[span.kind]
-      if kind and not (kind == 0 and span.outcome == "ok") then
-        local label = kind == 0 and attempt_label(span) or kind == 3 and (span.name or "?") or span.kind
-        local energy = setmetatable({}, { __index = function(_, domain)
-          return (span.energy or {})[domain] or { reason = (query.energy or {})[domain]
-            and query.energy[domain].reason }
-        end })
-        spans[#spans + 1] = ("[%d,%d,%s,%s,%s,%d]"):format(kind, i - 1, whole(span.start_s, 1000),
-          whole(span.end_s - span.start_s, 1000), detail.figure(figures.shown(energy, run.domains)),
-          detail.name(run, label))
-      end
+--- The waits of a query {from, seconds, joules}; its joules of waiting are shared by their seconds.
+local function waits_of(q)
+  local list, seconds = {}, 0
+  for _, window in ipairs(q.windows) do
+    if window.kind == "wait" then
+      list[#list + 1] = { (window.from - q.start_ns) / 1e9, (window.to - window.from) / 1e9 }
+      seconds = seconds + list[#list][2]
     end
   end
-  return ("[[%s],[%s]]"):format(table.concat(turns, ","), table.concat(spans, ","))
+  local part = q.parts and q.parts.wait
+  for _, wait in ipairs(list) do wait[3] = part and part.uj / 1e6 * wait[2] / seconds end
+  return list
+end
+
+--- The spans of a turn that have joules of their own: the phases of its good attempt, failed attempts, tools.
+local function spans_of(out, turn, query, run)
+  for _, span in ipairs(turn.spans or {}) do
+    local failed = span.kind == "lm" and span.outcome ~= "ok"
+    local key = failed and "failed" or span.kind == "tool" and "tool " .. (span.name or "?")
+      or (span.kind == "prefill" or span.kind == "decode") and span.kind
+    if key then
+      local energy = setmetatable({}, { __index = function(_, domain)
+        return (span.energy or {})[domain] or { reason = (query.energy or {})[domain] and query.energy[domain].reason }
+      end })
+      out[#out + 1] = { key, failed and attempt_label(span) or span.kind == "tool" and (span.name or "?") or key,
+                        span.start_s, span.end_s - span.start_s, figures.shown(energy, run.domains) }
+    end
+  end
+end
+
+--- The rows of a query as JSON. `q`: the query as the report has it (windows, parts).
+function detail.encode(query, q, run)
+  local rows, waits, turns = {}, waits_of(q), query.turns or {}
+  local function add(key, label, from, seconds, figure, more)
+    rows[#rows + 1] = ("[%d,%d,%s,%s,%s%s]"):format(detail.name(run, key), detail.name(run, label), whole(from, 1000),
+      whole(seconds, 1000), detail.figure(figure), more or "")
+  end
+  local fold = { from = 0, joules = 0 }
+  for i, turn in ipairs(turns) do
+    local from, seconds, mine = turn.start_s or 0, turn.wall_clock_s or 0, {}
+    local energy = figures.shown(turn.energy, run.domains)
+    if i == KEPT + 1 then fold.first, fold.from = #rows, from end
+    add("turn", ("turn %d"):format(i), from, seconds, energy, (",%s,%s"):format(count(turn.input_tokens),
+      count(turn.output_tokens)))
+    spans_of(mine, turn, query, run)
+    for _, wait in ipairs(waits) do
+      if wait[1] >= from - 1e-6 and wait[1] < from + seconds then
+        mine[#mine + 1] = { "wait", palette.part.wait, wait[1], wait[2], { joules = wait[3],
+          provenance = "distributed" } }
+      end
+    end
+    table.sort(mine, function(a, b) return a[3] < b[3] end)
+    for _, one in ipairs(mine) do add(table.unpack(one, 1, 5)) end
+    if i > KEPT and i <= #turns - KEPT then
+      fold.joules = fold.joules and energy.joules and fold.joules + energy.joules
+      fold.last, fold.to = #rows - 1, from + seconds
+    end
+  end
+  if #turns > TURNS then
+    add("fold", ("turns %d\u{2013}%d"):format(KEPT + 1, #turns - KEPT), fold.from, fold.to - fold.from,
+      { joules = fold.joules, provenance = "distributed" }, (",%d,%d"):format(fold.first, fold.last))
+  end
+  return "[" .. table.concat(rows, ",") .. "]"
 end
 
 local function shorten(text)

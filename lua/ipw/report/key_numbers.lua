@@ -140,6 +140,11 @@ end
 
 local function cost(run)
   local out, of = { name = "Cost", short = "cost", unit = "USD" }, key_numbers.costs(run)
+  if not of.usd and of.usd_known then
+    out.text, out.under = numbers.plain(of.usd_known), "known in part"
+    out.note = ("%d of %d queries; %s"):format(of.queries - of.unpriced, of.queries, of.why or "not of the others")
+    return out
+  end
   if not of.usd then
     -- what no one knows the price of has a latency in its place
     local ttft, why = (run.summary.latency or {}).ttft_s or {}, of.why or "no price is known"
@@ -157,7 +162,6 @@ local function cost(run)
     notes[1] = of.usd_query and numbers.plain(of.usd_query) .. " USD a query"
     notes[#notes + 1] = of.usd_correct and numbers.plain(of.usd_correct) .. " USD per correct answer"
   end
-  notes[#notes + 1] = of.why
   out.note = table.concat(notes, "; ")
   return out
 end

@@ -1,9 +1,11 @@
 --- ipw.report.meter: a saved run's energy from the log of a power meter.
 --
--- `document` makes the table of `meter --json` from the facts of audit/meter_report.h, `text` the screen from it;
+-- `add_logs` joins the facts of audit/meter_report.h and ipw.report.meter_rows. `document` makes the table of
+-- `meter --json` from them, `text` the screen from it;
 -- `energy_report` has the keys of the guide for WattsUp meters (docs/power-meter.md).
 local export = require "ipw.export"
 local json = require "ipw.core.json"
+local meter_rows = require "ipw.report.meter_rows"
 local numbers = require "ipw.report.numbers"
 local quantity = require "ipw.quantity"
 local screen = require "ipw.screen"
@@ -23,6 +25,28 @@ local function sum_of(queries)
   local sum = 0.0
   for _, query in ipairs(queries) do sum = sum and query.joules and sum + query.joules end
   return sum
+end
+
+--- What the logs tell beside the joules: their rows, their clocks, the run's most and least power.
+---@param facts table of io.call "meter", its nulls left out
+---@param read table of io.call "meter_logs", likewise
+---@param clocks table[] of meter_rows.clocks
+function meter.add_logs(facts, read, clocks)
+  facts.logs = {}
+  for i, log in ipairs(read.logs) do
+    local clock, columns = clocks[i], json.list {}
+    for k, column in ipairs(log.columns) do
+      columns[k] = { in_sum = column.in_sum, kind = column.kind, name = column.name }
+    end
+    facts.logs[i] = {
+      bad_rows = log.bad_rows, columns = columns, correlation = clock.correlation, file = log.file,
+      first_bad_row = log.first_bad_row, offset_if_other_kind_s = clock.other_s,
+      offset_plus_minus_s = clock.plus_minus_s, offset_s = clock.offset_s,
+      row_interval_s = clock.correlation and clock.row_s, rows = log.rows,
+      rows_are = clock.correlation and (clock.averages and "means" or "instants") or nil,
+    }
+  end
+  for key, x in pairs(meter_rows.powers(read, clocks, facts.joules)) do facts[key] = x end
 end
 
 local function log_of(log)

@@ -109,7 +109,7 @@ const report = (() => {
   addEventListener("resize", () => {
     if (document.documentElement.clientWidth !== width) { width = document.documentElement.clientWidth; redraw(); }
   });
-  return { parse, at, plain, cell, column, metered, vague, axisStep, clock, clockUnit, clockStep, colour, element, svg, phone, DASH,
+  return { parse, at, plain, cell, column, metered, vague, axisStep, tick, clock, clockUnit, clockStep, colour, element, svg, phone, DASH,
            marks: ["\u2713", "\u2717", "!", "\u2013", "\u00B7"], markNames: ["right", "wrong", "failed", "stopped", "open"],
            markWords: ["right", "wrong", "failed", "stopped with the run", "not scored"] };
 })();

@@ -9,9 +9,7 @@ local script = require "ipw.core.script"
 local headline = require "ipw.report.headline"
 local key_numbers = require "ipw.report.key_numbers"
 local palette = require "ipw.palette"
-local power = require "ipw.report.power"
 local queries = require "ipw.report.queries"
-local watts = require "ipw.report.watts"
 
 local page = {}
 
@@ -87,17 +85,6 @@ local function joules_column(run, of)
   return "[" .. table.concat(list, ",") .. "]"
 end
 
---- Windows of a query: part (twice, plus one if wasted), end in ms.
-local function windows(q, places)
-  local out = {}
-  for i, window in ipairs(q.windows) do
-    local key = window.kind == "tool" and "tool " .. window.names[1] or window.kind
-    out[i] = ("%d,%d"):format((places[key] or 0) * 2 + (window.wasted and 1 or 0),
-      math.floor((window.to - q.start_ns) / 1e6 + 0.5))
-  end
-  return "[" .. table.concat(out, ",") .. "]"
-end
-
 local function bars(run, q, places)
   local out = {}
   for _, piece in ipairs(queries.bars(run, q)) do
@@ -110,7 +97,7 @@ end
 --- Which queries keep their spans, where all would be too much: the dearest, all not right, some by chance.
 function page.kept(run, most)
   local bytes = 0
-  for _, q in ipairs(run.queries) do bytes = bytes + #q.detail + #q.windows * 14 end
+  for _, q in ipairs(run.queries) do bytes = bytes + #q.detail end
   if bytes <= most then return nil end
   local keep, n = {}, 0
   local function add(q)
@@ -123,29 +110,6 @@ function page.kept(run, most)
   end
   for i = 1, 500 do add(run.queries[(i * 7919) % #run.queries + 1]) end
   return keep, n
-end
-
-local function power_data(run)
-  if not run.power then return "null" end
-  local out = {}
-  for _, domain in ipairs(power.drawn(run)) do
-    local series = run.power.by_domain[domain]
-    local members = { member("domain", json.encode(domain)), member("name",
-      json.encode(headline.devices { domain })), member("mean", ints(series.mean, 10)) }
-    if series.steps >= 3 and run.power.n > 600 then
-      local function at(list)
-        local values = {}
-        for i = 1, run.power.n do values[i] = series.mean[i] and list[i] or false end
-        return ints(values, 10)
-      end
-      members[#members + 1] = member("least", at(series.least))
-      members[#members + 1] = member("most", at(series.most))
-    end
-    out[#out + 1] = "{" .. table.concat(members, ",") .. "}"
-  end
-  local idle = watts.idle(run)
-  return ('{"bin":%s,"n":%d,"idle":%s,"domains":[%s]}'):format(json.encode(run.power.bin), run.power.n,
-    idle and json.encode(idle) or "null", table.concat(out, ","))
 end
 
 --- Of a run without sensors what a model estimates: three columns; "null": nothing.
@@ -163,14 +127,14 @@ end
 --- The data of a run for the page's scripts: columns that it needs at once, then spans and texts.
 local function data(run, options, max_spans)
   local name, places, parts = names(run), part_places(run)
-  local ids, marks, bar_list, span_list = {}, {}, {}, {}
+  local ids, marks, bar_list, row_list = {}, {}, {}, {}
   local mark_places = {}
   for i, mark in ipairs(queries.order) do mark_places[mark] = i - 1 end
   local keep, n_kept = page.kept(run, max_spans)
   for i, q in ipairs(run.queries) do
     ids[i], marks[i] = queries.name(run, q), mark_places[q.mark]
     bar_list[i] = bars(run, q, places)
-    span_list[i] = (not keep or keep[q]) and "[" .. windows(q, places) .. "," .. q.detail .. "]" or "null"
+    row_list[i] = (not keep or keep[q]) and q.detail or "null"
   end
   local members = {
     member("ids", json.encode(ids)), member("mark", ints(marks)),
@@ -196,14 +160,14 @@ local function data(run, options, max_spans)
     member("estimate", estimates(run)), member("scale", json.encode(queries.scale(run) * 1000)),
     member("bars", "[" .. table.concat(bar_list, ",") .. "]"),
     member("parts", list_of(parts)), member("seconds", json.encode(run.seconds)),
-    member("power", power_data(run)), member("seams", power.seams(run)),
+    member("lane", column(run, function(q) return q.lane end)),
     member("devices", json.encode(headline.devices(run.domains, "+"))),
     member("content", run.content and "true" or "false"), member("page", tostring(queries.page)),
     member("names", list_of(run.names)),
     member("kept", keep and ("%d"):format(n_kept) or "null"), member("name", json.encode(run.name)),
   }
   local out = { html.data(html.prefix .. "columns", "{" .. table.concat(members, ",") .. "}"),
-                html.data(html.prefix .. "spans", "[" .. table.concat(span_list, ",\n") .. "]") }
+                html.data(html.prefix .. "rows", "[" .. table.concat(row_list, ",\n") .. "]") }
   if options.content then
     for i, q in ipairs(run.queries) do
       out[#out + 1] = html.data(("%stext-%d"):format(html.prefix, i - 1), list_of(q.content or {}))
@@ -273,10 +237,10 @@ function page.html(runs, options)
   else
     add_runs(body, data_of, runs, sections, link)
   end
-  local style = embedded "third_party/uplot/uPlot.min.css" .. palette.css() .. embedded "lua/ipw/report/page.css"
-  local scripts, hashes, elements = { embedded "third_party/uplot/uPlot.iife.min.js" }, {}, {}
-  for i, name in ipairs(SCRIPTS) do scripts[i + 1] = embedded("lua/ipw/report/" .. name .. ".js") end
-  for i, text in ipairs(scripts) do
+  local style = palette.css() .. embedded "lua/ipw/report/page.css"
+  local hashes, elements = {}, {}
+  for i, name in ipairs(SCRIPTS) do
+    local text = embedded("lua/ipw/report/" .. name .. ".js")
     hashes[i] = page.hash(text)
     elements[i] = "<script>" .. text .. "</script>\n"
   end

@@ -1,6 +1,7 @@
---- ipw.report.power: watts over time, over a lane for each query in flight. The page's script draws it.
+--- ipw.report.power: watts over time, over a lane for each query in flight (ipw.report.lanes draws them).
 local headline = require "ipw.report.headline"
 local html = require "ipw.report.html"
+local lanes = require "ipw.report.lanes"
 local numbers = require "ipw.report.numbers"
 local watts = require "ipw.report.watts"
 
@@ -52,17 +53,8 @@ local function rows(run, domains)
   return out, step
 end
 
-local function drawn(run)
-  local out = {}
-  for _, domain in ipairs(run.domains) do
-    if run.power and run.power.by_domain[domain] then out[#out + 1] = domain end
-  end
-  return out
-end
-power.drawn = drawn
-
 local function tables(run)
-  local domains = drawn(run)
+  local domains = watts.drawn(run)
   local list, step = rows(run, domains)
   local columns, cells, names = { { "second", "num" } }, {}, { "second" }
   for _, domain in ipairs(domains) do
@@ -77,44 +69,45 @@ local function tables(run)
   return html.table(columns, cells, "plain tall"), html.csv("power", names, list), step
 end
 
---- Where the run was cut and resumed, in seconds of its axis, as JSON.
-function power.seams(run)
-  local list = {}
-  for i, session in pairs(run.sessions) do if i > 0 then list[#list + 1] = session.at end end
-  table.sort(list)
-  for i, at in ipairs(list) do list[i] = ("%.3f"):format(at) end
-  return "[" .. table.concat(list, ",") .. "]"
-end
-
 local function sessions(run)
   local n = 0
   for _ in pairs(run.sessions) do n = n + 1 end
   return n > 1 and (" The run had %d sessions; they stand end to end, parted by a dashed line; the time " ..
-    "between them is left out."):format(n)
-    or ""
+    "between them is left out."):format(n) .. (#run.lost > 0 and (" Grey: %s; red where the run was killed."):format(
+      numbers.count(#run.lost, "attempt that came to nothing", "attempts that came to nothing")) or "") or ""
 end
+
+local HATCH = '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><pattern %id% width="5" height="5" ' ..
+  'patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-line" width="1.8" height="5"/>' ..
+  '</pattern></defs></svg>'
+
+local VIEW = '<div class="view"><div %box% class="over-time" tabindex="0" role="group" data-lanes-from="%zoom%" ' ..
+  'aria-label="%told%. Arrow keys pan, plus and minus zoom, 0 shows the whole run.">%hatch%%power%' ..
+  '<div %states%>%drawn_states%</div><div %lanes%%folded%>%drawn_lanes%</div></div>' ..
+  '<p class="legend js"><span %note%></span><button type="button" class="tool" %whole% disabled>Whole run</button>' ..
+  '</p><div class="numbers" hidden>%numbers%</div></div>'
 
 function power.html(run)
   if run.seconds <= 0 then return "" end
   local table_html, csv = "", ""
-  local lead = "A lane for each query in flight: id, outcome, joules; gaps are turns. "
+  local drawn, zoom = lanes.on_page(run)
+  local lead = "A lane for each query in flight: id, outcome, joules; gaps are turns"
   if run.power then
-    local _
-    table_html, csv, _ = tables(run)
-    lead = ("Watts of %s%s, means of <span %s>%s</span>%s. Below, a lane for each query in flight: id, " ..
-      "outcome, joules; white gaps are turns. ")
+    table_html, csv = tables(run)
+    lead = ("Watts of %s%s, means of <span %s>%s</span>%s%s. Below, a lane for " ..
+      "each query in flight: id, outcome, joules; white gaps are turns")
       :format(headline.devices(run.domains), #run.domains > 1 and ", stacked" or "", html.id "bin",
-        seconds_text(run.power.bin), watts.idle(run) and "; dashed, the idle power before the run" or "")
+        seconds_text(drawn.bin), drawn.ranged and "; grey from the least to the most" or "",
+        watts.idle(run) and "; dashed, the idle power before the run" or "")
   end
-  local empty = run.power and "" or " empty"
-  local body = '<p class="lead">' .. lead .. '<span class="js">Drag to zoom, click a query to open it.</span>' ..
-    '<noscript>The chart needs scripts.</noscript>' .. sessions(run)
-    .. html.fill('</p><div class="view"><div %chart% class="power-chart js%empty%" tabindex="0" role="img" ' ..
-      'aria-label="%told%. Arrow keys pan, plus and minus zoom, 0 shows the whole run."></div>' ..
-      '<div %lanes% class="lanes js"></div><p class="legend js" %legend%></p>' ..
-      '<div class="numbers" hidden>%numbers%</div></div>',
-      { chart = html.id "power-chart", lanes = html.id "lanes", legend = html.id "lane-legend", empty = empty,
-        told = html.text(power.heading(run)), numbers = table_html }) .. csv
+  if drawn.states then lead = lead:gsub("a lane for each.*$", "how many queries are in each state") end
+  local body = '<p class="lead">' .. lead .. '. <span class="js">Drag to zoom, click a query to open it.</span>' ..
+    sessions(run) .. html.fill("</p>" .. VIEW, {
+      box = html.id "over-time", told = html.text(power.heading(run)), zoom = ("%.4g"):format(zoom),
+      hatch = html.fill(HATCH, { id = html.id "lane-hatch" }), power = drawn.power or "",
+      states = html.id "states", drawn_states = drawn.states or "", lanes = html.id "lanes",
+      folded = drawn.states and " hidden" or "", drawn_lanes = drawn.lanes or "", note = html.id "lane-note",
+      whole = html.id "whole-run", numbers = table_html }) .. csv
   return html.section(power.id, power.topic, html.text(power.heading(run)), body,
     run.power and { { "table", "power", "Table" }, { "csv", "csv-power", "CSV" } } or nil)
 end

@@ -3,7 +3,7 @@
 // The first is made at once; of several runs the others are made when they are first unfolded.
 report.runs = [...document.querySelectorAll('script[id$="columns"]')].map((data, place) => {
   const prefix = data.id.slice(0, -"columns".length);
-  let columns = null, spanLists = null, made = false;
+  let columns = null, rowLists = null, made = false;
   const run = {
     prefix,
     root: document.getElementById("run" + (place + 1)) || document.getElementById("main"),
@@ -16,8 +16,8 @@ report.runs = [...document.querySelectorAll('script[id$="columns"]')].map((data,
       }
       return columns;
     },
-    // Windows, turns and spans of a query; null: they are not in this file.
-    spans: i => (spanLists = spanLists || report.parse(prefix + "spans"))[i],
+    // The rows of a query's waterfall (ipw.report.detail); null: they are not in this file.
+    rows: i => (rowLists = rowLists || report.parse(prefix + "rows"))[i],
     texts: i => report.parse(prefix + "text-" + i),
     make() {
       if (made) return;

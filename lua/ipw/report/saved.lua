@@ -3,8 +3,9 @@
 --- A run has path, name, manifest, summary, domains (whose joules are added), queries, seconds, parts (where the energy
 --- went: ipw.report.booking), power (watts over time: ipw.report.watts) and by_turn (what the turns of a number took).
 --- A query has id, mark, outcome, turns, tools, tokens, seconds, energy (its figure), own (its joules above idle:
---- ipw.report.own), parts, windows (what it did when) and detail (its turns and spans as JSON). What is not known is
---- nil.
+--- ipw.report.own), parts, windows (what it did when), starts (of its turns after the first, in seconds) and detail
+--- (the rows of its waterfall as JSON). run.lost has the attempts that came to nothing: id, at, seconds, cut (by the
+--- end of its session). What is not known is nil.
 local booking = require "ipw.report.booking"
 local core = require "ipw.core.export"
 local detail = require "ipw.report.detail"
@@ -45,7 +46,7 @@ local function take(run, query)
     energy = figures.sum(query.energy, run.domains), by_domain = query.energy or {},
     estimate = #run.domains == 0 and figures.estimate(query.energy) or nil,
     accounts = query.accounts or {}, cost = query.total_cost_usd, reason = query.unscorable_reason,
-    parts = booking.of_query(query, run.domains), windows = partition.windows(query),
+    parts = booking.of_query(query, run.domains), windows = partition.windows(query), starts = {},
   }
   for i, turn in ipairs(query.turns or {}) do
     local all = run.by_turn[i] or { joules = {}, tokens = {}, seconds = {} }
@@ -53,20 +54,36 @@ local function take(run, query)
     all.joules[#all.joules + 1] = figures.sum(turn.energy, run.domains).joules
     all.tokens[#all.tokens + 1] = turn.input_tokens
     all.seconds[#all.seconds + 1] = turn.wall_clock_s
+    if i > 1 then q.starts[#q.starts + 1] = turn.start_s end
   end
   if q.energy.joules then run.known_joules, run.known = run.known_joules + q.energy.joules, run.known + 1 end
-  q.detail = detail.encode(query, run)
+  q.detail = detail.encode(query, q, run)
   q.content = run.content and detail.content(query) or nil
   q.error = type(query.error) == "string" and query.error or nil
   run.queries[#run.queries + 1] = q
 end
 
+--- The attempts that came to nothing.
+local function take_lost(run, reader)
+  run.lost = {}
+  local query = (run.summary.run or {}).earlier_attempts ~= 0 and core.attempts(reader) and core.query(reader)
+  while query do
+    if query.start_ns and query.end_ns then
+      run.lost[#run.lost + 1] = { lost = true, id = query.query_id, index = query.query_index or 0,
+        segment = query.segment or 0, start_ns = query.start_ns, end_ns = query.end_ns,
+        seconds = (query.end_ns - query.start_ns) / 1e9, cut = query.superseded == "cut" }
+    end
+    query = core.query(reader)
+  end
+end
+
 --- The seconds of the sessions, laid end to end: where an instant is on the run's own axis.
 local function lay_out(run)
   local at, sessions = 0, {}
+  local all = table.move(run.lost, 1, #run.lost, #run.queries + 1, table.move(run.queries, 1, #run.queries, 1, {}))
   for i, session in ipairs(run.manifest and run.manifest.segments or {}) do
     local first, last = session.start_ns, session.end_ns
-    for _, q in ipairs(run.queries) do
+    for _, q in ipairs(all) do
       if q.segment == i - 1 and q.start_ns then
         first = math.min(first or q.start_ns, q.start_ns)
         last = math.max(last or q.end_ns, q.end_ns)
@@ -83,7 +100,7 @@ local function lay_out(run)
     sessions[0], at = { from_ns = first, to_ns = last, at = 0 }, (last - first) / 1e9
   end
   run.sessions, run.seconds = sessions, at
-  for _, q in ipairs(run.queries) do
+  for _, q in ipairs(all) do
     local session = sessions[q.segment]
     if session and q.start_ns then q.at = session.at + (q.start_ns - session.from_ns) / 1e9 end
   end
@@ -111,6 +128,7 @@ function saved.read(options, warn)
     end,
     query = function(_, query) take(current, query) end,
     after = function(_, run)
+      take_lost(current, run.reader)
       lay_out(current)
       booking.of_summary(current)
       watts.read(current, run)

@@ -8,6 +8,7 @@ local power = require "ipw.report.power"
 local queries = require "ipw.report.queries"
 local spread = require "ipw.report.spread"
 local tokens = require "ipw.report.tokens"
+local watts = require "ipw.report.watts"
 
 local terminal = {}
 
@@ -148,7 +149,7 @@ local function column_watts(run, n)
     local sum, count = 0, 0
     for i = first, last do
       local all = 0
-      for _, domain in ipairs(power.drawn(run)) do
+      for _, domain in ipairs(watts.drawn(run)) do
         local w = run.power.by_domain[domain].mean[i]
         all = all and w and all + w
       end

@@ -124,6 +124,16 @@ function watts.read(run, source)
   if next(power.by_domain) then run.power = power end
 end
 
+--- The domains whose power is known, in their order.
+---@return string[]
+function watts.drawn(run)
+  local out = {}
+  for _, domain in ipairs(run.domains) do
+    if run.power and run.power.by_domain[domain] then out[#out + 1] = domain end
+  end
+  return out
+end
+
 --- Watts that the devices draw while no query is in flight: of the baseline; nil: it was not measured.
 ---@return number?
 function watts.idle(run)

@@ -399,7 +399,7 @@ end
 
 --- Why net joules are withheld; nil: they are not.
 local function refusal(baseline, domain)
-  local before, after = baseline.before_w[domain] or NAN, baseline.after_w[domain] or NAN
+  local before, after = baseline[domain].before_w or NAN, baseline[domain].after_w or NAN
   local drift = math.abs(after - before)
   if drift ~= drift then return "no_baseline" end
   return drift > math.max(2, 0.1 * math.abs(before)) and "drift" or nil
@@ -413,7 +413,7 @@ end
 local function device_accounts(facts, domain, withheld)
   local items, out = devices_of(facts.devices, domain), {}
   for _, item in ipairs(items or {}) do
-    out[item.name] = account(item, withheld)
+    out[item.name] = account(item.account, withheld)
     out[item.name].attributed_j = micro(item.j)
   end
   return items and out
@@ -422,7 +422,7 @@ end
 --- "accounts" of each domain; null where no query's energy is known.
 function energy.put_accounts(facts, t)
   return values.by_domain(function(domain)
-    local sum, withheld = t.energy[domain], facts.baseline.seconds > 0 and refusal(facts.baseline, domain)
+    local sum, withheld = t.energy[domain], facts.baseline_s > 0 and refusal(facts.baseline, domain)
     if not known(sum.known) then return json.null end
     local out = account(t.queries > 0 and facts.accounts[domain] or {}, withheld)
     out.attributed_j = micro(sum.total)
@@ -435,16 +435,16 @@ end
 --- "baseline"; null without one.
 function energy.put_baseline(facts, t)
   local baseline = facts.baseline
-  if baseline.seconds <= 0 then return json.null end
+  if facts.baseline_s <= 0 then return json.null end
   return {
     domains = values.by_domain(function(domain)
-      local before, after, why = baseline.before_w[domain] or NAN, baseline.after_w[domain] or NAN,
-        refusal(baseline, domain)
+      local before, after = baseline[domain].before_w or NAN, baseline[domain].after_w or NAN
+      local why = refusal(baseline, domain)
       return { after_w = micro(after), before_w = micro(before), drift_w = micro(after - before),
                net_j = micro(not why and t.queries > 0 and facts.accounts[domain].marginal_j),
                net_withheld = or_null(why) }
     end),
-    seconds = num(baseline.seconds),
+    seconds = num(facts.baseline_s),
   }
 end
 
@@ -452,12 +452,10 @@ end
 function energy.put_provenance(facts)
   return values.by_domain(function(domain)
     local total, shares = 0.0, {}
-    for _, item in ipairs(facts.provenance) do
-      if item.domain == domain then total = total + (item.j or NAN) end
-    end
+    for _, item in ipairs(facts.provenance[domain]) do total = total + (item.j or NAN) end
     if total <= 0 then return json.null end
-    for _, item in ipairs(facts.provenance) do
-      if item.domain == domain and (item.j or 0) > 0 then shares[item.name] = num(item.j / total) end
+    for _, item in ipairs(facts.provenance[domain]) do
+      if (item.j or 0) > 0 then shares[item.name] = num(item.j / total) end
     end
     return shares
   end)

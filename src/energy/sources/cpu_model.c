@@ -11,16 +11,20 @@
 #include "base/mem.h"
 #include "energy/sources/rapl.h"
 #include "energy/sources/sysfs.h"
+#include "json/json.h"
+#include "json/jsonl.h"
+#include "json/write.h"
 
 #define PERIOD_NS (50 * IPW_NS_PER_MS) /* /proc/stat counts hundredths of a second */
 #define LEAST_MW  1.0                  /* so that the counter always moves */
-enum { LINE_BYTES = 256, CPUINFO_BYTES = 1 << 20 };
+enum { LINE_BYTES = 256, STEPS = 100 };
 
 struct cpu_model {
     struct ipw_source source;
     struct ipw_channel channels[IPW_CPU_MODEL_CHANNELS];
-    struct ipw_power_model model;
-    int fd; /* descriptor of /proc/stat */
+    double watts[IPW_CPU_MODEL_CHANNELS][STEPS + 1]; /* over utilisation, from 0 to 1 */
+    char about[120];                                 /* the model, for a person */
+    int fd;                                          /* descriptor of /proc/stat */
     char last[LINE_BYTES];
     int64_t last_ns;
     double busy;
@@ -61,13 +65,19 @@ static bool read_line(int fd, char *line)
     return true;
 }
 
+static double watts_at(const double *table, double u)
+{
+    int i = (int)fmin(u * STEPS, STEPS - 1);
+
+    return table[i] + (table[i + 1] - table[i]) * (u * STEPS - i);
+}
+
 /* Ticks are coarse: until the next tick, assume that the processors are as busy as before. */
 static void model_read(struct ipw_source *self, int64_t *values)
 {
     struct cpu_model *m = (struct cpu_model *)self;
     int64_t now = self->now();
     char line[LINE_BYTES];
-    struct ipw_power_model_watts w;
     double seconds = (double)(now - m->last_ns) / 1e9, busy;
 
     if (!read_line(m->fd, line)) {
@@ -79,12 +89,8 @@ static void model_read(struct ipw_source *self, int64_t *values)
         m->busy = busy;
         memcpy(m->last, line, sizeof line);
     }
-    w = ipw_power_model_at(&m->model, m->busy);
-    if (m->last_ns && seconds > 0) {
-        m->uj[IPW_CPU_MODEL_MID] += fmax(w.mid, LEAST_MW / 1e3) * seconds * 1e6;
-        m->uj[IPW_CPU_MODEL_LO] += fmax(w.lo, LEAST_MW / 1e3) * seconds * 1e6;
-        m->uj[IPW_CPU_MODEL_HI] += fmax(w.hi, LEAST_MW / 1e3) * seconds * 1e6;
-    }
+    for (int i = 0; i < IPW_CPU_MODEL_CHANNELS && m->last_ns && seconds > 0; i++)
+        m->uj[i] += fmax(watts_at(m->watts[i], m->busy), LEAST_MW / 1e3) * seconds * 1e6;
     m->last_ns = now;
     for (int i = 0; i < IPW_CPU_MODEL_CHANNELS; i++) values[i] = (int64_t)m->uj[i];
 }
@@ -93,16 +99,17 @@ static void model_close(struct ipw_source *self)
 {
     struct cpu_model *m = (struct cpu_model *)self;
 
-    close(m->fd);
+    if (m->fd >= 0) close(m->fd);
     free(m);
 }
 
-/* The power limits of all packages together: for long, and for boosts. */
-static void read_limits(struct ipw_power_model_facts *facts, const char *powercap)
+/* The power limits of all packages together: for long, and for boosts; 0: none is named. */
+static void read_limits(double *limit_w, double *peak_w, const char *powercap)
 {
     struct rapl_zone *zones;
     size_t n;
 
+    *limit_w = *peak_w = 0;
     if (ipw_rapl_scan(&zones, &n, powercap) < 0) return;
     for (size_t i = 0; i < n; i++) {
         int64_t limit_uw, peak_uw;
@@ -111,27 +118,65 @@ static void read_limits(struct ipw_power_model_facts *facts, const char *powerca
         limit_uw = ipw_sysfs_number(zones[i].path, "constraint_0_power_limit_uw");
         peak_uw = ipw_sysfs_number(zones[i].path, "constraint_1_power_limit_uw");
         if (limit_uw <= 0) continue;
-        facts->limit_w += (double)limit_uw / 1e6;
-        facts->peak_w += (double)(peak_uw > limit_uw ? peak_uw : limit_uw) / 1e6;
+        *limit_w += (double)limit_uw / 1e6;
+        *peak_w += (double)(peak_uw > limit_uw ? peak_uw : limit_uw) / 1e6;
     }
     free(zones);
 }
 
-static bool read_cpuinfo(const char *proc, char *text)
+static int gather_facts(struct ipw_buf *out, const struct ipw_source_place *place,
+                        struct ipw_err *err)
 {
+    struct ipw_buf cpuinfo = IPW_BUF(IPW_MIB);
+    double limit_w, peak_w;
+    struct ipw_jw w;
     char path[600];
-    size_t used = 0;
-    ssize_t n;
-    int fd;
+    bool told;
 
-    snprintf(path, sizeof path, "%s/cpuinfo", proc);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    while (used < CPUINFO_BYTES - 1 && (n = read(fd, text + used, CPUINFO_BYTES - 1 - used)) > 0)
-        used += (size_t)n;
-    text[used] = '\0';
-    close(fd);
-    return used > 0;
+    snprintf(path, sizeof path, "%s/cpuinfo", place->proc);
+    told = ipw_file_read(&cpuinfo, path, NULL) == 0 && cpuinfo.len > 0;
+    read_limits(&limit_w, &peak_w, place->powercap);
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "cpuinfo", ipw_buf_str(&cpuinfo));
+    ipw_jw_knum(&w, "limit_w", limit_w > 0 ? limit_w : (double)NAN);
+    ipw_jw_knum(&w, "peak_w", peak_w > 0 ? peak_w : (double)NAN);
+    ipw_jw_obj_end(&w);
+    ipw_buf_release(&cpuinfo);
+    return told ? 0 : ipw_fail(err, IPW_EUNSUPPORTED, "%.300s cannot be read", path);
+}
+
+static int read_table(double *watts, const struct ipw_json *model, const char *key,
+                      struct ipw_err *err)
+{
+    const struct ipw_json *list, *v;
+    int i = 0, rc = ipw_json_need_arr(&list, model, key, "", err);
+
+    if (rc) return rc;
+    for (v = ipw_json_first(list); v && i <= STEPS; v = ipw_json_next(v), i++)
+        watts[i] = ipw_json_num(v, 0);
+    return i == STEPS + 1 && !v
+               ? 0
+               : ipw_fail(err, IPW_EPARSE, "%s: expected %d numbers", key, STEPS + 1);
+}
+
+static int choose_model(struct cpu_model *m, const struct ipw_source_place *place,
+                        struct ipw_err *err)
+{
+    static const char *const keys[] = {"mid", "lo", "hi"};
+    struct ipw_buf facts = IPW_BUF(2 * IPW_MIB), text = IPW_BUF(IPW_MIB);
+    struct ipw_json *model = NULL;
+    int rc = gather_facts(&facts, place, err);
+
+    if (!rc) rc = place->estimate(&text, &facts, err);
+    if (!rc) rc = ipw_json_parse(&model, ipw_buf_str(&text), text.len, NULL, err);
+    for (int i = 0; i < IPW_CPU_MODEL_CHANNELS && !rc; i++)
+        rc = read_table(m->watts[i], model, keys[i], err);
+    snprintf(m->about, sizeof m->about, "%s", ipw_json_str(ipw_json_get(model, "about"), ""));
+    ipw_json_free(model);
+    ipw_buf_release(&facts);
+    ipw_buf_release(&text);
+    return rc;
 }
 
 static void describe(struct cpu_model *m)
@@ -150,32 +195,27 @@ static void describe(struct cpu_model *m)
                                   .unit = "uJ",
                                   .method = "/proc/stat"};
         snprintf(c->name, sizeof c->name, "%s", names[i]);
-        snprintf(c->device, sizeof c->device, "%.63s", m->model.about);
+        snprintf(c->device, sizeof c->device, "%.63s", m->about);
     }
 }
 
 int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_source_place *place,
                        const char *name, struct ipw_err *err)
 {
-    struct ipw_power_model_facts facts;
-    struct cpu_model *m;
-    char path[600], *text;
-    bool told;
+    struct cpu_model *m = ipw_calloc(1, sizeof *m);
+    char path[600];
+    int rc;
 
     *out = NULL;
-    text = ipw_malloc(CPUINFO_BYTES);
-    told = read_cpuinfo(place->proc, text);
-    if (told) ipw_power_model_facts_read(&facts, text);
-    free(text);
-    if (!told) return ipw_fail(err, IPW_EUNSUPPORTED, "%.300s/cpuinfo cannot be read", place->proc);
-    read_limits(&facts, place->powercap);
-    m = ipw_calloc(1, sizeof *m);
+    m->fd = -1;
+    rc = choose_model(m, place, err);
     snprintf(path, sizeof path, "%s/stat", place->proc);
-    m->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (m->fd < 0 || !read_line(m->fd, m->last)) {
-        if (m->fd >= 0) close(m->fd);
-        free(m);
-        return ipw_fail(err, IPW_EUNSUPPORTED, "%.300s cannot be read", path);
+    if (!rc) m->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (!rc && (m->fd < 0 || !read_line(m->fd, m->last)))
+        rc = ipw_fail(err, IPW_EUNSUPPORTED, "%.300s cannot be read", path);
+    if (rc) {
+        model_close(&m->source);
+        return rc;
     }
     m->source = (struct ipw_source){.name = name,
                                     .read = model_read,
@@ -184,9 +224,8 @@ int ipw_cpu_model_open(struct ipw_source **out, const struct ipw_source_place *p
                                     .n_channels = IPW_CPU_MODEL_CHANNELS,
                                     .period_ns = PERIOD_NS,
                                     .now = ipw_now_ns};
-    ipw_power_model_choose(&m->model, &facts);
     describe(m);
-    ipw_source_add_note(&m->source, "an estimate, not a sensor: %s", m->model.about);
+    ipw_source_add_note(&m->source, "an estimate, not a sensor: %s", m->about);
     *out = &m->source;
     return 0;
 }

@@ -181,11 +181,11 @@ static void put_logs(struct ipw_jw *w, const struct ipw_metered_run *meter)
 
         ipw_jw_obj(w);
         ipw_jw_kstr(w, "file", slash ? slash + 1 : in->path);
-        ipw_jw_knum(w, "offset_plus_minus_s", in->aligned ? in->fit.plus_minus_s : NAN);
-        ipw_jw_knum(w, "offset_s", in->fit.offset_s);
+        ipw_jw_knum(w, "offset_plus_minus_s", in->clock.plus_minus_s);
+        ipw_jw_knum(w, "offset_s", in->clock.offset_s);
         ipw_jw_knum(w, "row_interval_s", ipw_book_row_s(in));
         ipw_jw_kint(w, "rows", (int64_t)in->log.rows);
-        ipw_jw_kstr(w, "rows_are", in->fit.averages ? "means" : "instants");
+        ipw_jw_kstr(w, "rows_are", in->clock.averages ? "means" : "instants");
         ipw_jw_obj_end(w);
     }
     ipw_jw_arr_end(w);
@@ -339,7 +339,7 @@ static char *hash_of(const struct ipw_metered_run *meter)
     for (size_t l = 0; l < meter->n_logs; l++) {
         const struct ipw_metered_run_input *in = &meter->logs[l];
 
-        ipw_buf_addf(&text, "%.9g\n", in->fit.offset_s);
+        ipw_buf_addf(&text, "%.9g\n", in->clock.offset_s);
         for (size_t c = 0; c < in->log.format.n_columns; c++) {
             const struct ipw_meter_points *p = &in->log.columns[c];
 

@@ -75,7 +75,8 @@ static void add_column(struct columns *c, const struct ipw_metered_run_input *in
 {
     const struct ipw_meter_column *of = &in->log.format.columns[index];
     const char *slash = strrchr(in->path, '/');
-    double row_s = ipw_book_row_s(in), apart_s = in->aligned ? in->fit.plus_minus_s : 0;
+    double row_s = ipw_book_row_s(in),
+           apart_s = isnan(in->clock.plus_minus_s) ? 0 : in->clock.plus_minus_s;
     struct column *to;
 
     IPW_GROW(c->all, c->cap, c->n + 1);
@@ -93,7 +94,7 @@ static void add_column(struct columns *c, const struct ipw_metered_run_input *in
     snprintf(to->channel.device, sizeof to->channel.device, "%.60s", slash ? slash + 1 : in->path);
     snprintf(to->channel.unit, sizeof to->channel.unit, "%s", to->watts ? "mW" : "uJ");
     snprintf(to->channel.method, sizeof to->channel.method, "log of a power meter");
-    if (to->watts && in->fit.averages) to->channel.window_ns = ipw_s_to_ns(row_s);
+    if (to->watts && in->clock.averages) to->channel.window_ns = ipw_s_to_ns(row_s);
     if (to->watts) to->late_ns = (to->channel.period_ns + to->channel.window_ns) / 2;
 }
 
@@ -136,7 +137,8 @@ static void put_source(struct ipw_jw *w, const struct column *c, size_t number)
     snprintf(name, sizeof name, "%s%zu", IPW_BOOK_SOURCE, number);
     source.name = name;
     ipw_source_set_note(&source, "booked after the run: the log's clock was %+.2f s, +-%.2f s",
-                        c->log->fit.offset_s, c->log->aligned ? c->log->fit.plus_minus_s : 0);
+                        c->log->clock.offset_s,
+                        isnan(c->log->clock.plus_minus_s) ? 0 : c->log->clock.plus_minus_s);
     ipw_source_set_describe(&set);
     ipw_power_header_write(&header, &set, c->channel.period_ns, 0);
     if (ipw_json_parse(&doc, ipw_buf_str(&header), header.len - 1, NULL, NULL))

@@ -13,7 +13,7 @@
 #define IPW_RUN_MERGE_BOOK_ROWS_H
 
 #include "audit/meter_report.h"
-#include "run/merge/shard_runs.h"
+#include "run/merge/shard_run.h"
 
 #define IPW_BOOK_SOURCE "meter"
 

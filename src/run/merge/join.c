@@ -32,6 +32,7 @@ struct job {
     struct ipw_ledger_rules rules;   /* of the joined session */
     struct ipw_ledger_scope *scopes; /* of the members; NULL: they are alike */
     int64_t n_rows, now_ns;          /* rows and the time of the last event that were written */
+    bool ended;                      /* the run_end was written */
     struct query *queries;
     size_t n, cap;
     struct ipw_err failed; /* of a callback; code 0: none */
@@ -133,7 +134,8 @@ static int book(void *ud, const struct ipw_recompute_query *booked, struct ipw_e
     struct ipw_query_loaded was;
     int rc;
 
-    ipw_rundir_event(job->j->dir, &note);
+    /* After the run_end the end of the session books it, whenever it is computed again. */
+    if (!job->ended) ipw_rundir_event(job->j->dir, &note);
     rc = ipw_check_take(&was, m->run->lines, m->session, q->own, err);
     if (rc) {
         ipw_err_prefix(err, "%s: query %d of session %d", m->run->path, q->own, m->session);
@@ -325,7 +327,7 @@ static int take_all(struct job *job, struct ipw_err *err)
     }
     if (!rc && job->failed.code) *err = job->failed;
     if (!rc) rc = job->failed.code;
-    return rc ? rc : ipw_recompute_book(job->books, err);
+    return rc;
 }
 
 /* ---- the start ---- */
@@ -487,6 +489,7 @@ static int write_run_end(struct job *job, struct ipw_err *err)
         if (end_ns > end.t_ns) end.t_ns = end_ns;
     }
     ipw_rundir_event(j->dir, &end);
+    job->ended = true;
     rc = ipw_recompute_event(job->books, &end, NULL, err);
     if (!rc) rc = ipw_recompute_end(job->books, err);
     return rc ? rc : ipw_rundir_flush(j->dir, err);

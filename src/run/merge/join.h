@@ -18,7 +18,7 @@
 #include "base/buf.h"
 #include "ledger/recompute.h"
 #include "report/summary.h"
-#include "run/merge/shard_runs.h"
+#include "run/merge/shard_run.h"
 #include "trace/rundir.h"
 
 struct ipw_join_member { /* a session of a shard */

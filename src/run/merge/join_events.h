@@ -13,7 +13,7 @@
 
 #include "json/jsonl.h"
 #include "run/merge/join_clock.h"
-#include "run/merge/shard_runs.h"
+#include "run/merge/shard_run.h"
 #include "trace/schema.h"
 
 struct ipw_join_events {

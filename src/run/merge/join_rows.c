@@ -10,15 +10,26 @@
 #include "json/json.h"
 
 enum { NO_LEADER = -1 };
+#define NO_POINT ((struct point){INT64_MIN, IPW_NO_VALUE})
 
 struct sensor {
     char *key, *text; /* its name and devices, to recognise it; its object in the header */
     size_t first, n;  /* its channels */
     bool streamed;    /* all sessions get the same readings of a far process */
     int leader;       /* a session */
-    bool shift_due;   /* the leader's counters are shifted at its next reading */
+    bool is_new;      /* no reading of the leader was passed on yet */
     int64_t last_ns;  /* of the last reading that was passed on; INT64_MIN: none */
     int64_t *last;    /* its values */
+};
+
+/* A value of a counter that was read.  t_ns INT64_MIN: none. */
+struct point {
+    int64_t t_ns, value;
+};
+
+struct counter {       /* by channel of the union */
+    struct point last; /* passed on */
+    bool due;          /* its new leader may have another zero */
 };
 
 struct part { /* of a session's own source: a sensor, by its number */
@@ -32,10 +43,13 @@ struct from {
     int64_t n_own;    /* readings taken that are the session's own */
     struct part *parts;
     size_t n_parts, cap_parts;
-    size_t *joined; /* for each own channel: the joined one, or SIZE_MAX */
-    /* By channel of the union: what is added to its counters; its reading, and the one before. */
-    int64_t *shift, *now, *before;
-    int64_t *before_ns; /* by sensor; INT64_MIN: none */
+    size_t *joined;         /* for each own channel: the joined one, or SIZE_MAX */
+    bool *has;              /* by sensor: it has read it */
+    struct seen {           /* by channel of the union */
+        int64_t now, shift; /* the value of this row; what is added to a counter */
+        /* Its newest value, and those around the last one that was passed on of the counter. */
+        struct point newest, before, after;
+    } * seen;
 };
 
 struct ipw_join_rows {
@@ -46,7 +60,8 @@ struct ipw_join_rows {
     size_t n_sensors, cap_sensors;
     struct ipw_channel *channels;
     size_t n_channels, cap_channels;
-    char *header; /* of the first session with sensors */
+    struct counter *counters; /* by channel */
+    char *header;             /* of the first session with sensors */
 };
 
 /* ---- the sensors of all sessions together ---- */
@@ -417,15 +432,15 @@ int ipw_join_rows_open(struct ipw_join_rows **out, const struct ipw_join_from *f
         rc = open_from(r, &r->from[r->n_from], &r->sessions[r->n_from], divided, err);
     }
     name_channels(r);
+    r->counters = ipw_calloc(r->n_channels + 1, sizeof *r->counters);
+    for (size_t i = 0; i < r->n_channels; i++) r->counters[i].last = NO_POINT;
     for (size_t i = 0; i < n && !rc; i++) {
         struct from *f = &r->from[i];
 
-        f->shift = ipw_calloc(r->n_channels + 1, sizeof *f->shift);
-        f->now = ipw_calloc(r->n_channels + 1, sizeof *f->now);
-        f->before = ipw_calloc(r->n_channels + 1, sizeof *f->before);
-        f->before_ns = ipw_calloc(r->n_sensors + 1, sizeof *f->before_ns);
-        for (size_t k = 0; k < r->n_channels; k++) f->now[k] = IPW_NO_VALUE;
-        for (size_t k = 0; k < r->n_sensors; k++) f->before_ns[k] = INT64_MIN;
+        f->has = ipw_calloc(r->n_sensors + 1, sizeof *f->has);
+        f->seen = ipw_calloc(r->n_channels + 1, sizeof *f->seen);
+        for (size_t k = 0; k < r->n_channels; k++)
+            f->seen[k] = (struct seen){IPW_NO_VALUE, 0, NO_POINT, NO_POINT, NO_POINT};
         *at = i;
         rc = advance(f, err);
     }
@@ -457,58 +472,72 @@ static bool is_counter(const struct ipw_channel *c)
     return c->kind == IPW_CHANNEL_COUNTER || c->kind == IPW_CHANNEL_ESTIMATE;
 }
 
-/* Counters of a new leader that have another zero go on where those of the leader before it ended:
- * between its readings before and after that instant they are a straight line.  Without own_zero
- * they have the same zero if the last reading lies between the two. */
-static void shift_counters(struct ipw_join_rows *r, struct from *f, struct sensor *s, int64_t t_ns)
+/* A session's value of a counter.  Readings come in the order of time, so those around the last
+ * value that was passed on are known when the next leader needs them. */
+static void see(struct seen *x, const struct counter *c, int64_t t_ns)
 {
-    int64_t before_ns = f->before_ns[s - r->sensors];
+    const struct point now = {t_ns, x->now};
 
-    s->shift_due = false;
-    if (before_ns == INT64_MIN || before_ns > s->last_ns) return;
-    for (size_t i = 0; i < s->n; i++) {
-        const struct ipw_channel *c = &r->channels[s->first + i];
-        int64_t before = f->before[s->first + i], last = s->last[i], after = f->now[s->first + i];
-        double part = (double)(s->last_ns - before_ns) / (double)(t_ns - before_ns);
-
-        if (!is_counter(c) || before == IPW_NO_VALUE || last == IPW_NO_VALUE ||
-            after == IPW_NO_VALUE || after < before)
-            continue;
-        /* Of a stream the last reading can be an earlier one of the same: then it goes on. */
-        if (c->own_zero || (last < before && !s->streamed) || last > after)
-            f->shift[s->first + i] = last - before - (int64_t)((double)(after - before) * part);
+    if (x->now == IPW_NO_VALUE) return;
+    if (x->newest.t_ns <= c->last.t_ns) {
+        x->before = x->newest;
+        x->after = now;
     }
+    x->newest = now;
+}
+
+/* A counter of a new leader that has another zero goes on where that of the leader before it ended:
+ * between its values before and after that instant it is a straight line.  Without own_zero it has
+ * the same zero if the last value lies between the two. */
+static void shift_counter(struct seen *x, struct counter *c, const struct ipw_channel *channel,
+                          bool streamed)
+{
+    int64_t before = x->before.value, after = x->after.value, last = c->last.value;
+    double part;
+
+    c->due = false;
+    if (x->before.t_ns == INT64_MIN || c->last.t_ns == INT64_MIN || after < before) return;
+    part = (double)(c->last.t_ns - x->before.t_ns) / (double)(x->after.t_ns - x->before.t_ns);
+    /* Of a stream the last reading can be an earlier one of the same: then it goes on. */
+    if (channel->own_zero || (last < before && !streamed) || last > after)
+        x->shift = last - before - (int64_t)((double)(after - before) * part);
 }
 
 /* A new leader's reading of a stream that the one before it had already: their clocks are aligned
  * each by itself, so one reading has another stamp in each session.  Its counters tell it. */
-static bool is_had(const struct ipw_join_rows *r, const struct from *f, const struct sensor *s,
+static bool is_had(const struct ipw_join_rows *r, const struct seen *seen, const struct sensor *s,
                    int64_t t_ns)
 {
     bool any = false;
 
-    if (!s->streamed || t_ns - s->last_ns > STREAMS_APART_NS) return false;
+    if (!s->is_new || !s->streamed || t_ns - s->last_ns > STREAMS_APART_NS) return false;
     for (size_t i = 0; i < s->n; i++) {
-        int64_t value = f->now[s->first + i];
+        const struct point *last = &r->counters[s->first + i].last;
 
-        if (!is_counter(&r->channels[s->first + i]) || value == IPW_NO_VALUE) continue;
-        if (s->last[i] == IPW_NO_VALUE || value > s->last[i]) return false;
+        if (!is_counter(&r->channels[s->first + i]) || seen[i].now == IPW_NO_VALUE) continue;
+        if (last->t_ns == INT64_MIN || seen[i].now > last->value) return false;
         any = true;
     }
     return any;
 }
 
 /* The leader's reading. */
-static void lead(struct ipw_join_rows *r, struct from *f, struct sensor *s, int64_t t_ns, row_fn fn,
-                 void *ud)
+static void lead(struct ipw_join_rows *r, struct seen *seen, struct sensor *s, int64_t t_ns,
+                 row_fn fn, void *ud)
 {
-    const int64_t *values = f->now + s->first;
     struct ipw_join_row row = {(size_t)(s - r->sensors), s->first, s->n, t_ns, s->last};
 
-    if (t_ns <= s->last_ns || (s->shift_due && is_had(r, f, s, t_ns))) return;
-    if (s->shift_due) shift_counters(r, f, s, t_ns);
-    for (size_t i = 0; i < s->n; i++)
-        s->last[i] = values[i] == IPW_NO_VALUE ? IPW_NO_VALUE : values[i] + f->shift[s->first + i];
+    if (t_ns <= s->last_ns || is_had(r, seen, s, t_ns)) return;
+    for (size_t i = 0; i < s->n; i++) {
+        struct counter *c = &r->counters[s->first + i];
+
+        s->last[i] = seen[i].now;
+        if (seen[i].now == IPW_NO_VALUE || !is_counter(&r->channels[s->first + i])) continue;
+        if (c->due) shift_counter(&seen[i], c, &r->channels[s->first + i], s->streamed);
+        s->last[i] += seen[i].shift;
+        c->last = (struct point){t_ns, s->last[i]};
+    }
+    s->is_new = false;
     s->last_ns = t_ns;
     fn(ud, &row);
 }
@@ -519,12 +548,13 @@ static void choose_leader(struct ipw_join_rows *r, struct sensor *s, int begins)
 {
     size_t number = (size_t)(s - r->sensors);
 
-    s->shift_due = s->leader != NO_LEADER;
+    s->is_new = s->leader != NO_LEADER;
+    for (size_t i = 0; i < s->n; i++) r->counters[s->first + i].due = s->is_new;
     s->leader = NO_LEADER;
     for (size_t i = 0; i < r->n_from; i++) {
         const struct from *f = &r->from[i];
 
-        if (f->ready && f->before_ns[number] != INT64_MIN &&
+        if (f->ready && f->has[number] &&
             (s->leader == NO_LEADER || f->is->end_ns > r->from[s->leader].is->end_ns))
             s->leader = (int)i;
     }
@@ -561,9 +591,9 @@ static void take_part(struct ipw_join_rows *r, size_t at, struct sensor *s, row_
     int64_t t_ns = stamp_of(f);
 
     if (s->leader == NO_LEADER || !r->from[s->leader].ready) choose_leader(r, s, (int)at);
-    if (s->leader == (int)at) lead(r, f, s, t_ns, fn, ud);
-    memcpy(f->before + s->first, f->now + s->first, s->n * sizeof *f->now);
-    f->before_ns[s - r->sensors] = t_ns;
+    f->has[s - r->sensors] = true;
+    for (size_t i = s->first; i < s->first + s->n; i++) see(&f->seen[i], &r->counters[i], t_ns);
+    if (s->leader == (int)at) lead(r, f->seen + s->first, s, t_ns, fn, ud);
 }
 
 int ipw_join_rows_take(struct ipw_join_rows *r, row_fn fn, void *ud, size_t *at,
@@ -580,7 +610,7 @@ int ipw_join_rows_take(struct ipw_join_rows *r, row_fn fn, void *ud, size_t *at,
     /* power.values: of this source alone. */
     for (size_t c = 0; c < source->n; c++)
         if (f->joined[source->first + c] != SIZE_MAX)
-            f->now[f->joined[source->first + c]] = f->power.values[c];
+            f->seen[f->joined[source->first + c]].now = f->power.values[c];
     for (size_t k = 0; k < f->n_parts; k++)
         if (f->parts[k].source == f->power.source)
             take_part(r, i, &r->sensors[f->parts[k].sensor], fn, ud);
@@ -616,10 +646,8 @@ void ipw_join_rows_close(struct ipw_join_rows *r)
         ipw_power_reader_close(&r->from[i].power);
         free(r->from[i].parts);
         free(r->from[i].joined);
-        free(r->from[i].shift);
-        free(r->from[i].now);
-        free(r->from[i].before);
-        free(r->from[i].before_ns);
+        free(r->from[i].has);
+        free(r->from[i].seen);
     }
     for (size_t i = 0; i < r->n_sensors; i++) {
         free(r->sensors[i].last);
@@ -630,6 +658,7 @@ void ipw_join_rows_close(struct ipw_join_rows *r)
     free(r->sessions);
     free(r->sensors);
     free(r->channels);
+    free(r->counters);
     free(r->header);
     free(r);
 }

@@ -10,7 +10,8 @@
 #include "trace/event.h"
 
 struct query { /* of the session */
-    char *id;  /* NULL: it has not started */
+    int32_t index;
+    char *id;
     bool ended;
     int64_t line, t_ns, rows; /* of its last event that is no note */
 };
@@ -19,8 +20,9 @@ struct job {
     struct ipw_mended_events *m;
     struct ipw_event_check order;
     struct ipw_line_changes changes;
-    struct query *queries; /* by index */
+    struct query *queries;
     size_t n, cap;
+    struct ipw_table by_index; /* places in `queries` */
 };
 
 /* `over`: it has a run_end.  Else it was killed: the queries in flight end with its readings. */
@@ -30,12 +32,12 @@ static void end_session(struct job *j, bool over)
         struct query *q = &j->queries[i];
         struct ipw_event end = {.kind = IPW_EV_QUERY_END,
                                 .t_ns = q->t_ns,
-                                .query = (int32_t)i,
+                                .query = q->index,
                                 .rows = q->rows,
                                 .q = {.id = q->id, .outcome = "unfinished"}};
         struct ipw_buf text = IPW_BUF(IPW_MIB);
 
-        if (q->id && !q->ended && over) {
+        if (!q->ended && over) {
             ipw_event_write(&text, &end);
             ipw_buf_truncate(&text, text.len - 1); /* its newline */
             ipw_line_changes_add(
@@ -46,20 +48,24 @@ static void end_session(struct job *j, bool over)
         free(q->id);
     }
     j->n = 0;
+    ipw_table_release(&j->by_index);
 }
 
+/* An event of a query that has started, for the order was checked. */
 static void follow(struct job *j, const struct ipw_event *e, int64_t line)
 {
+    uint32_t *at;
     struct query *q;
 
     if (e->query < 0) return;
-    if ((size_t)e->query >= j->n) {
-        IPW_GROW(j->queries, j->cap, (size_t)e->query + 1);
-        memset(j->queries + j->n, 0, ((size_t)e->query + 1 - j->n) * sizeof *j->queries);
-        j->n = (size_t)e->query + 1;
+    at = ipw_table_at(&j->by_index, (uint32_t)e->query, NULL);
+    if (*at == IPW_TABLE_NONE) {
+        *at = (uint32_t)j->n;
+        IPW_GROW(j->queries, j->cap, j->n + 1);
+        j->queries[j->n++] =
+            (struct query){.index = e->query, .id = ipw_strdup(e->q.id ? e->q.id : "")};
     }
-    q = &j->queries[e->query];
-    if (e->kind == IPW_EV_QUERY_START && !q->id) q->id = ipw_strdup(e->q.id ? e->q.id : "");
+    q = &j->queries[*at];
     q->ended |= e->kind == IPW_EV_QUERY_END;
     if (e->kind == IPW_EV_NOTE) return;
     q->line = line;

@@ -12,7 +12,6 @@
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "report/summary.h"
-#include "report/summary_facts.h"
 #include "run/resume/sessions.h"
 #include "trace/rundir.h"
 
@@ -225,8 +224,7 @@ static void take_session(struct ipw_summary_run *facts, const struct ipw_json *s
     }
 }
 
-static int write_summary(struct ipw_buf *out, struct summing *s, const char *run,
-                         struct ipw_err *err)
+static int write_summary(struct ipw_buf *out, struct summing *s, struct ipw_err *err)
 {
     const struct ipw_json *manifest = s->h.manifest, *config = ipw_json_get(manifest, "config");
     char *config_text = ipw_json_text(config),
@@ -240,19 +238,17 @@ static int write_summary(struct ipw_buf *out, struct summing *s, const char *run
     facts.agent = ipw_json_get_str(config, "agent");
     facts.model = ipw_json_get_str(config, "model");
     facts.dataset = ipw_json_get_str(config, "dataset");
-    facts.path = run;
     facts.config = config_text;
     facts.hardware = hardware;
     facts.planned = whole_at(config, "max_queries") * whole_at(config, "epochs");
     facts.status = ipw_json_get_str(last, "end");
     if (facts.status && !strcmp(facts.status, "complete") &&
-        (int64_t)s->counted->kept.queries.n < facts.planned)
+        (int64_t)s->counted->queries.n < facts.planned)
         facts.status = "interrupted"; /* some of its lines are lost */
     facts.runner_cpu_s = s->h.runner_cpu_s;
     facts.sampler_cpu_s = s->h.sampler_cpu_s;
     facts.own_joules = s->h.own_joules;
     facts.wall_s = s->h.wall_s;
-    facts.cut_s = s->h.cut_s;
     facts.sessions = (int64_t)s->h.n;
     facts.attempts = (int64_t)s->h.n_attempts;
     facts.have_balance = true;
@@ -279,7 +275,7 @@ int ipw_rebuild_summary(const char *run, struct ipw_summary *counted, struct ipw
     if (!rc && !counted) rc = ipw_history_each(run, "traces.jsonl", add_query, &s, err);
     if (!rc) {
         ipw_history_fold(&s.h);
-        rc = write_summary(&out, &s, run, err);
+        rc = write_summary(&out, &s, err);
     }
     if (!rc) rc = ipw_file_write_atomic(path, ipw_buf_str(&out), out.len, err);
     ipw_summary_release(&s.summary);

@@ -51,10 +51,12 @@ static void mark(struct file *f, int64_t line, const struct ipw_err *why)
 static int read_event(const char *text, size_t n, struct ipw_err *err)
 {
     struct ipw_json *doc = NULL;
-    int rc = ipw_json_parse(&doc, text, n, NULL, err);
+    size_t repairs = 0;
+    int rc = ipw_json_parse(&doc, text, n, &repairs, err);
     const char *name = rc ? NULL : ipw_json_str(ipw_json_get(doc, "event"), NULL);
     const struct ipw_spec *table = name ? ipw_spec_event(name) : NULL;
 
+    if (!rc) rc = ipw_json_need_no_repair(repairs, err);
     if (!rc && !table)
         rc = ipw_fail(err, IPW_EPARSE, "event: %s", name ? "no event is called so" : "missing");
     if (!rc) rc = ipw_spec_check(doc, table, err);
@@ -65,8 +67,13 @@ static int read_event(const char *text, size_t n, struct ipw_err *err)
 static int read_query(const char *text, size_t n, struct ipw_err *err)
 {
     struct ipw_query_loaded query;
-    int rc = ipw_schema_read_query(&query, text, n, err);
+    struct ipw_json *doc = NULL;
+    size_t repairs = 0;
+    int rc = ipw_json_parse(&doc, text, n, &repairs, err);
 
+    if (!rc) rc = ipw_json_need_no_repair(repairs, err);
+    ipw_json_free(doc);
+    if (!rc) rc = ipw_schema_read_query(&query, text, n, err);
     if (!rc) ipw_query_loaded_release(&query);
     return rc;
 }

@@ -92,10 +92,7 @@ static void fold(struct ipw_history *h, const struct ipw_json *segment)
 
     if (!start_ns) return; /* killed before it had begun */
     add_balances(h, ipw_json_get(segment, "ledger"), seconds);
-    if (ipw_json_is_null(own)) {
-        h->cut_s += seconds;
-        return;
-    }
+    if (ipw_json_is_null(own)) return; /* it was killed */
     h->runner_cpu_s += ipw_json_get_num(own, "runner_cpu_s");
     h->sampler_cpu_s += ipw_json_get_num(own, "sampler_cpu_s");
     h->own_joules += ipw_json_get_num(own, "estimated_joules");

@@ -47,9 +47,8 @@ struct ipw_history {
     /* Sums over the earlier sessions. */
     struct ipw_run_balance balances;
     double runner_cpu_s, sampler_cpu_s, own_joules, wall_s; /* of those that came to their end */
-    double cut_s;      /* wall time of those that were killed */
-    size_t n_attempts; /* lines of attempts.jsonl */
-    size_t n_kept;     /* queries that stay done */
+    size_t n_attempts;                                      /* lines of attempts.jsonl */
+    size_t n_kept;                                          /* queries that stay done */
 };
 
 /* The manifest and the sessions of a run's folder. */

@@ -5,10 +5,11 @@
  *   device UUID NAME LIMIT_MW [MAX_MW]
  *                                 a device; '_' in NAME becomes a space; its power limit, and the
  *                                 highest that it can be set to (0: not supported)
- *   energy N counter watts=W [period_ms=P] [start_mj=S] [reset_after_reads=R]
+ *   energy N counter watts=W [period_ms=P] [start_mj=S] [origin_ms=O] [reset_after_reads=R]
  *                                 the energy counter of device N: W watts, published every P ms
  *                                 (default 100) of CLOCK_MONOTONIC, S mJ at nvmlInit_v2 (default
- *                                 1000000); after R reads it starts again from 0
+ *                                 1000000), or at O ms of the clock: then all processes read
+ *                                 the same; after R reads it starts again from 0
  *   power N gauge watts=W         the power of device N
  *                                 (without these lines: not supported, code 3)
  *   field N ID TYPE watts=W       field ID (185, 186) of device N, in mW, as a value of that type
@@ -271,7 +272,7 @@ static int parse(const char *line)
         d->period_ms = option(line, "period_ms", 100);
         d->start_mj = option(line, "start_mj", 1000000);
         d->reset_after = option(line, "reset_after_reads", -1);
-        d->origin_ms = now_ms() / d->period_ms * d->period_ms;
+        d->origin_ms = option(line, "origin_ms", (long)(now_ms() / d->period_ms * d->period_ms));
         return d->period_ms > 0;
     }
     if (sscanf(line, "power %u gauge watts=%lf", &n, &w) == 2 && n < stub.n) {

@@ -107,7 +107,7 @@ static void an_end_comes_after_its_start(void **state)
     assert_int_equal(span(IPW_EV_SPAN_START, 0, 1), 0);
     now_ns = 50;
     assert_int_equal(span(IPW_EV_SPAN_END, 0, 1), IPW_EPARSE);
-    assert_string_equal(why.text, "t_ns: span 1 of query 0 ends before it starts");
+    assert_string_equal(why.text, "t_ns: goes back by 50 ns");
 }
 
 static void nothing_follows_in_a_query_that_has_ended(void **state)
@@ -156,6 +156,24 @@ static void a_wild_number_is_no_span(void **state)
     ipw_buf_release(&line);
 }
 
+/* What repair takes out must not let pass, or hold up, what comes behind it. */
+static void a_line_that_fails_leaves_no_trace(void **state)
+{
+    (void)state;
+    now_ns = 10;
+    assert_int_equal(query(IPW_EV_QUERY_START, 0), 0);
+    now_ns = -10; /* time goes back */
+    assert_int_equal(span(IPW_EV_SPAN_START, 0, 1), IPW_EPARSE);
+    assert_int_equal(query(IPW_EV_QUERY_START, 1), IPW_EPARSE);
+    assert_int_equal(query(IPW_EV_QUERY_END, 0), IPW_EPARSE);
+    assert_int_equal(take((struct ipw_event){.kind = IPW_EV_RUN_END, .query = -1}), IPW_EPARSE);
+    now_ns = 20;
+    assert_int_equal(span(IPW_EV_SPAN_END, 0, 1), IPW_EPARSE);
+    assert_int_equal(query(IPW_EV_QUERY_START, 1), 0);
+    assert_int_equal(query(IPW_EV_QUERY_END, 0), 0);
+    assert_int_equal(take((struct ipw_event){.kind = IPW_EV_RUN_END, .query = -1}), 0);
+}
+
 UNIT(validate_events)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +183,7 @@ UNIT(validate_events)
         cmocka_unit_test_setup_teardown(nothing_follows_in_a_query_that_has_ended, setup, teardown),
         cmocka_unit_test_setup_teardown(a_session_begins_without_open_spans, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wild_number_is_no_span, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_line_that_fails_leaves_no_trace, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

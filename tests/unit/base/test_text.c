@@ -460,16 +460,47 @@ static void test_wrapped(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ipw_buf out = IPW_BUF(1000);
 
-        ipw_text_wrapped(&out, cases[i].text, cases[i].columns);
+        ipw_text_wrapped(&out, cases[i].text, 0, 4, cases[i].columns);
         assert_string_equal(ipw_buf_str(&out), cases[i].want);
         ipw_buf_release(&out);
     }
+}
+
+static void test_columns(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t columns;
+    } cases[] = {{"", 0},
+                 {"abc", 3},
+                 {"\xC3\xA9t\xC3\xA9", 3},
+                 {"e\xCC\x81", 1},                /* a combining mark */
+                 {"\xE6\x9D\xB1\xE4\xBA\xAC", 4}, /* wide */
+                 {"\xF0\x9F\x98\x80", 2},         /* a pictograph */
+                 {"\033[1mab\033[0m", 2},         /* our own colours */
+                 {"\xFF!", 2}};                   /* no UTF-8 */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(ipw_text_columns(cases[i].text, strlen(cases[i].text)), cases[i].columns);
+}
+
+static void test_wrapped_beside_a_column(void **state)
+{
+    struct ipw_buf out = IPW_BUF(1000);
+
+    (void)state;
+    ipw_text_wrapped(&out, "one two three four5678901234 six", 3, 2, 12);
+    assert_string_equal(ipw_buf_str(&out), "one two\n  three\n  four5678901234\n  six");
+    ipw_buf_release(&out);
 }
 
 UNIT(text)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_joules),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_wrapped_beside_a_column),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_ints),

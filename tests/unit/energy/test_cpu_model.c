@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 
 #include "unit/energy/tree.h"
@@ -12,10 +13,38 @@ static int64_t now_ns;
 
 static int64_t clock_now(void) { return now_ns; }
 
+/* 100 W idle and 200 W at full load, a fifth less and more; what the facts were. */
+static char facts_seen[4096];
+
+static int estimate(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err)
+{
+    (void)err;
+    snprintf(facts_seen, sizeof facts_seen, "%s", facts->data);
+    for (int k = 0; k < 3; k++) {
+        ipw_buf_addf(model, "%s\"%s\":[", k ? "]," : "{\"about\":\"a table\",",
+                     (const char *[]){"mid", "lo", "hi"}[k]);
+        for (int i = 0; i <= 100; i++)
+            ipw_buf_addf(model, "%s%g", i ? "," : "",
+                         (100 + i) * (k == 1   ? 0.8
+                                      : k == 2 ? 1.2
+                                               : 1));
+    }
+    ipw_buf_adds(model, "]}");
+    return 0;
+}
+
+static int odd_estimate(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err)
+{
+    (void)facts;
+    (void)err;
+    ipw_buf_adds(model, "{\"about\":\"\",\"mid\":[1,2]}");
+    return 0;
+}
+
 static struct ipw_source *open_model(void)
 {
     static char proc[128], powercap[128];
-    struct ipw_source_place o = {.proc = proc, .powercap = powercap};
+    struct ipw_source_place o = {.proc = proc, .powercap = powercap, .estimate = estimate};
     struct ipw_source *source;
     struct ipw_err err = {0};
 
@@ -63,7 +92,7 @@ static void test_busy(void **state)
 static void test_without_proc(void **state)
 {
     char proc[128];
-    struct ipw_source_place o = {.proc = proc, .powercap = "/nonexistent"};
+    struct ipw_source_place o = {.proc = proc, .powercap = "/nonexistent", .estimate = estimate};
     struct ipw_source *source;
     struct ipw_err err = {0};
 
@@ -80,6 +109,10 @@ static void test_without_proc(void **state)
     put("proc/stat", "");
     assert_int_equal(ipw_cpu_model_open(&source, &o, "model", &err), IPW_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "proc/stat cannot be read"));
+    assert_non_null(strstr(facts_seen, "\"limit_w\":null,\"peak_w\":null"));
+    o.estimate = odd_estimate;
+    assert_int_equal(ipw_cpu_model_open(&source, &o, "model", &err), IPW_EPARSE);
+    assert_string_equal(err.text, "mid: expected 101 numbers");
 }
 
 /* The limit is the sum of the packages' first limits: no core, no memory-mapped copy, no platform
@@ -114,24 +147,29 @@ static void test_limits(void **state)
     put("powercap/intel-rapl-mmio:0/energy_uj", "1\n");
     put("powercap/intel-rapl-mmio:0/constraint_0_power_limit_uw", "50000000\n");
     source = open_model();
-    assert_non_null(strstr(source->channels[0].device, "power limits of 100 to 130 W"));
+    assert_non_null(strstr(facts_seen, "\"limit_w\":100.0,\"peak_w\":130.0"));
+    assert_string_equal(source->channels[0].device, "a table");
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(source->channels[i].kind, IPW_CHANNEL_ESTIMATE);
+        assert_false(source->channels[i].in_sum);
+    }
     assert_int_equal(source->channels[0].domain, IPW_DOMAIN_CPU);
-    /* Half busy over one second: Teads' 0.75 of the middle of both limits, within its bounds. */
+    /* Half busy over one second. */
     now_ns = IPW_NS_PER_S;
     source->read(source, values);
     assert_int_equal(values[IPW_CPU_MODEL_MID], 0); /* energy counts from the first reading */
     put("proc/stat", "cpu  150 0 0 150 0 0 0 0\n");
     now_ns += IPW_NS_PER_S;
     source->read(source, values);
-    assert_near((double)values[IPW_CPU_MODEL_MID], 86.25e6, 1);
+    assert_near((double)values[IPW_CPU_MODEL_MID], 150e6, 1);
     assert_true(values[IPW_CPU_MODEL_LO] < values[IPW_CPU_MODEL_MID]);
     assert_true(values[IPW_CPU_MODEL_HI] > values[IPW_CPU_MODEL_MID]);
     /* No tick passed: as busy as before.  No time passed: no energy. */
     now_ns += IPW_NS_PER_S;
     source->read(source, values);
-    assert_near((double)values[IPW_CPU_MODEL_MID], 172.5e6, 1);
+    assert_near((double)values[IPW_CPU_MODEL_MID], 300e6, 1);
     source->read(source, values);
-    assert_near((double)values[IPW_CPU_MODEL_MID], 172.5e6, 1);
+    assert_near((double)values[IPW_CPU_MODEL_MID], 300e6, 1);
     /* A file that says nothing any more is no value, not 0 W. */
     put("proc/stat", "");
     now_ns += IPW_NS_PER_S;

@@ -322,6 +322,20 @@ static void test_kinds(void **state)
     assert_string_equal(kinds[0], "perf");
 }
 
+/* A watt, whatever the load. */
+static int one_watt(struct ipw_buf *model, const struct ipw_buf *facts, struct ipw_err *err)
+{
+    (void)facts;
+    (void)err;
+    for (int k = 0; k < 3; k++) {
+        ipw_buf_addf(model, "%s\"%s\":[1", k ? "]," : "{\"about\":\"a watt\",",
+                     (const char *[]){"mid", "lo", "hi"}[k]);
+        for (int i = 1; i <= 100; i++) ipw_buf_adds(model, ",1");
+    }
+    ipw_buf_adds(model, "]}");
+    return 0;
+}
+
 /* An estimate is added only where no sensor of this machine's processors is believed. */
 static void test_estimate(void **state)
 {
@@ -335,10 +349,14 @@ static void test_estimate(void **state)
     setenv("IPW_CALIBRATION", "/nonexistent", 1);
     snprintf(proc, sizeof proc, "%s/proc", root);
     o.proc_root = proc;
+    o.estimate = one_watt;
     assert_int_equal(open_set(&set, WORDS("nvml"), NULL, NULL), 0);
     assert_false(ipw_source_set_estimate(&set, &o, believed)); /* no /proc to go by */
     put("proc/cpuinfo", "processor\t: 0\n");
     put("proc/stat", "cpu  1 1 1 1\n");
+    o.estimate = NULL; /* nobody makes a model */
+    assert_false(ipw_source_set_estimate(&set, &o, believed));
+    o.estimate = one_watt;
     assert_true(ipw_source_set_estimate(&set, &o, believed));
     assert_string_equal(names(&set), "nvml model");
     ipw_source_set_close(&set);

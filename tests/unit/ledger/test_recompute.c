@@ -218,6 +218,35 @@ static void a_run(void **state)
     }
 }
 
+/* Three queries end after the newest reading, without notes: 40 J are no multiple of three
+ * microjoules, and all of them are booked. */
+static void the_rest_at_the_end(void **state)
+{
+    struct ipw_recompute redone;
+    struct ipw_err err;
+    struct handed h;
+    double sum_j = 0;
+    FILE *f;
+
+    (void)state;
+    put_run(true, false);
+    f = fopen(events, "a");
+    for (int query = 8; query <= 10; query++) put(f, "query_start", query, 17, 26);
+    for (int query = 8; query <= 10; query++)
+        fprintf(f, "{\"event\":\"query_end\",\"query\":%d,\"rows\":21,\"span\":0,\"t_ns\":%lld}\n",
+                query, (long long)S(3) + 1000000);
+    put(f, "run_end", -1, 21, 31);
+    fclose(f);
+    assert_int_equal(compute(&redone, &h, NULL, false, &err), 0);
+    assert_int_equal(h.n, 5);
+    for (size_t i = 2; i < h.n; i++) {
+        assert_true(h.all[i].cpu.known && !h.all[i].cut);
+        sum_j += h.all[i].cpu.j;
+    }
+    assert_near(sum_j, redone.segments[0]->balance[CPU].queries.j - 120, 1e-7);
+    ipw_recompute_release(&redone);
+}
+
 /* Killed: the session ends with its newest reading, and so does the query that had not ended.  What
  * is told of later counts as of that end.  A torn line is left out. */
 static void a_killed_run(void **state)
@@ -443,8 +472,9 @@ static size_t bytes_held(void) { return mallinfo2().uordblks + mallinfo2().hblkh
 /* Each of the tests again and again: the first times fill the allocator's own lists. */
 static void nothing_is_left(void **state)
 {
-    static void (*const tests[])(void **) = {a_run,  a_killed_run,  lost_rows, two_sessions,
-                                             doubts, damaged_files, readings};
+    static void (*const tests[])(void **) = {
+        a_run,  the_rest_at_the_end, a_killed_run, lost_rows, two_sessions,
+        doubts, damaged_files,       readings};
     size_t held = 0;
 
     for (int round = 0; round < 60; round++) {
@@ -457,10 +487,11 @@ static void nothing_is_left(void **state)
 UNIT(recompute)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run),     cmocka_unit_test(a_killed_run),
-        cmocka_unit_test(lost_rows), cmocka_unit_test(two_sessions),
-        cmocka_unit_test(doubts),    cmocka_unit_test(damaged_files),
-        cmocka_unit_test(readings),  cmocka_unit_test(nothing_is_left),
+        cmocka_unit_test(a_run),           cmocka_unit_test(the_rest_at_the_end),
+        cmocka_unit_test(a_killed_run),    cmocka_unit_test(lost_rows),
+        cmocka_unit_test(two_sessions),    cmocka_unit_test(doubts),
+        cmocka_unit_test(damaged_files),   cmocka_unit_test(readings),
+        cmocka_unit_test(nothing_is_left),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

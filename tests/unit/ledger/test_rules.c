@@ -64,7 +64,7 @@ static void written_and_read(void **state)
     assert_string_equal(ipw_buf_str(&text), ipw_buf_str(&twice));
     ipw_buf_release(&text);
     ipw_buf_release(&twice);
-    ipw_ledger_rules_read(&to, NULL); /* an older run */
+    ipw_ledger_rules_read(&to, NULL);
     assert_true(to.share == IPW_SHARE_EQUAL && isnan(to.baseline_w[CPU]) && !to.clock.mono_ns);
 }
 

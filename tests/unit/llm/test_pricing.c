@@ -187,23 +187,26 @@ static void test_refused(void **state)
 static void test_own_table(void **state)
 {
     struct ipw_buf text = IPW_BUF(IPW_MIB);
+    struct ipw_price_usage usage = {.reasoning = -1};
     struct ipw_err err = {0};
     struct ipw_prices *p;
-    /* As the providers' pages have them. */
+    /* Prices as the providers' pages have them, and the dollars of a call worked out by hand. */
     static const struct {
         const char *model;
         double input, output, cache_read;
+        int64_t in, cached, out;
+        double usd;
     } known[] = {
-        {"gpt-4o-mini-2024-07-18", 0.15, 0.6, 0.075},
-        {"gpt-4o", 2.5, 10, 1.25},
-        {"gpt-4.1-nano", 0.1, 0.4, 0.025},
-        {"openai/gpt-5.1", 1.25, 10, 0.125},
-        {"claude-haiku-4-5-20251001", 1, 5, 0.1},
-        {"anthropic/claude-sonnet-4-5", 3, 15, 0.3},
-        {"claude-opus-4-5", 5, 25, 0.5},
-        {"gemini-2.5-pro", 1.25, 10, 0.125},
-        {"gemini-2.5-flash", 0.3, 2.5, 0.03},
-        {"deepseek-chat", 0.28, 0.42, 0.028},
+        {"gpt-4o-mini-2024-07-18", 0.15, 0.6, 0.075, 1204, 1024, 12, 0.000111},
+        {"gpt-4o", 2.5, 10, 1.25, 10000, 6000, 500, 0.0225},
+        {"gpt-4.1-nano", 0.1, 0.4, 0.025, 1000000, 0, 1000000, 0.5},
+        {"openai/gpt-5.1", 1.25, 10, 0.125, 1000000, 1000000, 0, 0.125},
+        {"claude-haiku-4-5-20251001", 1, 5, 0.1, 10000, 0, 2000, 0.02},
+        {"anthropic/claude-sonnet-4-5", 3, 15, 0.3, 50000, 40000, 15000, 0.267},
+        {"claude-opus-4-5", 5, 25, 0.5, 50000, 40000, 15000, 0.445},
+        {"gemini-2.5-pro", 1.25, 10, 0.125, 300000, 0, 1000, 0.765}, /* the dearer tier */
+        {"gemini-2.5-flash", 0.3, 2.5, 0.03, 1000000, 0, 1000000, 2.8},
+        {"deepseek-chat", 0.28, 0.42, 0.028, 1000000, 500000, 1000000, 0.574},
     };
 
     (void)state;
@@ -217,6 +220,11 @@ static void test_own_table(void **state)
         if (price->base.input != known[i].input || price->base.output != known[i].output ||
             price->base.cache_read != known[i].cache_read)
             fail_msg("%s: another price", known[i].model);
+        usage.input = known[i].in;
+        usage.cached_read = known[i].cached;
+        usage.output = known[i].out;
+        if (fabs(ipw_price_cost(price, &usage) - known[i].usd) > 1e-12)
+            fail_msg("%s: %.12g USD", known[i].model, ipw_price_cost(price, &usage));
     }
     assert_null(ipw_prices_find(p, "llama3.2:1b", "2026-11-28"));
     ipw_prices_free(p);

@@ -76,17 +76,6 @@ static void widths_and_cells(void **state)
         assert_string_equal(ipw_buf_str(&out), cases[i].cell);
         ipw_buf_release(&out);
     }
-    assert_int_equal(ipw_format_width("\033[1mab\033[0m", 10), 2);
-}
-
-static void wrapping(void **state)
-{
-    struct ipw_buf out = IPW_BUF(1000);
-
-    (void)state;
-    ipw_format_wrapped(&out, "one two three  four5678901234 six", 3, 2, 12);
-    assert_string_equal(ipw_buf_str(&out), "one two\n  three\n  four5678901234\n  six\n");
-    ipw_buf_release(&out);
 }
 
 UNIT(format)
@@ -94,7 +83,6 @@ UNIT(format)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),
         cmocka_unit_test(widths_and_cells),
-        cmocka_unit_test(wrapping),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,14 +32,16 @@ static int tear_down(void **state)
     return system(command);
 }
 
-/* A session with one sensor of one channel; rows: "t value" words. */
+/* A session with a sensor of one channel and another one; rows: "t value" words; "-": the reading
+ * failed; "o": a reading of the other one. */
 static void write_session(char *path, size_t size, int number, const char *channel,
                           const char *rows)
 {
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     char command[128], *file = NULL;
     struct ipw_err err;
-    long long t, value;
+    long long t;
+    char value[24];
     int n;
 
     snprintf(path, size, "%s/%d", folder, number);
@@ -48,10 +50,16 @@ static void write_session(char *path, size_t size, int number, const char *chann
     ipw_buf_addf(&text,
                  "{\"format\":1,\"segment\":0,\"sources\":[{\"channels\":[{\"device\":\"d\","
                  "\"domain\":\"cpu\",\"in_sum\":true,\"max_w\":100,\"modulus_uj\":0,\"name\":\"c\","
-                 "\"unit\":\"uJ\",%s}],\"name\":\"s\"}]}\n",
+                 "\"unit\":\"uJ\",%s}],\"name\":\"s\"},{\"channels\":[{\"device\":\"o\","
+                 "\"domain\":\"dram\",\"in_sum\":true,\"kind\":\"gauge\",\"max_w\":100,"
+                 "\"modulus_uj\":0,\"name\":\"o\",\"unit\":\"mW\"}],\"name\":\"other\"}]}\n",
                  channel);
-    for (; sscanf(rows, "%lld %lld%n", &t, &value, &n) == 2; rows += n)
-        ipw_buf_addf(&text, "[%lld,0,%lld%s]\n", t, value, strstr(channel, "clock_us") ? ",9" : "");
+    for (; sscanf(rows, "%lld %23s%n", &t, value, &n) == 2; rows += n)
+        if (strcmp(value, "o") == 0)
+            ipw_buf_addf(&text, "[%lld,1,7]\n", t);
+        else
+            ipw_buf_addf(&text, "[%lld,0,%s%s]\n", t, strcmp(value, "-") != 0 ? value : "null",
+                         strstr(channel, "clock_us") ? ",9" : "");
     assert_true(asprintf(&file, "%s/power.jsonl", path) > 0);
     assert_int_equal(ipw_file_write_atomic(file, ipw_buf_str(&text), text.len, &err), 0);
     ipw_buf_release(&text);
@@ -60,8 +68,13 @@ static void write_session(char *path, size_t size, int number, const char *chann
 
 static void take(void *ud, const struct ipw_join_row *row)
 {
+    if (row->source) return;
     assert_in_range(row->n, 1, 2); /* with the clock of a stream */
-    ipw_buf_addf(ud, "%lld %lld ", (long long)row->t_ns, (long long)row->values[0]);
+    ipw_buf_addf(ud, "%lld ", (long long)row->t_ns);
+    if (row->values[0] == IPW_NO_VALUE)
+        ipw_buf_adds(ud, "- ");
+    else
+        ipw_buf_addf(ud, "%lld ", (long long)row->values[0]);
 }
 
 #define COUNTER  "\"kind\":\"counter\""
@@ -100,6 +113,31 @@ static const struct {
      OWN_ZERO,
      {20, 40},
      {"10 100 20 200", "11 110 15 150 25 250 35 350"},
+     "10 100 20 200 25 250 35 350 "},
+    {"a counter with another zero: the leader goes on with another sensor, and later ends",
+     COUNTER,
+     {24, 40},
+     {"10 100 20 200 24 o", "15 1050 22 1120 25 1150 35 1250"},
+     "10 100 20 200 25 250 35 350 "},
+    {"the same for longer than two readings",
+     COUNTER,
+     {34, 50},
+     {"10 100 20 200 34 o", "15 1050 22 1120 25 1150 30 1200 35 1250 45 1350"},
+     "10 100 20 200 35 350 45 450 "},
+    {"the leader's last readings failed: its counter goes on from the last that did not",
+     COUNTER,
+     {40, 60},
+     {"10 100 20 200 30 - 40 -", "15 1050 25 1150 35 1250 45 1350 55 1450"},
+     "10 100 20 200 30 - 40 - 45 450 55 550 "},
+    {"the new leader's first reading fails: its counter goes on with the next",
+     COUNTER,
+     {20, 60},
+     {"10 100 20 200", "15 1050 25 - 35 1250 45 1350"},
+     "10 100 20 200 25 - 35 350 45 450 "},
+    {"a new leader that had not read before the last one: its counter has the same zero",
+     COUNTER,
+     {20, 60},
+     {"10 100 20 200", "25 250 35 350"},
      "10 100 20 200 25 250 35 350 "},
     {"the longest of those that have begun leads next",
      COUNTER,

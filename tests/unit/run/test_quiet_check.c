@@ -1,10 +1,10 @@
-/* The look around before a run: who is ours, who is not, and what is said of it.  What /proc and
- * NVML say stands here (the test's own functions stand in for energy/quiet's and for
- * ipw_nvml_processes(), which the linker then leaves out). */
+/* The check before a run: what it asks of ipw.quiet (for which this test answers, and for NVML),
+ * and which sensors are not believed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,97 +14,46 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "energy/overlap.h"
-#include "energy/quiet.h"
 #include "energy/sources/nvml.h"
 #include "run/quiet_check.h"
+#include "script/lua_text.h"
 #include "unit/unit.h"
 
-enum { SERVER = 4242, TOOL = 4243, MINER = 666, HIDDEN = 7 };
-
 static struct {
-    bool readable;  /* /proc */
-    double foreign; /* processors that others kept busy */
-    int asked_port; /* who listens there? */
-    pid_t listener;
-    const char *listener_name;
-    unsigned on_gpu[3];
-    size_t n_on_gpu, n_looks;
-    pid_t ours[8];
-    size_t n_ours;
+    const char *answer;
+    char asked[4096]; /* the facts after the looks */
 } world;
 
-bool ipw_quiet_look(struct ipw_quiet_look *look, const char *proc)
+int ipw_lua_text(struct ipw_buf *out, const char *module, const struct ipw_buf *json,
+                 const struct ipw_lua_text_style *style, struct ipw_err *err)
 {
-    assert_null(proc);
-    *look = (struct ipw_quiet_look){.cpus = 4};
-    if (world.readable) world.n_looks++;
-    return world.readable;
-}
+    const char *after = strstr(json->data, ",\"gpu\":");
 
-void ipw_quiet_release(struct ipw_quiet_look *look)
-{
-    (void)look;
-    world.n_looks--;
+    (void)style;
+    assert_string_equal(module, "ipw.quiet");
+    assert_non_null(after);
+    assert_non_null(strstr(json->data, "\"before\":{\"processes\":[\""));
+    snprintf(world.asked, sizeof world.asked, "%s", after);
+    if (!world.answer) return ipw_fail(err, IPW_EINVAL, "no answer");
+    ipw_buf_adds(out, world.answer);
+    return 0;
 }
-
-pid_t ipw_quiet_listener(const char *proc, int port)
-{
-    assert_null(proc);
-    world.asked_port = port;
-    return world.listener;
-}
-
-const char *ipw_quiet_name(const struct ipw_quiet_look *look, pid_t pid)
-{
-    (void)look;
-    switch (pid) {
-    case SERVER: return world.listener_name;
-    case TOOL: return "tool";
-    case MINER: return "miner";
-    default: return NULL;
-    }
-}
-
-/* The tool is a child of ours, whoever else is. */
-bool ipw_quiet_is_ours(const struct ipw_quiet_look *look, pid_t pid, const pid_t *ours, size_t n)
-{
-    (void)look;
-    for (size_t i = 0; i < n; i++)
-        if (ours[i] == (pid == TOOL ? getpid() : pid)) return true;
-    return false;
-}
-
-void ipw_quiet_judge(struct ipw_quiet_load *out, const struct ipw_quiet_look *before,
-                     const struct ipw_quiet_look *after, double seconds, double ticks_per_s,
-                     const pid_t *ours, size_t n)
-{
-    assert_ptr_not_equal(before, after);
-    assert_true(seconds > 0 && ticks_per_s > 0 && n <= 8);
-    memcpy(world.ours, ours, n * sizeof *ours);
-    world.n_ours = n;
-    *out = (struct ipw_quiet_load){.foreign_cpus = world.foreign, .cpus = 4, .busiest = "backup"};
-}
-
-bool ipw_quiet_is_loud(const struct ipw_quiet_load *load) { return load->foreign_cpus > 0.4; }
 
 int ipw_nvml_processes(struct ipw_gpu_process **out, size_t *n, struct ipw_source *source,
                        struct ipw_err *err)
 {
     (void)err;
     assert_string_equal(source->name, "nvml");
-    *out = ipw_calloc(world.n_on_gpu, sizeof **out);
-    *n = world.n_on_gpu;
-    for (size_t i = 0; i < *n; i++)
-        (*out)[i] = (struct ipw_gpu_process){.channel = "gpu0", .pid = world.on_gpu[i]};
+    *out = ipw_calloc(1, sizeof **out);
+    *n = 1;
+    **out = (struct ipw_gpu_process){.channel = "gpu0", .pid = 666};
     return 0;
 }
 
 static void reset(void)
 {
     memset(&world, 0, sizeof world);
-    world.readable = true;
-    world.listener = SERVER;
-    world.listener_name = "llama-server";
+    world.answer = "{\"known\":true,\"not_quiet\":\"\"}";
 }
 
 struct machine {
@@ -117,63 +66,40 @@ static int check(struct machine *m, const char *url, bool require, struct ipw_er
     const char *servers[] = {url, NULL};
     int rc = ipw_start_check(&m->found, &m->sources, servers, require, err);
 
-    assert_int_equal(world.n_looks, 0);
     ipw_trust_free(m->found.trust);
     m->found.trust = NULL;
     return rc;
 }
 
-/* The server is ours where it can be found by its port on this machine. */
-static void the_server_is_ours(void **state)
+/* A server of this machine is looked for by its port. */
+static void the_ports_of_servers(void **state)
 {
     static const struct {
-        const char *url;
-        int port; /* 0: nobody is looked for */
+        const char *url, *ports;
     } rows[] = {
-        {"http://127.0.0.1:8000/v1", 8000},
-        {"http://localhost/v1", 80},
-        {"https://localhost/v1", 443},
-        {"http://[::1]:9/v1", 9},
-        {"http://0.0.0.0:8000/v1", 8000},
-        {"http://10.0.0.1:8000/v1", 0},
-        {"https://api.example.org/v1", 0},
-        {"http://localhost.example.org:8000/v1", 0},
-        {NULL, 0},
+        {"http://127.0.0.1:8000/v1", "[8000]"},
+        {"http://localhost/v1", "[80]"},
+        {"https://localhost/v1", "[443]"},
+        {"http://[::1]:9/v1", "[9]"},
+        {"http://0.0.0.0:8000/v1", "[8000]"},
+        {"http://10.0.0.1:8000/v1", "[]"},
+        {"https://api.example.org/v1", "[]"},
+        {"http://localhost.example.org:8000/v1", "[]"},
+        {NULL, "[]"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct machine machine = {0};
         struct ipw_err err = {0};
+        char want[120];
 
         reset();
         assert_int_equal(check(&machine, rows[i].url, true, &err), 0);
-        assert_int_equal(world.asked_port, rows[i].port);
-        assert_int_equal(world.n_ours, rows[i].port ? 2 : 1);
-        assert_int_equal(world.ours[0], getpid());
-        if (rows[i].port) assert_int_equal(world.ours[1], SERVER);
+        snprintf(want, sizeof want, ",\"gpu\":[],\"pid\":%d,\"ports\":%s,\"seconds\":0.", getpid(),
+                 rows[i].ports);
+        if (strncmp(world.asked, want, strlen(want))) fail_msg("%s, want %s", world.asked, want);
     }
-}
-
-static void a_loud_machine(void **state)
-{
-    static const char said[] = "other programs use 1.5 of 4 processors (most of it: backup)";
-    struct machine machine = {0};
-    struct ipw_err err = {0};
-
-    (void)state;
-    reset();
-    world.foreign = 1.5;
-    assert_int_equal(check(&machine, NULL, false, &err), 0);
-    assert_string_equal(machine.found.not_quiet, said);
-    assert_int_equal(check(&machine, NULL, true, &err), IPW_ECANCELLED);
-    assert_string_equal(err.text + strlen("--require-quiet: "), said);
-    world.readable = false; /* not known: nothing is said, and nothing can be promised */
-    machine.found.not_quiet[0] = '\0';
-    assert_int_equal(check(&machine, NULL, false, &err), 0);
-    assert_string_equal(machine.found.not_quiet, "");
-    assert_int_equal(check(&machine, NULL, true, &err), IPW_ECANCELLED);
-    assert_non_null(strstr(err.text, "/proc/stat cannot be read"));
 }
 
 static void read_nothing(struct ipw_source *self, int64_t *values)
@@ -182,48 +108,27 @@ static void read_nothing(struct ipw_source *self, int64_t *values)
     (void)values;
 }
 
-static void who_computes_on_the_gpus(void **state)
+static void what_is_said(void **state)
 {
-    static const struct {
-        const char *listener_name;
-        pid_t listener;
-        double foreign;
-        unsigned on_gpu[3];
-        const char *said;
-    } rows[] = {
-        {"llama-server", SERVER, 0, {SERVER, TOOL, HIDDEN}, ""},
-        {"llama-server",
-         SERVER,
-         0,
-         {HIDDEN, SERVER, MINER},
-         "process 666 (miner) computes on gpu0"},
-        {"llama-server",
-         SERVER,
-         2,
-         {MINER},
-         "other programs use 2.0 of 4 processors (most of it: backup); process 666 (miner) "
-         "computes "
-         "on gpu0"},
-        /* Whose they are cannot be told when the server is hidden, or only its stand-in is seen. */
-        {"llama-server", 0, 0, {MINER}, ""},
-        {"docker-proxy", SERVER, 0, {MINER}, ""},
-    };
     struct ipw_source source = {.name = "nvml", .read = read_nothing};
+    struct machine machine = {.sources = {.n = 1, .sources = {&source}}};
+    struct ipw_err err = {0};
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct machine machine = {.sources = {.n = 1, .sources = {&source}}};
-        struct ipw_err err = {0};
-
-        reset();
-        world.listener = rows[i].listener;
-        world.listener_name = rows[i].listener_name;
-        world.foreign = rows[i].foreign;
-        for (size_t k = 0; k < 3 && rows[i].on_gpu[k]; k++)
-            world.on_gpu[world.n_on_gpu++] = rows[i].on_gpu[k];
-        assert_int_equal(check(&machine, "http://127.0.0.1:8000/v1", false, &err), 0);
-        assert_string_equal(machine.found.not_quiet, rows[i].said);
-    }
+    reset();
+    world.answer = "{\"info\":\"a remark\",\"known\":true,\"not_quiet\":\"it is loud\"}";
+    assert_int_equal(check(&machine, NULL, false, &err), 0);
+    assert_string_equal(machine.found.not_quiet, "it is loud");
+    assert_non_null(strstr(world.asked, "\"gpu\":[{\"channel\":\"gpu0\",\"pid\":666}]"));
+    assert_int_equal(check(&machine, NULL, true, &err), IPW_ECANCELLED);
+    assert_string_equal(err.text, "--require-quiet: it is loud");
+    world.answer = "{\"known\":false,\"not_quiet\":\"\"}"; /* nothing can be promised */
+    assert_int_equal(check(&machine, NULL, false, &err), 0);
+    assert_string_equal(machine.found.not_quiet, "");
+    assert_int_equal(check(&machine, NULL, true, &err), IPW_ECANCELLED);
+    assert_non_null(strstr(err.text, "/proc/stat cannot be read"));
+    world.answer = NULL;
+    assert_int_equal(check(&machine, NULL, false, &err), IPW_EINVAL);
 }
 
 /* A counter that stands still while its device draws power, one that moves, and a source that is
@@ -356,9 +261,8 @@ static void a_dead_package_stays_in_the_sum(void **state)
 UNIT(quiet_check)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_server_is_ours),
-        cmocka_unit_test(a_loud_machine),
-        cmocka_unit_test(who_computes_on_the_gpus),
+        cmocka_unit_test(the_ports_of_servers),
+        cmocka_unit_test(what_is_said),
         cmocka_unit_test(a_frozen_counter_is_rejected),
         cmocka_unit_test(a_frozen_counter_of_a_real_board_is_rejected),
         cmocka_unit_test(a_dead_package_stays_in_the_sum),

@@ -481,12 +481,13 @@ static void a_wrong_line_names_the_field(void **state)
         {"{\"query_id\":7}", "query_id"},
         {"{\"query_id\":\"q\",\"turns\":[{\"turn_index\":0},{\"wall_clock_s\":1}]}",
          "turns[1].turn_index"},
-        {"{\"query_id\":\"q\",\"schema_version\":1,\"start_ns\":1,\"turns\":[]}", "end_ns"},
-        {"{\"end_ns\":2,\"query_id\":\"q\",\"schema_version\":1,\"start_ns\":1}", "turns"},
-        {"{\"end_ns\":2,\"query_id\":\"q\",\"schema_version\":1,\"start_ns\":1,\"turns\":[{"
+        {"{\"query_id\":\"q\",\"schema_version\":2,\"start_ns\":1,\"turns\":[]}", "end_ns"},
+        {"{\"end_ns\":2,\"query_id\":\"q\",\"schema_version\":2,\"start_ns\":1}", "turns"},
+        {"{\"end_ns\":2,\"query_id\":\"q\",\"schema_version\":2,\"start_ns\":1,\"turns\":[{"
          "\"end_s\":1,\"spans\":[{\"kind\":\"nap\"}],\"start_s\":0,\"turn_index\":0}]}",
          "turns[0].spans[0].kind"},
-        {"{\"query_id\":\"q\",\"schema_version\":99}", "schema_version: 99 is newer"},
+        {"{\"query_id\":\"q\",\"schema_version\":1}", "schema_version: 1; this program reads 2"},
+        {"{\"query_id\":\"q\",\"schema_version\":99}", "schema_version: 99; this program reads 2"},
         {"{\"query_id\":\"q\"", "byte"},
     };
 

@@ -13,26 +13,28 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "report/summary_facts.h"
-#include "report/summary_rows.h"
+#include "report/summary.h"
 #include "unit/unit.h"
 
 static const struct ipw_query_details plain = {.is_resolved = -1, .cost_usd = NAN};
 
-static double value(const struct ipw_summary_rows *s, const char *column, size_t row)
+static double value(const struct ipw_summary *s, const char *column, size_t row)
 {
-    return ipw_columns_at(&s->queries, ipw_summary_query_column(column), row);
+    size_t k = 0;
+
+    while (strcmp(ipw_summary_query_columns[k], column) != 0) k++;
+    return ipw_columns_at(&s->queries, k, row);
 }
 
-static const struct ipw_summary_group *
-find(const struct ipw_summary_rows *s, enum ipw_summary_kind kind, const char *of, const char *name)
+static const struct ipw_summary_group *find(const struct ipw_summary *s, enum ipw_summary_kind kind,
+                                            const char *of, const char *name)
 {
     for (size_t i = 0; i < s->n_groups; i++) {
         const struct ipw_summary_group *g = s->groups[i];
 
         if (g->kind == kind && !strcmp(g->of, of) && !strcmp(g->name, name)) return g;
     }
-    fail_msg("%s %s %s is missing", ipw_summary_kinds[kind], of, name);
+    fail_msg("%d %s %s is missing", (int)kind, of, name);
     return NULL;
 }
 
@@ -46,15 +48,15 @@ static void a_query_is_a_row(void **state)
                                 .output_tokens = -1,
                                 .n_tool_calls = 3};
     struct ipw_query_details r = {.is_resolved = 1, .cost_usd = 0.5, .epoch = 2, .n_malformed = 4};
-    struct ipw_summary_rows s;
+    struct ipw_summary s;
 
     (void)state;
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) q.power_mean_w[d] = NAN;
     q.energy[IPW_DOMAIN_CPU] =
         (struct ipw_figure){.known = true, .j = 5, .lo_j = 4, .hi_j = 6, .u_j = 0.2};
     q.energy[IPW_DOMAIN_DRAM] = (struct ipw_figure){.estimated = true, .estimate_j = 3};
-    ipw_summary_rows_init(&s);
-    ipw_summary_rows_add(&s, &q, &r);
+    ipw_summary_init(&s);
+    ipw_summary_add(&s, &q, &r);
     assert_true(value(&s, "completed", 0) == 1 && value(&s, "stopped", 0) == 0);
     assert_true(value(&s, "wall_s", 0) == 2 && value(&s, "cost_usd", 0) == 0.5);
     assert_true(value(&s, "epoch", 0) == 2 && value(&s, "malformed", 0) == 4);
@@ -66,7 +68,7 @@ static void a_query_is_a_row(void **state)
     assert_true(isnan(value(&s, "dram_j", 0)) && isnan(value(&s, "gpu_lo_j", 0)));
     assert_true(isnan(value(&s, "judge_verdict", 0)) && isnan(value(&s, "gpu_w", 0)));
     assert_int_equal(s.n_groups, 0);
-    ipw_summary_rows_release(&s);
+    ipw_summary_release(&s);
 }
 
 static void verdicts_have_numbers(void **state)
@@ -77,10 +79,10 @@ static void verdicts_have_numbers(void **state)
     } cases[] = {{NULL, NULL, NAN},      {NULL, "refused", 0},       {"correct", NULL, 1},
                  {"incorrect", NULL, 2}, {"not_attempted", NULL, 3}, {"perhaps", NULL, 4}};
     struct ipw_query_trace q = {.id = "q", .completed = true};
-    struct ipw_summary_rows s;
+    struct ipw_summary s;
 
     (void)state;
-    ipw_summary_rows_init(&s);
+    ipw_summary_init(&s);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ipw_judgement judge = IPW_JUDGEMENT_NONE;
         struct ipw_query_details r = plain;
@@ -90,12 +92,12 @@ static void verdicts_have_numbers(void **state)
         judge.reason = cases[i].reason;
         judge.model = "m";
         r.judge = &judge;
-        ipw_summary_rows_add(&s, &q, &r);
+        ipw_summary_add(&s, &q, &r);
         number = value(&s, "judge_verdict", i);
         assert_true(isnan(cases[i].number) ? isnan(number) : number == cases[i].number);
     }
     assert_int_equal(find(&s, IPW_SUMMARY_JUDGE, "", "m")->calls, 5);
-    ipw_summary_rows_release(&s);
+    ipw_summary_release(&s);
 }
 
 /* ---- sums by name ---- */
@@ -117,11 +119,11 @@ static struct ipw_span call(const char *name, const char *outcome)
     return span;
 }
 
-static void add_spans(struct ipw_summary_rows *s, struct ipw_span *spans, size_t n)
+static void add_spans(struct ipw_summary *s, struct ipw_span *spans, size_t n)
 {
     struct ipw_turn turn = {.spans = spans, .n_spans = n, .energy = ipw_turn_figures()};
 
-    ipw_summary_rows_add(
+    ipw_summary_add(
         s, &(struct ipw_query_trace){.id = "q", .completed = true, .turns = &turn, .n_turns = 1},
         &plain);
     for (size_t k = 0; k < n; k++) free(spans[k].energy);
@@ -133,7 +135,7 @@ static void tools_by_name(void **state)
     struct ipw_span spans[] = {call("python", "ok"), call("fs", "refused"),
                                call("python", "timeout"), call("model", "ok")};
     const struct ipw_summary_group *python;
-    struct ipw_summary_rows s;
+    struct ipw_summary s;
 
     (void)state;
     spans[0].child_provenance = "rusage";
@@ -144,7 +146,7 @@ static void tools_by_name(void **state)
     spans[2].child_peak_bytes = 70;
     spans[2].cut_bytes = 9;
     spans[3].kind = IPW_SPAN_LM; /* no tool */
-    ipw_summary_rows_init(&s);
+    ipw_summary_init(&s);
     add_spans(&s, spans, 4);
     python = find(&s, IPW_SUMMARY_TOOL, "", "python");
     assert_int_equal(python->calls, 2);
@@ -158,26 +160,26 @@ static void tools_by_name(void **state)
     assert_int_equal(find(&s, IPW_SUMMARY_TOOL_OUTCOME, "fs", "refused")->calls, 1);
     assert_true(find(&s, IPW_SUMMARY_TOOL, "", "fs")->child_calls == 0);
     assert_int_equal(s.n_groups, 5);
-    ipw_summary_rows_release(&s);
+    ipw_summary_release(&s);
 }
 
 static void unknown_stays_unknown(void **state)
 {
     struct ipw_span spans[] = {call("a", "ok"), call("a", "ok"), call("a", "cancelled")};
     const struct ipw_summary_group *a;
-    struct ipw_summary_rows s;
+    struct ipw_summary s;
 
     (void)state;
-    spans[1].argument_bytes = 0; /* of an older run */
+    spans[1].argument_bytes = 0; /* nobody told it */
     spans[1].energy[IPW_DOMAIN_GPU].known = false;
     spans[2].child_provenance = "unknown";
-    ipw_summary_rows_init(&s);
+    ipw_summary_init(&s);
     add_spans(&s, spans, 3);
     a = find(&s, IPW_SUMMARY_TOOL, "", "a");
     assert_true(isnan(a->argument_bytes) && isnan(a->cut_bytes) && a->result_bytes == 15);
     assert_true(isnan(a->j[IPW_DOMAIN_GPU]));
     assert_true(a->child_calls == 1 && isnan(a->child_cpu_s));
-    ipw_summary_rows_release(&s);
+    ipw_summary_release(&s);
 }
 
 /* A model is counted once for a query, and by turns; parts by kind, those of tools by name. */
@@ -193,14 +195,14 @@ static void models_and_parts(void **state)
         {.kind = IPW_PART_TOOL, .name = (char *)"fs", .calls = 1, .seconds = 1}};
     struct ipw_query_trace q = {
         .id = "q", .outcome = "error", .turns = turns, .n_turns = 5, .parts = parts, .n_parts = 2};
-    struct ipw_summary_rows s;
+    struct ipw_summary s;
 
     (void)state;
     parts[0].j[IPW_DOMAIN_GPU] = 3;
     parts[0].waste_j[IPW_DOMAIN_GPU] = 1;
     for (int i = 0; i < 5; i++) turns[i].energy = ipw_turn_figures();
-    ipw_summary_rows_init(&s);
-    for (int i = 0; i < 2; i++) ipw_summary_rows_add(&s, &q, &plain);
+    ipw_summary_init(&s);
+    for (int i = 0; i < 2; i++) ipw_summary_add(&s, &q, &plain);
     assert_string_equal(s.unanswered_id, "q");
     assert_string_equal(s.unanswered_outcome, "error");
     assert_null(s.unanswered_error);
@@ -213,26 +215,26 @@ static void models_and_parts(void **state)
     assert_int_equal(find(&s, IPW_SUMMARY_FAILED, "", "error")->calls, 2);
     assert_int_equal(s.calls.n, 10);
     for (int i = 0; i < 5; i++) free(turns[i].energy);
-    ipw_summary_rows_release(&s);
+    ipw_summary_release(&s);
 }
 
 /* Seconds for `n` queries of which each has one of so many reasons to fail. */
 static double seconds_with(size_t reasons, size_t n)
 {
     struct timespec t0, t1;
-    struct ipw_summary_rows s;
+    struct ipw_summary s;
     char outcome[40];
     struct ipw_query_trace q = {.id = "q", .outcome = outcome};
 
-    ipw_summary_rows_init(&s);
+    ipw_summary_init(&s);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t0);
     for (size_t i = 0; i < n; i++) {
         snprintf(outcome, sizeof outcome, "reason %zu", i * 7919 % reasons);
-        ipw_summary_rows_add(&s, &q, &plain);
+        ipw_summary_add(&s, &q, &plain);
     }
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t1);
     assert_int_equal(s.n_groups, reasons);
-    ipw_summary_rows_release(&s);
+    ipw_summary_release(&s);
     return (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) / 1e9;
 }
 
@@ -250,11 +252,11 @@ static void ten_thousand_reasons_cost_as_a_thousand(void **state)
 static void a_query_takes_little_memory(void **state)
 {
     enum { N = 50000, SOME = 10000 };
-    struct ipw_summary_rows s;
+    struct ipw_summary s;
     size_t some = 0, all;
 
     (void)state;
-    ipw_summary_rows_init(&s);
+    ipw_summary_init(&s);
     for (int i = 0; i < N; i++) {
         struct mallinfo2 now = mallinfo2();
         char id[40];
@@ -277,14 +279,14 @@ static void a_query_takes_little_memory(void **state)
         for (int d = 0; d < IPW_DOMAIN_MACHINE; d++)
             q.energy[d] = (struct ipw_figure){
                 .known = true, .j = x, .lo_j = x / 2, .hi_j = x + 1, .u_j = x / 3};
-        ipw_summary_rows_add(&s, &q, &r);
+        ipw_summary_add(&s, &q, &r);
         free(turn.energy);
     }
     all = mallinfo2().uordblks + mallinfo2().hblkhd;
     /* Arrays grow by half, so that up to a third of one is not written yet. */
     if (all > some + (N - SOME) * 300 * 3 / 2)
         fail_msg("%zu bytes a query", (all - some) / (N - SOME));
-    ipw_summary_rows_release(&s);
+    ipw_summary_release(&s);
 }
 
 /* Tasks are told apart by the whole id, however long, and a long one is no shorter one's. */
@@ -293,16 +295,16 @@ static void tells_long_ids_apart(void **state)
     static const size_t lengths[] = {62, 63, 64, 65, 20000, 20001};
     enum { N = sizeof lengths / sizeof *lengths };
     const char *ids[2 * N], *at;
-    struct ipw_summary_rows s;
+    struct ipw_summary s;
 
     (void)state;
-    ipw_summary_rows_init(&s);
+    ipw_summary_init(&s);
     for (int i = 0; i < 2 * N; i++) { /* each twice */
         char id[20002];
 
         memset(id, 'a', lengths[i % N]);
         id[lengths[i % N]] = '\0';
-        ipw_summary_rows_add(&s, &(struct ipw_query_trace){.id = id, .completed = true}, &plain);
+        ipw_summary_add(&s, &(struct ipw_query_trace){.id = id, .completed = true}, &plain);
     }
     at = s.ids;
     for (int i = 0; i < 2 * N; i++) {
@@ -312,7 +314,7 @@ static void tells_long_ids_apart(void **state)
         for (int k = 0; k < i; k++) assert_int_equal(!strcmp(ids[k], ids[i]), k + N == i);
     }
     assert_ptr_equal(at, s.ids + s.id_bytes);
-    ipw_summary_rows_release(&s);
+    ipw_summary_release(&s);
 }
 
 /* The facts are JSON; what is unknown is null, and numbers keep all their digits. */
@@ -322,16 +324,16 @@ static void facts_are_json(void **state)
     struct ipw_query_trace q = {.id = "q", .outcome = "no \"good\""};
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     const struct ipw_json *group;
-    struct ipw_summary_rows s;
+    struct ipw_summary s;
     struct ipw_json *doc;
 
     (void)state;
     q.account[IPW_DOMAIN_GPU].waste_j = 0.1 + 0.2;
-    ipw_summary_rows_init(&s);
-    ipw_summary_rows_add(&s, &q, &plain);
+    ipw_summary_init(&s);
+    ipw_summary_add(&s, &q, &plain);
     run.config = "{\"a\":1}";
     run.have_balance = true;
-    ipw_summary_facts_write(&text, &s, &run);
+    ipw_summary_facts(&text, &s, &run);
     assert_false(text.failed);
     assert_int_equal(ipw_json_parse(&doc, text.data, text.len, NULL, NULL), 0);
     group = ipw_json_at(ipw_json_get(doc, "groups"), 0);
@@ -345,7 +347,7 @@ static void facts_are_json(void **state)
     assert_int_equal(ipw_json_count(ipw_json_get(doc, "balance")), IPW_DOMAIN_COUNT);
     ipw_json_free(doc);
     ipw_buf_release(&text);
-    ipw_summary_rows_release(&s);
+    ipw_summary_release(&s);
 }
 
 /* ---- the file ---- */
@@ -438,7 +440,7 @@ static void rows_are_read_sorted(void **state)
     ipw_summary_release(&s);
 }
 
-UNIT(summary_rows)
+UNIT(summary)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_query_is_a_row),
