@@ -27,6 +27,9 @@ local function usual(to)
     LLM_API_KEY        = to.key,
     NO_PROXY           = to.no_proxy,
     no_proxy           = to.no_proxy,
+    -- Exact times of tools, unless the spans go to the user's own collector.
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = not to.has_collector and to.root .. "/v1/traces",
+    OTEL_EXPORTER_OTLP_TRACES_PROTOCOL = not to.has_collector and "http/protobuf",
   }
 end
 
@@ -63,6 +66,7 @@ local function address(facts)
     key      = facts.word,
     model    = facts.model ~= "any" and facts.model or nil,
     no_proxy = facts.no_proxy,
+    has_collector = facts.has_collector,
   }
 end
 

@@ -91,11 +91,19 @@ static int check_query_event(struct ipw_event_check *c, const struct ipw_json *e
     if (start) {
         *ipw_table_at(&c->by_query, (uint64_t)query, NULL) = GOES_ON;
     } else if (end) {
+        if (whole(event, "ended_ns") > whole(event, "t_ns"))
+            return ipw_fail(err, IPW_EPARSE, "ended_ns: after t_ns");
         /* No event of the spans that are open still may follow. */
         *ipw_table_at(&c->by_query, (uint64_t)query, NULL) = ENDED;
     } else if (strcmp(name, "note") != 0) {
         if (state == ENDED)
             return ipw_fail(err, IPW_EPARSE, "query: %lld has ended", (long long)query);
+        if (strcmp(name, "tool_span") == 0) {
+            if (whole(event, "from_ns") > whole(event, "to_ns") ||
+                whole(event, "to_ns") > whole(event, "t_ns"))
+                return ipw_fail(err, IPW_EPARSE, "to_ns: before from_ns, or after t_ns");
+            return 0;
+        }
         if (strcmp(name + n - 4, "_end") == 0) return span_ends(c, query, span, err);
         return span_starts(c, query, span, err);
     }

@@ -226,6 +226,10 @@ void ipw_feed_event(struct ipw_feed *f, const struct ipw_event *e)
     case IPW_EV_TOOL_END:
         if (q->tools > 0) q->tools--;
         break;
+    case IPW_EV_TOOL_SPAN:
+        ipw_ledger_instant(f->ledger, q->ordinal, e->tool.from_ns);
+        ipw_ledger_instant(f->ledger, q->ordinal, e->tool.to_ns);
+        return;
     case IPW_EV_SPAN_START:
     case IPW_EV_SPAN_END: ipw_ledger_instant(f->ledger, q->ordinal, e->t_ns); return;
     case IPW_EV_QUERY_END: leave(f, q, ipw_event_end_ns(e)); return;

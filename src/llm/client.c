@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "llm/chat_priv.h"
 #include "llm/client_call_priv.h"
+#include "llm/facts.h"
 
 enum { ERROR_BODY_MAX = 256 * 1024 };
 
@@ -204,39 +205,6 @@ static int64_t deadline_length(const struct ipw_llm *llm, enum ipw_http_deadline
     return 0;
 }
 
-static void fill_times(struct ipw_lm_times *out, const struct ipw_llm_attempt *a,
-                       const struct ipw_http_result *result, const char *timings)
-{
-    const struct ipw_llm_times *t = &a->times;
-    struct ipw_llm_server_times server;
-
-    ipw_llm_server_times(&server, timings);
-    *out = (struct ipw_lm_times){
-        .sent_ns = result ? result->sent_ns : a->start_ns,
-        .headers_ns = a->headers_ns,
-        .first_byte_ns = a->first_byte_ns,
-        .first_event_ns = t->first_event_ns,
-        .first_token_ns = t->first_token_ns,
-        .second_token_ns = t->second_token_ns,
-        .last_token_ns = t->last_token_ns,
-        .first_text_ns = t->first_text_ns,
-        .first_reasoning_ns = t->first_reasoning_ns,
-        .first_call_ns = t->first_call_ns,
-        .dns_ns = result ? result->dns_ns : 0,
-        .connect_ns = result ? result->connect_ns : 0,
-        .tls_ns = result ? result->tls_ns : 0,
-        .gaps = t->gaps.n,
-        .server_queue_ns = server.queue_ns,
-        .server_prefill_ns = server.prefill_ns,
-        .server_decode_ns = server.decode_ns,
-    };
-    if (out->gaps <= 0) return;
-    out->gap_p50_ns = ipw_llm_gaps_quantile(&t->gaps, 0.5);
-    out->gap_p90_ns = ipw_llm_gaps_quantile(&t->gaps, 0.9);
-    out->gap_p99_ns = ipw_llm_gaps_quantile(&t->gaps, 0.99);
-    out->gap_max_ns = t->gaps.max_ns;
-}
-
 static void fill_connection(struct ipw_lm_facts *f, const struct ipw_llm_attempt *a,
                             const struct ipw_http_result *result)
 {
@@ -251,35 +219,19 @@ void ipw_llm_facts(struct ipw_lm_facts *f, const struct ipw_llm_call *call,
                    const struct ipw_http_result *result, const struct ipw_chat_reply *reply)
 {
     const struct ipw_llm_attempt *a = &call->now;
-    bool streamed = a->mode == MODE_STREAM;
 
     f->attempt = call->number;
     f->forced_tokens = call->forced;
     f->status = a->status;
-    f->model = reply->model;
-    f->finish_reason = reply->finish_word;
+    ipw_llm_facts_reply(f, reply, a->mode == MODE_STREAM);
+    ipw_llm_facts_times(&f->times, &a->times, result, reply->timings);
+    f->times.sent_ns = result ? result->sent_ns : a->start_ns;
+    f->times.headers_ns = a->headers_ns;
+    f->times.first_byte_ns = a->first_byte_ns;
     f->endpoint = call->llm->servers[a->server].url;
-    fill_times(&f->times, a, result, reply->timings);
     fill_connection(f, a, result);
-    f->input_tokens = reply->usage.prompt;
-    f->output_tokens = reply->usage.completion;
-    f->cached_tokens = reply->usage.cached;
-    f->cache_write_tokens = reply->usage.written > 0 ? reply->usage.written : 0;
-    f->cache_write_1h_tokens = reply->usage.written_1h > 0 ? reply->usage.written_1h : 0;
-    f->reasoning_tokens = reply->usage.reasoning;
-    f->cost = (struct ipw_lm_cost){.known = reply->cost_told,
-                                   .usd = reply->cost_usd,
-                                   .source = reply->cost_told ? "provider" : NULL};
-    f->calls = (int)reply->n_calls;
-    f->chunks = streamed ? reply->chunks : 0;
     f->bytes_sent = result ? result->bytes_sent : (int64_t)call->body_bytes;
     f->bytes_received = result ? result->bytes_received : a->received;
-    /* The server reports no count, or an impossible one.  For a stream, use the number of events
-     * with content instead: it is close to the number of tokens. */
-    if (f->output_tokens < 0 || (f->output_tokens == 0 && reply->chunks > 0)) {
-        f->output_tokens = streamed && reply->chunks > 0 ? reply->chunks : -1;
-        f->tokens_estimated = f->output_tokens >= 0;
-    }
 }
 
 static void collect(struct ipw_llm_evidence *e, const struct ipw_llm_call *call,

@@ -18,6 +18,7 @@ static const struct {
     {"/messages", "messages", true, IPW_CHAT_MESSAGES},
     {"/messages/count_tokens", "count_tokens", false, IPW_CHAT_MESSAGES},
     {"/responses/compact", "compact", false, IPW_CHAT_RESPONSES},
+    {"/v1/traces", "traces", false, IPW_CHAT_COMPLETIONS},
     {"/models", "models", false, IPW_CHAT_COMPLETIONS},
     {"/embeddings", "embeddings", false, IPW_CHAT_COMPLETIONS},
     {"/rerank", "rerank", false, IPW_CHAT_COMPLETIONS},

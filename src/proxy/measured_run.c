@@ -129,12 +129,12 @@ static int add_upstreams(struct ipw_measured_run *m, struct ipw_err *err)
     return rc;
 }
 
-static int read_rules(struct ipw_session_rules *out, struct ipw_err *err)
+static int read_rules(struct ipw_json **out, struct ipw_err *err)
 {
     struct ipw_buf text = IPW_BUF(IPW_MIB);
     int rc = ipw_table_text(&text, "lua/ipw/sessions.lua", err);
 
-    if (!rc) rc = ipw_session_rules_read(out, ipw_buf_str(&text), text.len, err);
+    if (!rc) rc = ipw_json_parse(out, ipw_buf_str(&text), text.len, NULL, err);
     ipw_buf_release(&text);
     return rc;
 }

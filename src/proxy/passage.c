@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "io/sse.h"
 #include "llm/arrivals.h"
-#include "llm/times.h"
+#include "llm/facts.h"
 #include "proxy/usage_filter.h"
 
 #define REPLY_MAX_BYTES (64 * IPW_MIB)
@@ -180,39 +180,6 @@ static void read_bytes(struct ipw_passage *x, int64_t t_ns, const char *bytes, s
 
 /* ---- the facts of a turn ---- */
 
-static void fill_times(struct ipw_lm_times *out, const struct ipw_passage *x,
-                       const struct ipw_http_result *result, const char *timings)
-{
-    const struct answer_read *r = &x->read;
-    const struct ipw_llm_times *t = &r->times;
-    struct ipw_llm_server_times server;
-
-    ipw_llm_server_times(&server, timings);
-    *out = (struct ipw_lm_times){
-        .sent_ns = result && result->sent_ns ? result->sent_ns : x->start_ns,
-        .headers_ns = r->headers_ns,
-        .first_byte_ns = r->first_byte_ns,
-        .first_event_ns = t->first_event_ns,
-        .first_token_ns = t->first_token_ns,
-        .second_token_ns = t->second_token_ns,
-        .last_token_ns = t->last_token_ns,
-        .first_text_ns = t->first_text_ns,
-        .first_reasoning_ns = t->first_reasoning_ns,
-        .first_call_ns = t->first_call_ns,
-        .dns_ns = result ? result->dns_ns : 0,
-        .connect_ns = result ? result->connect_ns : 0,
-        .tls_ns = result ? result->tls_ns : 0,
-        .gaps = t->gaps.n,
-        .gap_p50_ns = ipw_llm_gaps_quantile(&t->gaps, 0.5),
-        .gap_p90_ns = ipw_llm_gaps_quantile(&t->gaps, 0.9),
-        .gap_p99_ns = ipw_llm_gaps_quantile(&t->gaps, 0.99),
-        .gap_max_ns = t->gaps.max_ns,
-        .server_queue_ns = server.queue_ns,
-        .server_prefill_ns = server.prefill_ns,
-        .server_decode_ns = server.decode_ns,
-    };
-}
-
 /* How it ended.  After a finish reason it does not matter how the connection ends: many clients
  * close theirs as soon as they have read [DONE]. */
 static enum ipw_lm_outcome outcome_of(const struct ipw_passage *x,
@@ -299,28 +266,15 @@ static void end_turn(struct ipw_passage *x, const struct ipw_http_result *result
     f.status = x->status;
     f.outcome = outcome_of(x, result, code);
     say_error(why, sizeof why, &f, x, result, &err);
-    f.model = reply.model;
-    f.finish_reason = reply.finish_word;
+    ipw_llm_facts_reply(&f, &reply, x->read.streamed);
+    ipw_llm_facts_times(&f.times, &x->read.times, result, reply.timings);
+    f.times.sent_ns = result && result->sent_ns ? result->sent_ns : x->start_ns;
+    f.times.headers_ns = x->read.headers_ns;
+    f.times.first_byte_ns = x->read.first_byte_ns;
     f.endpoint = x->upstream ? x->upstream->url : NULL;
-    fill_times(&f.times, x, result, reply.timings);
-    f.input_tokens = reply.usage.prompt;
-    f.output_tokens = reply.usage.completion;
-    f.cached_tokens = reply.usage.cached;
-    f.cache_write_tokens = reply.usage.written > 0 ? reply.usage.written : 0;
-    f.cache_write_1h_tokens = reply.usage.written_1h > 0 ? reply.usage.written_1h : 0;
-    f.reasoning_tokens = reply.usage.reasoning;
-    f.cost = (struct ipw_lm_cost){.known = reply.cost_told,
-                                  .usd = reply.cost_usd,
-                                  .source = reply.cost_told ? "provider" : NULL};
-    f.calls = (int)reply.n_calls;
-    f.chunks = x->read.streamed ? reply.chunks : 0;
     f.bytes_sent = (int64_t)x->body_n;
     f.bytes_received = x->read.received;
     f.reused = result && result->reused;
-    if (f.output_tokens < 0 && x->read.streamed && reply.chunks > 0) { /* an estimate */
-        f.output_tokens = reply.chunks;
-        f.tokens_estimated = true;
-    }
     ipw_proxy_session_end(x->session, &x->call, x->span, t_ns, &f, &reply);
     ipw_chat_reply_release(&reply);
 }

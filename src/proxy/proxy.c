@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/secret.h"
+#include "proxy/told_spans.h"
 
 enum { WORD_BYTES = 12, IDLE_S = 3600 };
 #define BODY_BYTES (64 * IPW_MIB)
@@ -109,7 +110,7 @@ static struct ipw_proxy_session *by_rules(struct ipw_proxy *p, const struct ipw_
     struct ipw_proxy_session *s = NULL;
     bool named;
 
-    ipw_session_rules_find(found, &p->rules, header_of, x, call->doc);
+    ipw_session_rules_find(found, p->rules, header_of, x, call->doc);
     named = found->session != NULL;
     if (found->parent) s = find(p, found->parent);
     if (s) return s;
@@ -179,6 +180,8 @@ static void on_request(struct ipw_exchange *x, void *ud)
         refuse(x, &call, 404, "ipw-agent: this address is not the one that was given");
     } else if (ipw_exchange_header(x, "upgrade")) {
         refuse(x, &call, 426, "ipw-agent: no WebSocket here: use HTTP with server-sent events");
+    } else if (strcmp(call.name, "traces") == 0) {
+        ipw_told_spans_take(x, run ? NULL : s, p->sessions);
     } else {
         body = ipw_exchange_body(x, &body_n);
         if (ipw_proxy_call_read(&call, body, body_n, NULL) && call.turn) {
@@ -188,7 +191,7 @@ static void on_request(struct ipw_exchange *x, void *ud)
         if (run)
             s = by_rules(p, x, &call, &found);
         else
-            ipw_session_rules_find(&found, &p->rules, header_of, x, NULL);
+            ipw_session_rules_find(&found, p->rules, header_of, x, NULL);
         if (s)
             ipw_passage_start(&p->ground, s, x, path, &call, found.agent);
         else
@@ -279,7 +282,7 @@ void ipw_proxy_release(struct ipw_proxy *p)
     }
     ipw_proxy_session_free(p->loose);
     ipw_upstreams_release(&p->ground.upstreams);
-    ipw_session_rules_release(&p->rules);
+    ipw_json_free(p->rules);
     free(p->word);
     free(p->url);
 }

@@ -27,7 +27,7 @@ struct ipw_proxy_options {
 struct ipw_proxy {
     struct ipw_proxy_options o;
     struct ipw_passage_ground ground; /* the owner adds the upstreams */
-    struct ipw_session_rules rules;
+    struct ipw_json *rules;           /* of sessions; the owner gives them */
     struct ipw_server *server;
     struct ipw_server_options served;
     struct ipw_route route;

@@ -13,6 +13,8 @@
 struct ipw_session_tool {
     char *call_id, *name;
     int32_t span;
+    int64_t from_ns, to_ns; /* to_ns INT64_MAX: it is not over */
+    char *told;             /* the id of the span that the program told of it; or NULL */
 };
 
 struct ipw_session_agent {
@@ -126,22 +128,23 @@ struct ipw_proxy_session *ipw_proxy_session_new(struct ipw_loop *loop, const cha
     return s;
 }
 
-static void free_tools(struct ipw_proxy_session *s)
+static void free_tools(struct ipw_session_tool *list, size_t n)
 {
-    for (size_t i = 0; i < s->n_tools; i++) {
-        free(s->tools[i].call_id);
-        free(s->tools[i].name);
+    for (size_t i = 0; i < n; i++) {
+        free(list[i].call_id);
+        free(list[i].name);
+        free(list[i].told);
     }
-    s->n_tools = 0;
+    free(list);
 }
 
 void ipw_proxy_session_free(struct ipw_proxy_session *s)
 {
     if (!s) return;
     ipw_timer_cancel(s->idle);
-    free_tools(s);
+    free_tools(s->tools, s->n_tools);
+    free_tools(s->past, s->n_past);
     for (size_t i = 0; i < s->n_agents; i++) free(s->agents[i].id);
-    free(s->tools);
     free(s->agents);
     free(s->hashes);
     free(s->reply_id);
@@ -175,9 +178,11 @@ static void begin_tool(struct ipw_proxy_session *s, const struct ipw_chat_call *
 
     IPW_GROW(s->tools, s->cap_tools, s->n_tools + 1);
     tool = &s->tools[s->n_tools++];
-    *tool =
-        (struct ipw_session_tool){ipw_strdup(called->id), ipw_strdup(ipw_chat_history_name(called)),
-                                  ipw_host_next_span(s->host, false)};
+    *tool = (struct ipw_session_tool){.call_id = ipw_strdup(called->id),
+                                      .name = ipw_strdup(ipw_chat_history_name(called)),
+                                      .span = ipw_host_next_span(s->host, false),
+                                      .from_ns = t_ns,
+                                      .to_ns = INT64_MAX};
     event.span = tool->span;
     event.tool = (struct ipw_tool_facts){.name = tool->name,
                                          .call_id = tool->call_id,
@@ -220,6 +225,12 @@ static void add_content(struct ipw_buf *out, const struct ipw_json *content)
     }
 }
 
+static void add_past(struct ipw_proxy_session *s, struct ipw_session_tool tool)
+{
+    IPW_GROW(s->past, s->cap_past, s->n_past + 1);
+    s->past[s->n_past++] = tool;
+}
+
 /* `result` NULL: it is over, and its result did not pass as one. */
 static void end_tool(struct ipw_proxy_session *s, size_t at, const struct ipw_proxy_result *result,
                      int64_t t_ns)
@@ -245,8 +256,8 @@ static void end_tool(struct ipw_proxy_session *s, size_t at, const struct ipw_pr
     ipw_jw_obj_end(&w);
     ipw_buf_release(&content);
     emit(s, &event, &data);
-    free(tool.call_id);
-    free(tool.name);
+    tool.to_ns = t_ns;
+    add_past(s, tool);
 }
 
 /* Whether a later result of the request has the same id.  A request carries all results of its
@@ -273,6 +284,63 @@ static void end_tools(struct ipw_proxy_session *s, const struct ipw_proxy_call *
         }
     /* Some clients tell results in texts of their own. */
     if (ipw_proxy_session_goes_on(s, call)) end_all_tools(s, t_ns);
+}
+
+/* ---- tools as the program tells them ---- */
+
+/* By the call's id; without one, by the name of a tool that was open then. */
+static struct ipw_session_tool *find_told(struct ipw_session_tool *list, size_t n,
+                                          const struct ipw_told_tool *told)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct ipw_session_tool *tool = &list[i];
+        bool then = told->from_ns < tool->to_ns && told->to_ns > tool->from_ns;
+
+        if (tool->told && strcmp(tool->told, told->id) == 0) return tool; /* delivered again */
+        if (told->call_id ? !tool->told && strcmp(tool->call_id, told->call_id) == 0
+                          : !tool->told && then && strcmp(tool->name, told->name) == 0)
+            return tool;
+    }
+    return NULL;
+}
+
+bool ipw_proxy_session_called(const struct ipw_proxy_session *s, const char *call_id)
+{
+    struct ipw_told_tool told = {.id = "", .name = "", .call_id = call_id};
+
+    return find_told(s->tools, s->n_tools, &told) || find_told(s->past, s->n_past, &told);
+}
+
+void ipw_proxy_session_tell(struct ipw_proxy_session *s, const struct ipw_told_tool *told)
+{
+    struct ipw_session_tool *tool = find_told(s->tools, s->n_tools, told);
+    struct ipw_event event = {.kind = IPW_EV_TOOL_SPAN, .t_ns = ipw_now_ns()};
+    int64_t from_ns = told->from_ns, to_ns = told->to_ns, last_ns = s->last_ns;
+    struct ipw_buf none = IPW_BUF(1);
+
+    if (!s->host) return;
+    if (!tool) tool = find_told(s->past, s->n_past, told);
+    if (tool && tool->told) return;
+    if (from_ns < (tool ? tool->from_ns : s->host->start_ns))
+        from_ns = tool ? tool->from_ns : s->host->start_ns;
+    if (tool && to_ns > tool->to_ns) to_ns = tool->to_ns;
+    if (to_ns > event.t_ns) to_ns = event.t_ns;
+    if (to_ns <= from_ns) return; /* another machine's clock, or another session's */
+    if (tool)
+        tool->told = ipw_strdup(told->id);
+    else
+        add_past(s, (struct ipw_session_tool){.call_id = ipw_strdup(""),
+                                              .name = ipw_strdup(told->name),
+                                              .span = ipw_host_next_span(s->host, false),
+                                              .told = ipw_strdup(told->id)});
+    event.span = tool ? tool->span : s->past[s->n_past - 1].span;
+    event.tool = (struct ipw_tool_facts){.name = tool ? tool->name : told->name,
+                                         .call_id = tool ? tool->call_id : told->call_id,
+                                         .ok = !told->failed,
+                                         .from_ns = from_ns,
+                                         .to_ns = to_ns};
+    emit(s, &event, &none);
+    s->last_ns = to_ns > last_ns ? to_ns : last_ns; /* it came late */
 }
 
 /* ---- agents inside of the session ---- */

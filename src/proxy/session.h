@@ -42,6 +42,8 @@ struct ipw_proxy_session {
 
     struct ipw_session_tool *tools; /* called, and their results have not come back */
     size_t n_tools, cap_tools;
+    struct ipw_session_tool *past; /* those that are over, and those that the program told */
+    size_t n_past, cap_past;
     struct ipw_session_agent *agents;
     size_t n_agents, cap_agents;
     uint64_t *hashes; /* of the messages of its last request */
@@ -73,6 +75,14 @@ void ipw_proxy_session_first_token(struct ipw_proxy_session *s, int64_t t_ns);
 void ipw_proxy_session_end(struct ipw_proxy_session *s, const struct ipw_proxy_call *call,
                            int32_t span, int64_t t_ns, const struct ipw_lm_facts *facts,
                            const struct ipw_chat_reply *reply);
+struct ipw_told_tool {
+    const char *id, *name, *call_id; /* of its span; of the tool; of the call, or NULL */
+    int64_t from_ns, to_ns;
+    bool failed;
+};
+/* The program told when a tool ran: one that a reply called, or one of its own. */
+void ipw_proxy_session_tell(struct ipw_proxy_session *s, const struct ipw_told_tool *told);
+bool ipw_proxy_session_called(const struct ipw_proxy_session *s, const char *call_id);
 /* A call that is no turn. */
 int32_t ipw_proxy_session_other(struct ipw_proxy_session *s, const char *name, int64_t t_ns);
 void ipw_proxy_session_other_end(struct ipw_proxy_session *s, const char *name, int32_t span,

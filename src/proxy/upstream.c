@@ -87,21 +87,15 @@ char *ipw_upstream_url(const struct ipw_upstream *u, const struct ipw_proxy_call
 
 /* ---- headers ---- */
 
-void ipw_proxy_headers_add(struct ipw_proxy_headers *out, const char *name, const char *value)
+static void add(struct ipw_proxy_headers *out, const char *name, const char *value)
 {
     IPW_GROW(out->list, out->cap, out->n + 1);
-    IPW_GROW(out->texts, out->cap_texts, out->n_texts + 2);
-    out->texts[out->n_texts] = ipw_strdup(name);
-    out->texts[out->n_texts + 1] = ipw_strdup(value);
-    out->list[out->n++] =
-        (struct ipw_http_header){out->texts[out->n_texts], out->texts[out->n_texts + 1]};
-    out->n_texts += 2;
+    out->list[out->n++] = (struct ipw_http_header){name, value};
 }
 
 void ipw_proxy_headers_release(struct ipw_proxy_headers *headers)
 {
-    for (size_t i = 0; i < headers->n_texts; i++) free(headers->texts[i]);
-    free(headers->texts);
+    free(headers->key);
     free(headers->list);
     *headers = (struct ipw_proxy_headers){0};
 }
@@ -115,17 +109,9 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static void add_key(struct ipw_proxy_headers *out, const struct ipw_upstream *u)
 {
-    char *bearer;
-
-    if (!u->key || out->has_key) return; /* some clients send it in two headers */
-    out->has_key = true;
-    if (u->messages) {
-        ipw_proxy_headers_add(out, "x-api-key", u->key);
-        return;
-    }
-    bearer = ipw_asprintf("Bearer %s", u->key);
-    ipw_proxy_headers_add(out, "Authorization", bearer);
-    free(bearer);
+    if (!u->key || out->key) return; /* some clients send it in two headers */
+    out->key = ipw_asprintf("%s%s", u->messages ? "" : "Bearer ", u->key);
+    add(out, u->messages ? "x-api-key" : "Authorization", out->key);
 }
 
 /* An answer that is compressed could not be read, so none is asked for.  What belongs to the
@@ -146,5 +132,5 @@ void ipw_upstream_header(struct ipw_proxy_headers *out, const struct ipw_upstrea
         }
         ipw_secret_add(key);
     }
-    ipw_proxy_headers_add(out, name, value);
+    add(out, name, value);
 }

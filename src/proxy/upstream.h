@@ -34,17 +34,15 @@ const struct ipw_upstream *ipw_upstreams_for(const struct ipw_upstreams *all,
 char *ipw_upstream_url(const struct ipw_upstream *u, const struct ipw_proxy_call *call,
                        const char *path);
 
-/* Copies of a message's headers that go on. */
+/* A message's headers that go on; but for the key they are the client's own texts. */
 struct ipw_proxy_headers {
     struct ipw_http_header *list;
-    char **texts;
-    size_t n, cap, n_texts, cap_texts;
-    bool has_key; /* the upstream's own is there */
+    size_t n, cap;
+    char *key; /* the upstream's own */
 };
 /* A header of the client's request.  `word`: see above. */
 void ipw_upstream_header(struct ipw_proxy_headers *out, const struct ipw_upstream *u,
                          const char *name, const char *value, const char *word);
-void ipw_proxy_headers_add(struct ipw_proxy_headers *out, const char *name, const char *value);
 void ipw_proxy_headers_release(struct ipw_proxy_headers *headers);
 
 #endif

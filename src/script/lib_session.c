@@ -48,7 +48,7 @@ static void push_no_proxy(lua_State *L)
     lua_pushfstring(L, "%s%s127.0.0.1,localhost", own ? own : "", own && *own ? "," : "");
 }
 
-/* facts(): {argv, named, no_proxy, url, word, model}. [0, +1, e] */
+/* facts(): {argv, has_collector, named, no_proxy, url, word, model}. [0, +1, e] */
 static int session_facts(lua_State *L)
 {
     const struct ipw_host_session *s = session_of(L);
@@ -68,6 +68,9 @@ static int session_facts(lua_State *L)
     lua_setfield(L, -2, "word");
     push_no_proxy(L);
     lua_setfield(L, -2, "no_proxy");
+    lua_pushboolean(L, getenv("OTEL_EXPORTER_OTLP_ENDPOINT") ||
+                           getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"));
+    lua_setfield(L, -2, "has_collector");
     lua_pushstring(L, s->model);
     lua_setfield(L, -2, "model");
     return 1;

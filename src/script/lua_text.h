@@ -19,4 +19,9 @@ struct ipw_lua_text_style {
 int ipw_lua_text(struct ipw_buf *out, const char *module, const struct ipw_buf *json,
                  const struct ipw_lua_text_style *style, struct ipw_err *err);
 
+/* The same for what strangers sent: `text` gets the NULL-terminated texts, of these lengths, and
+ * has 4 s and 512 MiB.  IPW_ELUA: what it says of them. */
+int ipw_lua_text_of(struct ipw_buf *out, const char *module, const char *const *texts,
+                    const size_t *lengths, struct ipw_err *err);
+
 #endif

@@ -6,17 +6,12 @@
 #include "trace/spec_rows.h"
 
 static const char *const kind_names[IPW_EV_KINDS] = {
-    [IPW_EV_RUN_START] = "run_start",
-    [IPW_EV_QUERY_START] = "query_start",
-    [IPW_EV_LM_START] = "lm_inference_start",
-    [IPW_EV_LM_END] = "lm_inference_end",
-    [IPW_EV_TOOL_START] = "tool_call_start",
-    [IPW_EV_TOOL_END] = "tool_call_end",
-    [IPW_EV_SPAN_START] = "span_start",
-    [IPW_EV_SPAN_END] = "span_end",
-    [IPW_EV_NOTE] = "note",
-    [IPW_EV_QUERY_END] = "query_end",
-    [IPW_EV_RUN_END] = "run_end",
+    [IPW_EV_RUN_START] = "run_start",         [IPW_EV_QUERY_START] = "query_start",
+    [IPW_EV_LM_START] = "lm_inference_start", [IPW_EV_LM_END] = "lm_inference_end",
+    [IPW_EV_TOOL_START] = "tool_call_start",  [IPW_EV_TOOL_END] = "tool_call_end",
+    [IPW_EV_TOOL_SPAN] = "tool_span",         [IPW_EV_SPAN_START] = "span_start",
+    [IPW_EV_SPAN_END] = "span_end",           [IPW_EV_NOTE] = "note",
+    [IPW_EV_QUERY_END] = "query_end",         [IPW_EV_RUN_END] = "run_end",
 };
 
 static const char *const outcome_names[IPW_LM_OUTCOMES + 1] = {
@@ -121,6 +116,9 @@ static const struct ipw_spec tool_end[] = {
      .hold = IPW_HOLD_TEXT, .at = offsetof(struct ipw_event, tool.child_provenance)},
     TOOL(cut_bytes, C | OPT), DATA, TOOL(error, TZ), EVENT, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ),
     QUERY, TOOL(result_bytes, CZ), ROWS, SPAN, T_NS, END};
+static const struct ipw_spec tool_span[] = {
+    TOOL(call_id, TZ), DATA, EVENT, TOOL(from_ns, C), TOOL(name, T), TOOL(ok, B), QUERY, ROWS, SPAN, T_NS,
+    TOOL(to_ns, C), END};
 static const struct ipw_spec own_start[] = {
     DATA, EVENT, OWN_KIND, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
 static const struct ipw_spec own_end[] = {
@@ -189,17 +187,12 @@ static const struct ipw_spec lm_end[] = {
 /* clang-format on */
 
 static const struct ipw_spec *const tables[IPW_EV_KINDS] = {
-    [IPW_EV_RUN_START] = run_start,
-    [IPW_EV_QUERY_START] = query_start,
-    [IPW_EV_LM_START] = lm_start,
-    [IPW_EV_LM_END] = lm_end,
-    [IPW_EV_TOOL_START] = tool_start,
-    [IPW_EV_TOOL_END] = tool_end,
-    [IPW_EV_SPAN_START] = own_start,
-    [IPW_EV_SPAN_END] = own_end,
-    [IPW_EV_NOTE] = note,
-    [IPW_EV_QUERY_END] = query_end,
-    [IPW_EV_RUN_END] = run_end,
+    [IPW_EV_RUN_START] = run_start,   [IPW_EV_QUERY_START] = query_start,
+    [IPW_EV_LM_START] = lm_start,     [IPW_EV_LM_END] = lm_end,
+    [IPW_EV_TOOL_START] = tool_start, [IPW_EV_TOOL_END] = tool_end,
+    [IPW_EV_TOOL_SPAN] = tool_span,   [IPW_EV_SPAN_START] = own_start,
+    [IPW_EV_SPAN_END] = own_end,      [IPW_EV_NOTE] = note,
+    [IPW_EV_QUERY_END] = query_end,   [IPW_EV_RUN_END] = run_end,
 };
 
 static int find_name(const char *const *names, int n, const char *name)
@@ -270,7 +263,8 @@ size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTAN
         &t->first_byte_ns,      &t->first_event_ns, &t->first_token_ns,
         &t->second_token_ns,    &t->last_token_ns,  &t->first_text_ns,
         &t->first_reasoning_ns, &t->first_call_ns,  &event->q.scheduled_ns,
-        &event->q.ended_ns,     &event->lm.due_ns};
+        &event->q.ended_ns,     &event->lm.due_ns,  &event->tool.from_ns,
+        &event->tool.to_ns};
 
     memcpy(all, instants, sizeof instants);
     return IPW_EVENT_INSTANTS;
@@ -342,6 +336,7 @@ int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ip
         break;
     case IPW_EV_TOOL_START:
     case IPW_EV_TOOL_END:
+    case IPW_EV_TOOL_SPAN:
     case IPW_EV_SPAN_START:
     case IPW_EV_SPAN_END:
         if (ipw_json_need_str(&name, line, "name", "", err) < 0) return IPW_EPARSE;

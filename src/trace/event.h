@@ -23,6 +23,7 @@ enum ipw_event_kind {
     IPW_EV_LM_END,     /* "lm_inference_end": that attempt has ended, with success or not */
     IPW_EV_TOOL_START, /* "tool_call_start" */
     IPW_EV_TOOL_END,   /* "tool_call_end" */
+    IPW_EV_TOOL_SPAN,  /* "tool_span": a program told when a tool ran */
     IPW_EV_SPAN_START, /* "span_start": a span that a script named, or a web request */
     IPW_EV_SPAN_END,   /* "span_end" */
     IPW_EV_NOTE,       /* "note": a fact that a script or the core stores */
@@ -120,6 +121,7 @@ struct ipw_tool_facts {   /* for tools and spans */
     int64_t child_cpu_ns, child_peak_bytes; /* END: what its child processes used (io/proc.h) */
     /* END: how that is known, one of ipw_child_provenance_words; NULL: no child process ran */
     const char *child_provenance;
+    int64_t from_ns, to_ns; /* TOOL_SPAN: when it ran; not after the event */
 };
 /* "rusage": as they ended; "unknown": one stays or was cancelled; NULL */
 extern const char *const ipw_child_provenance_words[];
@@ -168,7 +170,7 @@ int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ip
  * write the event again with other facts. */
 void ipw_event_take_payload(struct ipw_event *event, const char *line, size_t n);
 /* The instants that the event tells, its own first; 0: unknown.  Returns their number. */
-enum { IPW_EVENT_INSTANTS = 14 };
+enum { IPW_EVENT_INSTANTS = 16 };
 size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTANTS]);
 /* When the query of a query_end ended: not after the event. */
 int64_t ipw_event_end_ns(const struct ipw_event *event);

@@ -318,11 +318,50 @@ static struct ipw_span *start_tool(struct ipw_turn_builder *b, const struct ipw_
     return add_span(turn, IPW_SPAN_TOOL, keep(b, e->tool.name), e->span, e->t_ns);
 }
 
+/* The tool of that number, open or not; `in_turn`: of NULL. */
+static struct ipw_span *find_tool(struct ipw_turn_builder *b, int32_t id)
+{
+    struct ipw_query_trace *q = &b->trace;
+
+    for (size_t i = id ? q->n_turns : 0; i-- > 0;)
+        for (size_t k = q->turns[i].n_spans; k-- > 0;) {
+            struct ipw_span *span = &q->turns[i].spans[k];
+
+            if (span->kind == IPW_SPAN_TOOL && span->id == id) return span;
+        }
+    return NULL;
+}
+
+/* One that no reply called belongs to the turn in which it began. */
+static struct ipw_span *add_told(struct ipw_turn_builder *b, const struct ipw_event *e)
+{
+    struct ipw_query_trace *q = &b->trace;
+    size_t i = q->n_turns;
+
+    if (!i) return start_tool(b, e);
+    while (i > 1 && q->turns[i - 1].start_ns > e->tool.from_ns) i--;
+    q->n_tool_calls++;
+    return add_span(&q->turns[i - 1], IPW_SPAN_TOOL, keep(b, e->tool.name), e->span, 0);
+}
+
+static void tell_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
+{
+    int64_t from_ns = e->tool.from_ns, to_ns = e->tool.to_ns;
+    struct ipw_span *span = find_tool(b, e->span);
+
+    if (from_ns < b->trace.start_ns || to_ns < from_ns || to_ns > e->t_ns) return;
+    if (!span) span = add_told(b, e);
+    span->told = true;
+    span->start_ns = from_ns;
+    span->end_ns = to_ns;
+    if (!span->outcome) span->outcome = e->tool.ok ? "ok" : "error";
+}
+
 static void end_span(struct ipw_turn_builder *b, struct ipw_span *span, const struct ipw_event *e)
 {
     const struct ipw_tool_facts *f = &e->tool;
 
-    span->end_ns = e->t_ns > span->start_ns ? e->t_ns : span->start_ns;
+    if (!span->told) span->end_ns = e->t_ns > span->start_ns ? e->t_ns : span->start_ns;
     span->outcome = f->outcome ? keep(b, f->outcome) : f->ok ? "ok" : "error";
     span->error = keep(b, f->error);
     span->result_bytes = f->result_bytes;
@@ -335,7 +374,9 @@ static void end_span(struct ipw_turn_builder *b, struct ipw_span *span, const st
 static void end_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
 {
     struct ipw_turn *turn = NULL;
-    struct ipw_span *span = find_open(b, IPW_SPAN_TOOL, e->span, e->tool.name, &turn);
+    struct ipw_span *told = find_tool(b, e->span);
+    struct ipw_span *span =
+        told && told->told ? told : find_open(b, IPW_SPAN_TOOL, e->span, e->tool.name, &turn);
 
     end_span(b, span ? span : start_tool(b, e), e);
 }
@@ -381,7 +422,9 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
         q->index = e->query;
         b->any = true;
     }
-    if (!b->ended && e->kind != IPW_EV_QUERY_END && e->t_ns > b->last_ns) b->last_ns = e->t_ns;
+    if (!b->ended && e->kind != IPW_EV_QUERY_END && e->kind != IPW_EV_TOOL_SPAN &&
+        e->t_ns > b->last_ns)
+        b->last_ns = e->t_ns;
     if (b->ended && e->kind != IPW_EV_QUERY_START) return;
     switch (e->kind) {
     case IPW_EV_QUERY_START:
@@ -394,6 +437,7 @@ static void add(struct ipw_turn_builder *b, const struct ipw_event *e)
     case IPW_EV_LM_END: end_lm(b, e); break;
     case IPW_EV_TOOL_START: start_tool(b, e)->argument_bytes = e->tool.argument_bytes; break;
     case IPW_EV_TOOL_END: end_tool(b, e); break;
+    case IPW_EV_TOOL_SPAN: tell_tool(b, e); break;
     case IPW_EV_SPAN_START: start_own(b, e); break;
     case IPW_EV_SPAN_END: end_own(b, e); break;
     case IPW_EV_QUERY_END:

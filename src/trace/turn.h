@@ -7,8 +7,9 @@
  * (first to last token) of the successful attempt; tool spans, which may overlap; and agent time
  * (all else).  Spans that a script names, and its web requests, belong to the turn in which they
  * begin, or lie before the first.  They open no turn, and their time is still agent time.  A span
- * without an end event ends with the query, with outcome "unfinished".  Events come in order of
- * time; events of equal time keep their order.
+ * without an end event ends with the query, with outcome "unfinished".  Where a program tells when
+ * a tool ran (tool_span), that counts and not the events around it.  Events come in order of time;
+ * events of equal time keep their order.
  *
  * ledger/query_energy.h fills in the energy of each part. */
 #ifndef IPW_TRACE_TURN_H
@@ -47,6 +48,7 @@ struct ipw_span {
     int64_t start_ns, end_ns;
     const char *outcome; /* "ok", "error", "timeout", "refused", "unfinished", ... */
     const char *error;   /* or NULL */
+    bool told;           /* of a tool: start and end are the program's own */
     int attempt;
     int64_t result_bytes; /* for tools and web requests; else -1 */
     /* Of tools, as in struct ipw_tool_facts; 0, NAN, NULL: unknown, or none. */

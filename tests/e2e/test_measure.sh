@@ -60,6 +60,20 @@ check_err "one: already contains a run"
 expect_exit 2 agent resume status
 check_err "run \`ipw-agent measure\` again"
 
+step "a program that tells when its tools ran: exact spans in place of inferred ones"
+for how in json protobuf gzip; do
+    expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -o "told-$how" -- python3 "$IPW_SOURCE_DIR/tests/e2e/told_spans.py" $how
+    assert_json "told-$how/traces.jsonl" "[[s['name'] for s in t['spans'] if s['kind'] == 'tool'] for t in d[0]['turns']] == [['calculator'], ['calculator'], ['own']] and d[0]['turns'][2]['spans'][-1]['name'] == 'own'"
+    assert_json "told-$how/traces.jsonl" "all(0.02 <= s['end_s'] - s['start_s'] < 0.09 for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'tool')"
+    assert_json "told-$how/events.jsonl" "sum(e['event'] == 'tool_span' for e in d) == 3"
+done
+expect_exit 0 agent ledger told-json --check --json
+echo 'curl -s -o /dev/null -w "%{http_code} " "$OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" -H "Content-Type: $1" --data-binary "$2"' >bad.sh
+for bad in 'application/json [' 'application/x-protobuf zzzz' 'application/json {"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":7}]}]}]}'; do
+    expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -q -o "bad${#bad}" -- sh bad.sh "${bad%% *}" "${bad#* }"
+    check_out "$([ "${#bad}" -gt 40 ] && echo 200 || echo 400)"
+done
+
 step "the exit status as a score: joules for each solved task"
 echo '[ -e solved ] || { : >solved; exit 1; }' >task.sh
 expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none --epochs 2 --exit-scores -o solved-half -- sh task.sh

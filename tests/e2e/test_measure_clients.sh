@@ -86,6 +86,13 @@ if pypi_reached; then
     check_out "an error 404"
     assert_json pypi/traces.jsonl "len(d[0]['turns']) == 7"
 
+    step "opentelemetry's own exporter"
+    venv/bin/pip install -q opentelemetry-sdk opentelemetry-exporter-otlp-proto-http >pip.log 2>&1 || fail "pip: $(tail -3 pip.log)"
+    start_fake --bench 2
+    expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -q -o otel -- venv/bin/python "$IPW_SOURCE_DIR/tests/e2e/told_spans.py" sdk
+    stop_fake
+    assert_json otel/events.jsonl "sum(e['event'] == 'tool_span' for e in d) == 3"
+
     step "LiteLLM, smolagents, inspect-ai, mini-swe-agent"
     venv/bin/pip install -q litellm 'smolagents[openai]' inspect-ai mini-swe-agent >pip.log 2>&1 || fail "pip: $(tail -3 pip.log)"
     frameworks="$IPW_SOURCE_DIR/tests/e2e/measured_frameworks.py"

@@ -93,12 +93,12 @@ static void same(const char *got, const char *want, size_t row)
 
 static void the_strongest_name_decides(void **state)
 {
-    struct ipw_session_rules rules = {0};
+    struct ipw_json *rules;
     struct ipw_buf text = IPW_BUF(IPW_MIB);
 
     (void)state;
     assert_int_equal(ipw_table_text(&text, "lua/ipw/sessions.lua", NULL), 0);
-    assert_int_equal(ipw_session_rules_read(&rules, ipw_buf_str(&text), text.len, NULL), 0);
+    assert_int_equal(ipw_json_parse(&rules, ipw_buf_str(&text), text.len, NULL, NULL), 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ipw_session_found found;
         struct ipw_json *body = NULL;
@@ -106,7 +106,7 @@ static void the_strongest_name_decides(void **state)
         if (rows[i].body)
             assert_int_equal(ipw_json_parse(&body, rows[i].body, strlen(rows[i].body), NULL, NULL),
                              0);
-        ipw_session_rules_find(&found, &rules, header, rows[i].headers, body);
+        ipw_session_rules_find(&found, rules, header, rows[i].headers, body);
         same(found.rule, rows[i].rule, i);
         same(found.session, rows[i].session, i);
         same(found.agent, rows[i].agent, i);
@@ -114,7 +114,7 @@ static void the_strongest_name_decides(void **state)
         free(found.session);
         ipw_json_free(body);
     }
-    ipw_session_rules_release(&rules);
+    ipw_json_free(rules);
     ipw_buf_release(&text);
 }
 

@@ -63,6 +63,25 @@
         }                                                                                          \
     }
 
+/* Told at t: it ran from `a` to `b`. */
+#define TT(t, id, what, a, b)                                                                      \
+    {                                                                                              \
+        .kind = IPW_EV_TOOL_SPAN, .t_ns = S(t), .span = id, .tool = {                              \
+            .name = what,                                                                          \
+            .ok = true,                                                                            \
+            .from_ns = S(a),                                                                       \
+            .to_ns = S(b)                                                                          \
+        }                                                                                          \
+    }
+/* Told at t: it ended before. */
+#define QL(t, before)                                                                              \
+    {                                                                                              \
+        .kind = IPW_EV_QUERY_END, .t_ns = S(t), .q = {                                             \
+            .outcome = "answered",                                                                 \
+            .completed = true,                                                                     \
+            .ended_ns = S(before)                                                                  \
+        }                                                                                          \
+    }
 #define ES(t, id, what, which)                                                                     \
     {                                                                                              \
         .kind = IPW_EV_SPAN_START, .t_ns = S(t), .span = id, .tool = {                             \
