@@ -7,7 +7,7 @@
 //
 // errors are the console's warnings and errors and the exceptions of scripts; requests are addresses that
 // the page asked for, without its own.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -96,6 +96,9 @@ export async function open({ chromium }) {
   async function close() {
     await send("Browser.close").catch(() => {});
     if (child.exitCode === null) await new Promise(resolve => child.once("exit", resolve));
+    // Its helper processes end a little later.
+    for (let k = 0; k < 50 && spawnSync("pgrep", ["-f", profile]).status === 0; k++)
+      await new Promise(resolve => setTimeout(resolve, 100));
     rmSync(profile, { recursive: true, force: true });
   }
   return { page, close };

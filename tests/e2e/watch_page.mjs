@@ -20,7 +20,7 @@ if (!gate) {
   assert.equal(await text("title"), "Sensors of this machine");
   assert.match(await page.eval("document.getElementById('sensors').innerText"), /CPU\s+[78]\d(\.\d)? W\s+[\d.]+ m?J since the page was opened\s+DRAM\s+\d/);
   assert.ok(await page.eval("document.documentElement.scrollWidth <= 390"), "wider than a telephone");
-  assert.deepEqual([...new Set(page.requests)].map(url => new URL(url).pathname).sort(), ["/live.json", "/metrics"]);
+  assert.deepEqual([...new Set(page.requests.map(url => new URL(url).pathname))].sort(), ["/live.json", "/metrics"]);
   assert.deepEqual(page.errors, []);
   // a page that is opened later has the power from before
   const later = await browser.page(address);

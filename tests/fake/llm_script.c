@@ -322,10 +322,14 @@ static void whole(struct composer *c, const char *type, const char *bytes, size_
 
 static void finish_whole(struct composer *c)
 {
+    /* Clients take two messages of one id for the same; another request gets the same bytes. */
     struct text b = {0};
-    text_addf(&b, "{\"id\":\"chatcmpl-fake\",\"object\":\"chat.completion\",\"created\":1700000000,"
-                  "\"model\":\"" FAKE_MODEL "\",\"choices\":[{\"index\":0,\"message\":"
-                  "{\"role\":\"assistant\",\"content\":");
+    text_addf(
+        &b,
+        "{\"id\":\"chatcmpl-fake-%zu-%d\",\"object\":\"chat.completion\",\"created\":1700000000,"
+        "\"model\":\"" FAKE_MODEL "\",\"choices\":[{\"index\":0,\"message\":"
+        "{\"role\":\"assistant\",\"content\":",
+        c->content.n, (int)c->n_calls);
     if (c->content.n || !c->n_calls)
         text_json(&b, c->content.n ? c->content.s : "", c->content.n);
     else
