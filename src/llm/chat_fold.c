@@ -307,7 +307,10 @@ static int check_protocol(const struct ipw_chat_fold *fold, const struct ipw_jso
 }
 
 /* The member of a whole answer that has its content. */
-static const char *const content_keys[] = {"\"choices\"", "\"output\"", "\"content\""};
+static const char *const content_keys[] = {[IPW_CHAT_COMPLETIONS] = "\"choices\"",
+                                           [IPW_CHAT_RESPONSES] = "\"output\"",
+                                           [IPW_CHAT_MESSAGES] = "\"content\"",
+                                           [IPW_CHAT_PROMPT] = "\"choices\""};
 
 static int take_event(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen,
                       struct ipw_err *err)

@@ -202,9 +202,30 @@ static void replies_become_one_form(void **state)
     }
 }
 
+/* An answer without content is told of by the member that its protocol has for it. */
+static void what_is_missing_is_named(void **state)
+{
+    static const char *const members[] = {[IPW_CHAT_COMPLETIONS] = "\"choices\"",
+                                          [IPW_CHAT_RESPONSES] = "\"output\"",
+                                          [IPW_CHAT_MESSAGES] = "\"content\"",
+                                          [IPW_CHAT_PROMPT] = "\"choices\""};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(members); i++) {
+        struct ipw_chat_fold *fold = ipw_chat_fold_new(10000);
+        struct ipw_err err = {0};
+
+        ipw_chat_fold_set_protocol(fold, (enum ipw_chat_protocol)i);
+        assert_true(ipw_chat_fold_whole(fold, "{}", 2, &err) < 0);
+        if (!strstr(err.text, members[i])) fail_msg("%s: %s", members[i], err.text);
+        ipw_chat_fold_free(fold);
+    }
+}
+
 UNIT(chat_other)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(replies_become_one_form)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(replies_become_one_form),
+                                       cmocka_unit_test(what_is_missing_is_named)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
