@@ -333,8 +333,8 @@ int ipw_connect(struct ipw_connection *c, uint64_t jitter_seed, struct ipw_err *
         if (o->model)
             return ipw_fail(err, IPW_ENET,
                             "no model server answers on this machine (looked at 127.0.0.1 ports "
-                            "11434, 8080, 8000, 30000, 1234): name yours with --base-url");
-        c->demo_why = "no model server was named (--base-url) or found on this machine";
+                            "11434, 8080, 8000, 30000, 1234): name yours with -u URL");
+        c->demo_why = "no model server was named (-u URL) or found on this machine";
     }
     if (!rc && !c->base_url) rc = start_demo(c, err);
     if (!rc && o->sub.url) rc = open_sub(c, options, err);

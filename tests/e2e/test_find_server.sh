@@ -124,7 +124,7 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 fcntl.ioctl(s, 0x8914, struct.pack("16sh", b"lo", 0x1 | 0x40))  # SIOCSIFFLAGS: up, running
 PY
 "$IPW_AGENT" run single --dataset rows.jsonl --output nobody 2>err.nobody >out.nobody || exit 10
-grep -q "no model server was named (--base-url) or found on this machine: the demo model answers" err.nobody || exit 11
+grep -q "no model server was named (-u URL) or found on this machine: the demo model answers" err.nobody || exit 11
 "$IPW_AGENT" run single --dataset rows.jsonl --model some --output nobody2 2>err.nobody2 >out.nobody2 && exit 12
 grep -q "no model server answers on this machine (looked at 127.0.0.1 ports 11434, 8080, 8000, 30000, 1234)" err.nobody2 || exit 13
 "$IPW_AGENT" doctor >out.doctor 2>&1
