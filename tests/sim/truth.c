@@ -11,6 +11,7 @@
 #define GPU    IPW_DOMAIN_GPU
 #define TURNS  TRUTH_TURNS
 #define MOST_W (700 * 13 / 10)
+#define WAIT_S 3 /* after a query's end, as long as a run waits for a reading past it */
 
 #define COUNTER(publish, period, jit, modulus, unit)                                               \
     {                                                                                              \
@@ -189,7 +190,7 @@ void truth_run(struct truth_tally *t, const struct truth_row *row, double length
         struct even even = {.every = row->every, .slop = row->slop, .seed = seed};
         struct ipw_ledger *l;
         struct paced paced;
-        double end = sim_run(&script, turns, &curve);
+        double end = sim_run(&script, turns, &curve), until = end + WAIT_S;
         struct sim_reads how;
         int64_t q;
 
@@ -205,9 +206,9 @@ void truth_run(struct truth_tally *t, const struct truth_row *row, double length
                                  row->hole_s,
                                  row->marks,
                                  0};
-        q = sim_feed_by(l, &sensor, 1, 98.5, end + 1.5, &how, seen, TURNS);
+        q = sim_feed_by(l, &sensor, 1, 98.5, until, &how, seen, TURNS);
         t->reads += how.n;
-        t->seconds += end + 1.5 - 98.5;
+        t->seconds += until - 98.5;
         tally_turns(t, l, q, &curve, turns, seen, TURNS, 1);
         ipw_ledger_free(l);
         sim_curve_release(&curve);

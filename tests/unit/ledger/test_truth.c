@@ -50,10 +50,13 @@ static void hold(const struct truth_row *row, double lm_s, uint64_t seeds)
     if ((double)t.outside > 0.001 * (double)t.figures)
         fail_msg("%s, LM of %.1f s: %zu of %zu outside their bounds", row->name, lm_s, t.outside,
                  t.figures);
+    if (t.far * 20 > t.figures)
+        fail_msg("%s, LM of %.1f s: %zu of %zu over two standard uncertainties away", row->name,
+                 lm_s, t.far, t.figures);
 }
 
-/* At most one in a thousand outside its bounds, whatever the sensor does; but for what no bound can
- * know: a device that counts wrong. */
+/* At most one in a thousand outside its bounds, and one in twenty over 2 u away, whatever the sensor
+ * does; but for what no bound can know: a device that counts wrong. */
 static void test_bounds_of_adverse_counters(void **state)
 {
     (void)state;
