@@ -1,21 +1,21 @@
 #include "energy/poll_rate.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 
 #define LEARN_POLL_NS (5 * IPW_NS_PER_MS)
 #define SLOWEST_NS    (500 * IPW_NS_PER_MS)
 #define CLOSE_NS      (2 * IPW_NS_PER_MS) /* distance of readings around a publication */
-#define SEEK_NS       (2 * IPW_NS_PER_S)  /* search for a channel that moved so recently */
 #define LEAD_NS       (4 * IPW_NS_PER_MS) /* they begin at least so long before it */
+#define SEEK_NS       (2 * IPW_NS_PER_S)  /* search for a channel that moved so recently */
 
 enum {
-    NEED_STEPS = 5,   /* needed before a period is believed */
+    NEED_STEPS = 4,   /* steps that agree, before a period is believed */
+    LIKE_STEPS = 8,   /* the mean is of about so many */
     NEED_MOVES = 8,   /* readings that all moved: the channel is faster than we read */
     NEED_REPEATS = 4, /* unchanged readings that show that it is not */
-    MOST_MISSES = 6,  /* then the predictions are useless; a hit takes back half a miss */
+    MOST_ODD = 2,     /* odd steps in a row: the period is another one */
     ALLOWED = 40,     /* readings that may be saved up */
     PLENTY = 20,      /* with so many saved up, windows are read as closely as is useful */
 };
@@ -67,103 +67,73 @@ void ipw_poll_rate_init(struct ipw_poll_rate *p, const struct ipw_source *source
     p->poll_ns = LEARN_POLL_NS;
 }
 
-static int by_length(const void *a, const void *b)
+/* The distance of two changes: the period is their running mean.  A step with a missed or a doubled
+ * publication says nothing of it, unless several such steps follow each other. */
+static void learn_step(struct ipw_poll_rate_channel *c, int64_t step_ns)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    int64_t off = step_ns - c->step_ns;
 
-    return (x > y) - (x < y);
-}
-
-/* The mean of the steps near the median, which leaves out steps with a missed or a doubled
- * publication. */
-static int64_t usual_step(const int64_t *steps, unsigned n)
-{
-    int64_t sorted[IPW_POLL_RATE_STEPS], middle, sum = 0, like = 0;
-
-    memcpy(sorted, steps, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, by_length);
-    middle = sorted[n / 2];
-    for (unsigned i = 0; i < n; i++) {
-        if (llabs(sorted[i] - middle) > middle / 3) continue;
-        sum += sorted[i];
-        like++;
-    }
-    return sum / like;
-}
-
-static void add_step(struct ipw_poll_rate_channel *c, int64_t step_ns)
-{
     /* A gauge repeats its value while the power is steady; that does not make its period longer. */
     if (c->most_step_ns && step_ns > c->most_step_ns) return;
-    if (c->n_steps == IPW_POLL_RATE_STEPS) {
-        memmove(c->steps, c->steps + 1, (IPW_POLL_RATE_STEPS - 1) * sizeof *c->steps);
-        c->n_steps--;
+    if (llabs(off) <= c->step_ns / 3) {
+        c->odd = 0;
+        c->steps++;
+        c->step_ns += off / (c->steps < LIKE_STEPS ? c->steps : LIKE_STEPS);
+        if (c->steps >= NEED_STEPS) c->period_ns = c->step_ns;
+    } else if (!c->steps || ++c->odd >= MOST_ODD) {
+        c->step_ns = step_ns;
+        c->steps = 1;
+        c->odd = 0;
     }
-    c->steps[c->n_steps++] = step_ns;
-    if (c->n_steps >= NEED_STEPS) c->period_ns = usual_step(c->steps, c->n_steps);
 }
 
 /* A publication lay in (from, to]: predicts the next one.  A single displaced publication says
- * little of the next, so the prediction follows by half. */
+ * little of the next, so the prediction follows by half; one that was placed more precisely than
+ * the last is followed at once. */
 static void predict(struct ipw_poll_rate_channel *c, int64_t from_ns, int64_t to_ns)
 {
-    int64_t off = clamp(c->due_ns, from_ns, to_ns) - c->due_ns, blur = (to_ns - from_ns) / 2;
+    int64_t blur_ns = (to_ns - from_ns) / 2, middle = from_ns + blur_ns;
+    int64_t off = clamp(c->due_ns, from_ns, to_ns) - c->due_ns;
+    int64_t early = c->due_ns - (blur_ns <= CLOSE_NS ? middle : to_ns);
+    bool wide = 2 * blur_ns > c->period_ns / 3;
 
-    if (!c->due_ns || llabs(off) > c->period_ns / 3 || c->blur_ns > 2 * blur) {
-        c->due_ns = from_ns + blur + c->period_ns; /* the first, or more precise than before */
+    if (c->due_ns && llabs(off) <= c->period_ns / 3 && c->blur_ns <= 2 * blur_ns) {
+        c->early_ns = clamp(fading(c->early_ns, wide ? early * 3 / 2 : early), 0, c->period_ns / 3);
+        c->due_ns += off / 2;
     } else {
-        c->early_ns = fading(c->early_ns, c->due_ns - (blur <= CLOSE_NS ? from_ns + blur : to_ns));
-        c->due_ns += off / 2 + c->period_ns;
+        c->due_ns = middle;
     }
-    if (c->misses) c->misses--;
-    c->blur_ns = blur;
-}
-
-/* The new value came in an interval too long to tell when.  If the reading was late, that does not
- * contradict the prediction. */
-static void miss(struct ipw_poll_rate_channel *c, int64_t from_ns, int64_t to_ns)
-{
-    bool late = from_ns < c->due_ns && c->due_ns <= to_ns;
-
-    c->change_ns = 0;
-    if (late) {
-        c->due_ns += c->period_ns;
-        return;
-    }
-    if (to_ns < c->due_ns)
-        c->early_ns = clamp((c->due_ns - to_ns) * 3 / 2, c->early_ns, c->period_ns / 3);
-    c->due_ns = to_ns + c->period_ns;
-    c->misses += 2;
-    if (c->misses < MOST_MISSES) return;
-    c->due_ns = 0; /* the period is another one: no prediction before it is known */
-    c->misses = c->n_steps = 0;
-    c->early_ns = 0;
+    c->due_ns += c->period_ns;
+    c->blur_ns = blur_ns;
 }
 
 static void push_value(struct ipw_poll_rate_channel *c, int64_t t_ns, int64_t value)
 {
     int64_t from = c->read_ns, edge = from + (t_ns - from) / 2;
+    bool moved = from && value != c->value;
 
     if (value == IPW_NO_VALUE) return;
     c->read_ns = t_ns;
-    if (!from || value == c->value) {
-        c->value = value;
-        c->still += from != 0;
-        c->moved = 0;
+    c->value = value;
+    c->moved = moved ? c->moved + 1 : 0;
+    c->still = moved ? 0 : c->still + (from != 0);
+    if (!moved) {
         if (t_ns > c->due_ns + c->period_ns) c->due_ns = 0; /* it stands still */
         return;
     }
-    c->value = value;
-    c->still = 0;
-    c->moved++;
     c->moved_ns = t_ns;
     if (c->due_ns && t_ns - from > c->period_ns / 3) {
-        miss(c, from, t_ns);
-        return;
+        c->change_ns = 0; /* it came in an interval too long to tell when */
+        if ((c->due_ns <= from || t_ns < c->due_ns) && ++c->odd >= MOST_ODD)
+            c->steps = c->odd = 0; /* no prediction before the period is known again */
+    } else {
+        if (c->change_ns) learn_step(c, edge - c->change_ns);
+        c->change_ns = edge;
     }
-    if (c->change_ns) add_step(c, edge - c->change_ns);
-    c->change_ns = edge;
-    if (c->n_steps >= NEED_STEPS) predict(c, from, t_ns);
+    if (c->steps >= NEED_STEPS)
+        predict(c, from, t_ns);
+    else
+        c->due_ns = c->early_ns = 0;
 }
 
 static int64_t longest(const struct ipw_poll_rate *p)

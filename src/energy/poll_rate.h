@@ -32,22 +32,21 @@
 
 #include "energy/source.h"
 
-enum { IPW_POLL_RATE_CHANNELS = 8, IPW_POLL_RATE_STEPS = 9 };
+enum { IPW_POLL_RATE_CHANNELS = 8 };
 
 struct ipw_poll_rate_channel {
-    size_t at;                          /* its index in a row */
-    int64_t most_step_ns;               /* a gauge: a longer step is not a publication; 0: any */
-    int64_t value, read_ns;             /* newest value, and when it was last read; 0: never */
-    int64_t change_ns;                  /* about when it came; 0: unknown */
-    int64_t steps[IPW_POLL_RATE_STEPS]; /* distances of its last changes */
-    unsigned n_steps;
-    unsigned moved, still; /* consecutive readings that all moved; that did not */
-    int64_t period_ns;     /* 0: unknown */
-    int64_t due_ns;        /* predicted next publication; 0: not predicted */
-    int64_t moved_ns;      /* when it was last seen to move; 0: never */
-    unsigned misses;       /* predictions that failed, minus those that held */
-    int64_t blur_ns;       /* how far the last publication may lie from where it was placed */
-    int64_t early_ns;      /* how much earlier than predicted publications come, recent maximum */
+    size_t at;              /* its index in a row */
+    int64_t most_step_ns;   /* a gauge: a longer step is not a publication; 0: any */
+    int64_t value, read_ns; /* newest value, and when it was last read; 0: never */
+    int64_t change_ns;      /* about when it came; 0: unknown */
+    int64_t step_ns;        /* running mean of the distances of its changes */
+    unsigned steps, odd;    /* steps in it; that differ from it, in a row */
+    unsigned moved, still;  /* consecutive readings that all moved; that did not */
+    int64_t period_ns;      /* 0: unknown */
+    int64_t due_ns;         /* predicted next publication; 0: not predicted */
+    int64_t moved_ns;       /* when it was last seen to move; 0: never */
+    int64_t blur_ns;        /* how far the last publication may lie from where it was placed */
+    int64_t early_ns;       /* how much earlier than predicted publications come, recent maximum */
 };
 
 struct ipw_poll_rate {
