@@ -55,8 +55,8 @@ static void hold(const struct truth_row *row, double lm_s, uint64_t seeds)
                  lm_s, t.far, t.figures);
 }
 
-/* At most one in a thousand outside its bounds, and one in twenty over 2 u away, whatever the sensor
- * does; but for what no bound can know: a device that counts wrong. */
+/* At most one in a thousand outside its bounds, and one in twenty over 2 u away, whatever the
+ * sensor does; but for what no bound can know: a device that counts wrong. */
 static void test_bounds_of_adverse_counters(void **state)
 {
     (void)state;
