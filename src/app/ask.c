@@ -6,6 +6,7 @@
 #include "app/calls.h"
 #include "app/cmd_lua.h"
 #include "base/exit.h"
+#include "base/mem.h"
 
 int ipw_ask(char ***answers, size_t *n, int argc, char **argv)
 {
@@ -15,18 +16,21 @@ int ipw_ask(char ***answers, size_t *n, int argc, char **argv)
     return code;
 }
 
-/* The path that a word means, in its place; NULL: of the last run. */
-static int ask_run(char **word)
+int ipw_ask_run(char **path, const char *word)
 {
-    char name[] = "which_run", *argv[] = {name, *word, NULL}, **answers;
+    char name[] = "which_run", *argv[] = {name, NULL, NULL}, **answers;
     size_t n;
     int code;
 
-    if (*word && access(*word, F_OK) == 0) return IPW_EXIT_OK;
-    code = ipw_ask(&answers, &n, *word ? 2 : 1, argv);
+    *path = word ? ipw_strdup(word) : NULL;
+    if (word && access(word, F_OK) == 0) return IPW_EXIT_OK;
+    argv[1] = *path;
+    code = ipw_ask(&answers, &n, word ? 2 : 1, argv);
+    free(*path);
+    *path = NULL;
     for (size_t i = 0; i < n; i++) {
         if (code == IPW_EXIT_OK && i == 0)
-            *word = answers[i];
+            *path = answers[i];
         else
             free(answers[i]);
     }
@@ -37,16 +41,18 @@ static int ask_run(char **word)
 int ipw_ask_runs(char ***args, int *n)
 {
     static char *last[2];
+    int code = IPW_EXIT_OK;
 
     if (!*n) {
         *args = last;
         *n = 1;
-        return ask_run(&last[0]);
+        return ipw_ask_run(&last[0], NULL);
     }
-    for (int i = 0; i < *n; i++) {
-        int code = ask_run(&(*args)[i]);
+    for (int i = 0; i < *n && code == IPW_EXIT_OK; i++) {
+        char *path;
 
-        if (code != IPW_EXIT_OK) return code;
+        code = ipw_ask_run(&path, (*args)[i]);
+        if (code == IPW_EXIT_OK) (*args)[i] = path;
     }
-    return IPW_EXIT_OK;
+    return code;
 }

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "app/ask.h"
 #include "app/commands.h"
 #include "app/options.h"
 #include "base/text.h"
@@ -163,16 +164,21 @@ int ipw_cmd_serve(int argc, char **argv)
     struct serve_values values = {.port = 8765};
     struct ipw_err err = {0};
     double speed = 1;
-    char **args;
+    char **args, *run = NULL;
     int n_args, code = IPW_EXIT_OK;
     int rc = ipw_options_parse(&command, argc, argv, &values, &args, &n_args, &err);
 
     if (!rc) rc = check_options(&values, &err);
     if (!rc) rc = read_speed(&speed, values.speed, &err);
+    if (!rc && values.replay) {
+        code = ipw_ask_run(&run, values.replay);
+        values.replay = run;
+    }
     if (rc < 0)
         code = ipw_exit_with(&err, IPW_EXIT_USAGE);
-    else if (!rc && (rc = serve(&values, speed, &err)))
+    else if (!rc && code == IPW_EXIT_OK && (rc = serve(&values, speed, &err)))
         code = ipw_exit_with(&err, exit_code_of(rc));
+    free(run);
     free(values.paths.items);
     free(values.allow_hosts.items);
     return code;

@@ -8,6 +8,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "app/ask.h"
 #include "app/commands.h"
 #include "app/options.h"
 #include "base/clock.h"
@@ -290,8 +291,9 @@ int ipw_cmd_telemetry(int argc, char **argv)
 {
     struct telemetry_options o = {0};
     struct ipw_err err = {0};
-    char **args;
+    char **args, *file = NULL;
     int n, exit_code = IPW_EXIT_FAILED;
+    int told = IPW_EXIT_OK; /* that the word after --read means no run */
     int rc;
 
     argv = ipw_options_before(&command, &argc, argv);
@@ -307,12 +309,14 @@ int ipw_cmd_telemetry(int argc, char **argv)
         rc = ipw_fail(&err, IPW_EINVAL, "telemetry: --%s goes with --listen",
                       o.expose ? "expose" : "allow-host");
     } else if (o.read) {
+        told = ipw_ask_run(&file, o.read);
         exit_code = IPW_EXIT_INPUT;
-        rc = ipw_telemetry_read(o.read, &err);
+        if (told == IPW_EXIT_OK) rc = ipw_telemetry_read(file, &err);
+        free(file);
     } else {
         rc = run(&o, &exit_code, &err);
     }
     free(o.telemetry.items);
     free(o.allow_hosts.items);
-    return rc ? ipw_exit_with(&err, exit_code) : IPW_EXIT_OK;
+    return rc ? ipw_exit_with(&err, exit_code) : told;
 }

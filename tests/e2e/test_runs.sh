@@ -42,6 +42,16 @@ $tools $tools
 WORDS
 expect_exit 0 agent validate
 check_out "$tools: valid"
+expect_exit 3 agent telemetry --read 2
+check_err "mine/power.jsonl"
+start_serve --replay tools_
+stop_serve
+for shard in 0 1; do expect_exit 0 $GO single gaia-sample --limit 2 -o runs/cut --shard $shard/2; done
+expect_exit 0 agent merge # the only folder of shards
+check_out "runs/cut: 2 queries of 2 shards"
+rm -r runs/cut
+expect_exit 0 agent merge cut
+rm -r runs/cut runs/cut.shards
 
 step "words that mean none, or several"
 expect_exit 3 agent report nope
@@ -51,6 +61,11 @@ check_err "did you mean 'mine'?"
 expect_exit 3 agent ledger gaia-sample
 check_err "2 runs have it in their name: $tools, $single"
 expect_exit 3 agent report runs/nope
+expect_exit 3 agent serve --replay nope
+expect_exit 3 agent telemetry --read nope
+expect_exit 3 agent merge nope
+expect_exit 2 agent merge
+check_err "there is none in runs/"
 
 step "show: a run, a query of it by number, id, beginning or as a screen cuts it, a page, a figure"
 id=$(json mine/traces.jsonl 'd[1]["query_id"]')

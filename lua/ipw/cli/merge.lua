@@ -1,6 +1,7 @@
 --- ipw.cli.merge: `ipw-agent merge NAME.shards`: the shards of a run as one run.
 local json = require "ipw.core.json"
 local plan = require "ipw.merge.plan"
+local saved_runs = require "ipw.saved_runs"
 local shards = require "ipw.merge.shards"
 local values = require "ipw.summary.values"
 
@@ -51,7 +52,9 @@ local function tell_shared(io, of, totals)
 end
 
 local function run(io, o, args)
-  local folder, n = args[1], 0
+  local folder, why = saved_runs.find_shards(args[1])
+  local n = 0
+  if not folder then io.fail(why, args[1] and 3 or 2) end
   if #args > 1 then
     io.usage("one folder: copy the shards of %s into %s (cp -r %s/*-of-* %s/), then merge that", args[2], folder,
       args[2], folder)
@@ -68,7 +71,7 @@ local function run(io, o, args)
 end
 
 return {
-  usage = "merge NAME.shards [-o NAME] [--partial]",
+  usage = "merge [NAME.shards] [-o NAME] [--partial]",
   about = [[
 Merge the shards of a run (run --shard) into one run folder. Energy is computed
 anew: a device that several shards shared is counted once, and a query pays only
@@ -82,7 +85,7 @@ or one is running, incomplete or damaged.]],
     { "partial", "flag", "leave out unusable shards; allow missing queries" },
     { "quiet", "flag", "print nothing if everything was merged", letter = "q" },
   },
-  args   = { 1, -1 },
+  args   = { 0, -1 },
   cpu_s  = 24 * 3600, -- merging long runs is work, not a hang
   memory = "16G",
   failed = 1,
