@@ -97,7 +97,7 @@ return {
       "per query   798 J (560–1_040) · 5.70_s · 9_640 tokens", "TTFT 371_ms, p95", "120 turns · 49 tool calls",
       "4 retries · overhead", "dearest     ✓_003_303_J ✓_002_202_J ✓_001_101_J\n",
       "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules divided",
-      "saved in    runs/x", "ipw-agent report runs/x -o report.html\n ipw-agent replay runs/x --query frames-003")
+      "saved in    runs/x", "ipw-agent show runs/x -o page.html     ipw-agent show runs/x frames-003")
     told(one, 140, true)
   end },
   { "a headline and a mean say what a coarse sensor leaves open", function()
@@ -179,7 +179,7 @@ return {
   { "a run whose queries were not read has its dearest ones too", function()
     local one = run()
     one.summary.dearest = dearest({ "frames-2003", 303 }, { "frames-0002", 202, false })
-    contains(told(one, 80), "dearest     ✓_2003_303_J ✗_0002_202_J\n", "--query frames-2003")
+    contains(told(one, 80), "dearest     ✓_2003_303_J ✗_0002_202_J\n", "show runs/x frames-2003")
   end },
   { "ids are short, names with blanks are quoted", function()
     local one = run(function(s) s.efficiency = {} end)
@@ -189,6 +189,6 @@ return {
       one.queries[i] = short.query(one, query(id, i, { is_resolved = false }))
     end
     contains(told(one, 80), "longest     ✗_a54dca1…4b1d_2.00_s ✗_b54dca1…4b1e_2.00_s",
-      "ipw-agent report 'runs/it'\\''s mine' -o report.html")
+      "ipw-agent show 'runs/it'\\''s mine' -o page.html")
   end },
 }

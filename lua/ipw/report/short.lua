@@ -2,7 +2,7 @@
 --
 -- It is made of summary.json and of a few facts of each query, in the words and the rounding of the report. Columns
 -- fit the terminal. What it leaves out (efficiency, provenance, the books to the microjoule) stands in
--- `ipw-agent report` and `ipw-agent ledger`. Reads nothing.
+-- `ipw-agent report` and `ipw-agent show --books`. Reads nothing.
 local booking = require "ipw.report.booking"
 local energy = require "ipw.report.energy"
 local headline = require "ipw.report.headline"
@@ -495,12 +495,11 @@ function short.text(view, run, note)
   put(out, view, "saved in", screen.cell(run.path))
   local path = screen.cell(word(run.path))
   out[#out + 1] = ""
-  local report, one = " ipw-agent report " .. path .. " -o report.html", run.dearest or run.queries[1]
-  local replay = one and ("     ipw-agent replay %s --query %s"):format(path,
-    screen.cell(word(name_of(run, one)))) or ""
-  local beside = screen.columns(report .. replay) <= view.width
-  out[#out + 1] = report .. (beside and replay or "")
-  if not beside then out[#out + 1] = replay:gsub("^ +", " ") end
+  local page, one = (" ipw-agent show %s -o page.html"):format(path), run.dearest or run.queries[1]
+  local query = one and ("     ipw-agent show %s %s"):format(path, screen.cell(word(name_of(run, one)))) or ""
+  local beside = screen.columns(page .. query) <= view.width
+  out[#out + 1] = page .. (beside and query or "")
+  if not beside then out[#out + 1] = query:gsub("^ +", " ") end
   return table.concat(out, "\n")
 end
 

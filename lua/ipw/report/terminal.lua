@@ -127,7 +127,7 @@ local function story(run, view, sections)
   query_lines(run, out, view)
   quantile_lines(run, out, view)
   out[#out + 1] = ""
-  out[#out + 1] = cut(" as a page: ipw-agent report " .. screen.cell(run.path) .. " -o report.html", view.width)
+  out[#out + 1] = cut(" as a page: ipw-agent show " .. screen.cell(run.path) .. " -o page.html", view.width)
   for _, section in ipairs(sections) do
     out[#out + 1] = ""
     say(out, view, section.heading(run) .. ".")
