@@ -52,7 +52,7 @@ const char *ipw_scope_name(enum ipw_scope scope); /* "device", "package", ... */
 
 struct ipw_channel {
     char name[64];   /* "package-0", "gpu0": unique within a run */
-    char device[64]; /* the device's own name or UUID, for a person */
+    char device[96]; /* the device's own name or UUID, for a person */
     enum ipw_domain domain;
     enum ipw_channel_kind kind;
     int64_t modulus_uj; /* counter: value at which it wraps to 0; 0: it never wraps */

@@ -195,7 +195,7 @@ static void describe(struct cpu_model *m)
                                   .unit = "uJ",
                                   .method = "/proc/stat"};
         snprintf(c->name, sizeof c->name, "%s", names[i]);
-        snprintf(c->device, sizeof c->device, "%.63s", m->about);
+        snprintf(c->device, sizeof c->device, "%.95s", m->about);
     }
 }
 
