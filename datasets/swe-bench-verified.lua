@@ -1,5 +1,5 @@
 --- SWE-bench Verified: issues of Python projects; the answer is a patch.  The official harness scores it,
---- in containers; docs/datasets.md has the line that writes its predictions file.
+--- in containers; `ipw-agent export --format swe-bench` writes its predictions file.
 
 local named = require "ipw.named"
 
