@@ -137,7 +137,7 @@ static int tool_answer(lua_State *L)
     op = ipw_op_new(L, sizeof *op, answer_cancel, answer_finish, answer_release);
     op->op.recorded = true;
     op->host = host;
-    ipw_playback_wait(host->replay, IPW_PLAYBACK_TOOL, span, answered, op);
+    ipw_playback_wait(host->replay, span, answered, op);
     return ipw_op_await(L);
 }
 

@@ -318,6 +318,6 @@ int ipw_recorded_effect_wait(lua_State *L, int64_t id, const char *name)
     w->host = ipw_vm_host(L);
     w->id = id;
     w->name = name;
-    ipw_playback_wait(w->host->replay, IPW_PLAYBACK_EFFECT, id, answered, w);
+    ipw_playback_wait(w->host->replay, -id, answered, w);
     return ipw_op_await(L);
 }
