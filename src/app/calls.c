@@ -57,10 +57,37 @@ static int write_new(const struct ipw_call *c, struct ipw_err *err)
     return rc;
 }
 
-/* remove(path): a file of write_new. */
+/* remove(path): a file, if it is there. */
 static int remove_file(const struct ipw_call *c, struct ipw_err *err)
 {
-    return unlink(c->args[0]) ? ipw_fail_errno(err, errno, "%s", c->args[0]) : 0;
+    return unlink(c->args[0]) && errno != ENOENT ? ipw_fail_errno(err, errno, "%s", c->args[0]) : 0;
+}
+
+/* move(from, to): in the place of an older file. */
+static int move(const struct ipw_call *c, struct ipw_err *err)
+{
+    return rename(c->args[0], c->args[1]) ? ipw_fail_errno(err, errno, "%s", c->args[1]) : 0;
+}
+
+/* link(target, path): a symbolic link, in the place of another. */
+static int make_link(const struct ipw_call *c, struct ipw_err *err)
+{
+    int rc = symlink(c->args[0], c->args[1]);
+
+    if (rc && errno == EEXIST && unlink(c->args[1]) == 0) rc = symlink(c->args[0], c->args[1]);
+    return rc ? ipw_fail_errno(err, errno, "%s", c->args[1]) : 0;
+}
+
+/* folders(path, "private"?): the folders above a file, those that are missing; for us alone. */
+static int folders(const struct ipw_call *c, struct ipw_err *err)
+{
+    mode_t before = umask(077);
+    int rc;
+
+    if (c->n < 2) umask(before);
+    rc = ipw_make_parents(c->args[0], err);
+    umask(before);
+    return rc;
 }
 
 /* write(path, text): a file whole or not at all, in the place of an older one. */
@@ -189,6 +216,9 @@ const struct ipw_lua_call ipw_calls[] = {
     {"write", write_file, 2},
     {"copy", copy, 2},
     {"remove", remove_file, 1},
+    {"move", move, 2},
+    {"link", make_link, 2},
+    {"folders", folders, 1},
     {"new_folder", new_folder, 1},
     {"temporary", temporary},
     {"allow_web", allow_web},

@@ -20,6 +20,13 @@ void ipw_loop_unhold(struct ipw_loop *loop)
     if (--loop->holds == 0) uv_unref((uv_handle_t *)&loop->prepare);
 }
 
+/* Work that a public function deferred, which is allocated. */
+static void end_own(struct ipw_defer *defer)
+{
+    defer->loop->leftovers--;
+    free(defer);
+}
+
 static void on_idle(uv_idle_t *idle)
 {
     (void)idle; /* an active idle handle keeps libuv from sleeping; it does nothing else */
@@ -38,9 +45,11 @@ static void on_prepare(uv_prepare_t *prepare)
         loop->running.prev->next = &loop->running;
         loop->defers.next = loop->defers.prev = &loop->defers;
         while (loop->running.next != &loop->running) {
-            struct ipw_defer *defer = loop->running.next;
+            struct ipw_defer *defer = loop->running.next, copy = *defer;
+
             ipw_defer_disarm(defer);
-            defer->fn(defer->ud);
+            if (copy.own) end_own(defer);
+            copy.fn(copy.ud);
         }
     }
     /* A round that does not wait leaves this to the next one, except in a long chain of them. */
@@ -137,41 +146,21 @@ void ipw_defer_disarm(struct ipw_defer *defer)
     ipw_loop_unhold(defer->loop);
 }
 
-struct defer_box {
-    struct ipw_defer defer; /* must be first: the handle is a pointer to it */
-    ipw_loop_fn fn;
-    void *ud;
-};
-
-static void fire_box(void *ud)
-{
-    struct defer_box *box = ud;
-    ipw_loop_fn fn = box->fn;
-    void *fn_ud = box->ud;
-
-    box->defer.loop->leftovers--;
-    free(box);
-    fn(fn_ud);
-}
-
 struct ipw_defer *ipw_defer_start(struct ipw_loop *loop, ipw_loop_fn fn, void *ud)
 {
-    struct defer_box *box = ipw_calloc(1, sizeof *box);
+    struct ipw_defer *defer = ipw_calloc(1, sizeof *defer);
 
-    box->defer = (struct ipw_defer){.loop = loop, .fn = fire_box, .ud = box};
-    box->fn = fn;
-    box->ud = ud;
+    *defer = (struct ipw_defer){.loop = loop, .fn = fn, .ud = ud, .own = true};
     loop->leftovers++;
-    ipw_defer_arm(&box->defer);
-    return &box->defer;
+    ipw_defer_arm(defer);
+    return defer;
 }
 
 void ipw_defer_cancel(struct ipw_defer *defer)
 {
     if (!defer) return;
     ipw_defer_disarm(defer);
-    defer->loop->leftovers--;
-    free(defer);
+    end_own(defer);
 }
 
 /* --- signals, wake-ups, descriptors --------------------------------------------------- */

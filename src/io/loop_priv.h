@@ -19,6 +19,7 @@ struct ipw_timer {
     size_t pos;   /* position in the heap, from 1; 0: not armed */
     ipw_loop_fn fn;
     void *ud;
+    bool own; /* allocated by ipw_timer_start(), and freed when it fires */
 };
 
 struct ipw_defer {
@@ -26,6 +27,7 @@ struct ipw_defer {
     struct ipw_loop *loop;
     ipw_loop_fn fn;
     void *ud;
+    bool own; /* allocated by ipw_defer_start(), likewise */
 };
 
 struct ipw_loop {

@@ -57,6 +57,14 @@ static void arm_clock(struct ipw_loop *loop)
         IPW_BUG("the loop's clock cannot be set (%d)", errno);
 }
 
+/* A timer of a public function, which is allocated. */
+static void end_own(struct ipw_timer *timer)
+{
+    ipw_loop_unhold(timer->loop);
+    timer->loop->leftovers--;
+    free(timer);
+}
+
 static void on_clock(uv_poll_t *clock, int status, int events)
 {
     struct ipw_loop *loop = clock->data;
@@ -71,9 +79,11 @@ static void on_clock(uv_poll_t *clock, int status, int events)
     if (read(loop->clock_fd, &times, sizeof times) < 0 && errno == EAGAIN) return;
     loop->clock_due_ns = INT64_MAX;
     while (loop->n_heap && loop->heap[0]->due_ns <= now && loop->heap[0]->seq < born_later) {
-        struct ipw_timer *timer = loop->heap[0];
+        struct ipw_timer *timer = loop->heap[0], copy = *timer;
+
         ipw_timer_disarm(timer);
-        timer->fn(timer->ud);
+        if (copy.own) end_own(timer);
+        copy.fn(copy.ud);
     }
     arm_clock(loop);
 }
@@ -121,42 +131,16 @@ void ipw_timer_disarm(struct ipw_timer *timer)
         sift_down(loop, pos, last);
 }
 
-/* The public timers, which are allocated. */
-struct timer_box {
-    struct ipw_timer timer; /* must be first: the handle is a pointer to it */
-    ipw_loop_fn fn;
-    void *ud;
-};
-
-static void end_box(struct timer_box *box)
-{
-    ipw_loop_unhold(box->timer.loop);
-    box->timer.loop->leftovers--;
-    free(box);
-}
-
-static void fire_box(void *ud)
-{
-    struct timer_box *box = ud;
-    ipw_loop_fn fn = box->fn;
-    void *fn_ud = box->ud;
-
-    end_box(box);
-    fn(fn_ud);
-}
-
 struct ipw_timer *ipw_timer_start_at(struct ipw_loop *loop, int64_t due_ns, ipw_loop_fn fn,
                                      void *ud)
 {
-    struct timer_box *box = ipw_calloc(1, sizeof *box);
+    struct ipw_timer *timer = ipw_calloc(1, sizeof *timer);
 
-    box->timer = (struct ipw_timer){.loop = loop, .fn = fire_box, .ud = box};
-    box->fn = fn;
-    box->ud = ud;
+    *timer = (struct ipw_timer){.loop = loop, .fn = fn, .ud = ud, .own = true};
     ipw_loop_hold(loop);
     loop->leftovers++;
-    ipw_timer_arm(&box->timer, due_ns);
-    return &box->timer;
+    ipw_timer_arm(timer, due_ns);
+    return timer;
 }
 
 struct ipw_timer *ipw_timer_start(struct ipw_loop *loop, int64_t delay_ns, ipw_loop_fn fn, void *ud)
@@ -172,5 +156,5 @@ void ipw_timer_cancel(struct ipw_timer *timer)
 {
     if (!timer) return;
     ipw_timer_disarm(timer);
-    end_box((struct timer_box *)timer);
+    end_own(timer);
 }

@@ -1,4 +1,4 @@
-/* The other side of ipw_child_start().  Runs as a new process of this binary, in its own session
+/* The other side of ipw_proc_start().  Runs as a new process of this binary, in its own session
  * with default signals (posix_spawn sets both), applies the limits and becomes the program.
  *
  *   ipw-agent __exec [own=1] [parent=PID] [measured=1|2] [cgroup=DIR] [cpu=S] [memory=BYTES]
@@ -32,6 +32,7 @@
 #include "base/text.h"
 #include "io/bubblewrap.h"
 #include "io/cgroup.h"
+#include "io/proc.h"
 #include "io/proc_priv.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -80,14 +81,14 @@ static _Noreturn void end_like(int status)
 /* bubblewrap does not wait for the first process of its sandbox, which ends a little later, with
  * all others.  Processes that a program without a sandbox has left may stay; the runner looks after
  * them. */
-static void measure_rest(struct ipw_child_usage *to, bool all_end)
+static void measure_rest(struct ipw_usage *to, bool all_end)
 {
     struct rusage usage;
     pid_t pid = 1;
 
     for (int n = 0; n < REST_LOOKS && (pid > 0 || (pid == 0 && all_end)); n += pid == 0) {
         pid = wait4(-1, NULL, WNOHANG, &usage);
-        if (pid > 0) ipw_child_usage_add(to, &usage);
+        if (pid > 0) ipw_usage_add(to, &usage);
         if (pid == 0 && all_end) usleep(REST_PAUSE_US);
     }
 }
@@ -104,7 +105,7 @@ static void on_term(int signum)
 {
     (void)signum;
     if (getppid() == runner) return;
-    for (int n = 0; n < REST_LOOKS && ipw_child_kill_below(getpid()); n++) {
+    for (int n = 0; n < REST_LOOKS && ipw_pids_kill_below(getpid()); n++) {
         while (waitpid(-1, NULL, WNOHANG) > 0) continue;
         usleep(REST_PAUSE_US);
     }
@@ -115,7 +116,7 @@ static void on_term(int signum)
  * runner's death ends it before its program; its death kills the program. */
 static void stay_and_measure(bool in_sandbox)
 {
-    struct ipw_child_report report;
+    struct ipw_usage_report report;
     struct rusage usage;
     sigset_t all, old, term;
     pid_t parent = getpid(), pid;
@@ -145,7 +146,7 @@ static void stay_and_measure(bool in_sandbox)
     sigprocmask(SIG_UNBLOCK, &term, NULL);
     while (wait4(pid, &status, 0, &usage) != pid)
         if (errno != EINTR) _exit(126);
-    ipw_child_usage_add(&report.usage, &usage);
+    ipw_usage_add(&report.usage, &usage);
     measure_rest(&report.usage, in_sandbox);
     if (write(PROC_STATUS_FD, &report, sizeof report) != (ssize_t)sizeof report) _exit(126);
     end_like(status);

@@ -138,15 +138,13 @@ int64_t ipw_llm_loading_since_ns(const struct ipw_llm *llm);
 size_t ipw_llm_in_flight(const struct ipw_llm *llm);
 size_t ipw_llm_calls(const struct ipw_llm *llm); /* calls that have not ended */
 
-/* GET /v1/models.  `names` ends with NULL; free it with ipw_llm_models_free(). */
+/* GET /v1/models of base URL number i; the result also counts as a sign of that server's health.
+ * `names` ends with NULL; free it with ipw_llm_models_free(). */
 typedef void (*ipw_llm_models_fn)(void *ud, char **names, const struct ipw_err *err);
 void ipw_llm_models_free(char **names); /* NULL is fine */
 struct ipw_llm_probe;
-int ipw_llm_models(struct ipw_llm_probe **out, struct ipw_llm *llm, int64_t timeout_ns,
+int ipw_llm_models(struct ipw_llm_probe **out, struct ipw_llm *llm, size_t i, int64_t timeout_ns,
                    ipw_llm_models_fn fn, void *ud, struct ipw_err *err);
-/* The same for base URL number i.  The result also counts as a sign of that server's health. */
-int ipw_llm_models_at(struct ipw_llm_probe **out, struct ipw_llm *llm, size_t i, int64_t timeout_ns,
-                      ipw_llm_models_fn fn, void *ud, struct ipw_err *err);
 void ipw_llm_probe_cancel(struct ipw_llm_probe *probe);
 
 /* Asks the usual ports of this machine (11434, 8080, 8000, 30000, 1234; or `ports`, which end with

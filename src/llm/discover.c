@@ -169,8 +169,8 @@ static int ask(struct ipw_llm_probe **out, const struct ipw_llm_probe *how, stru
     return rc;
 }
 
-int ipw_llm_models_at(struct ipw_llm_probe **out, struct ipw_llm *llm, size_t i, int64_t timeout_ns,
-                      ipw_llm_models_fn fn, void *ud, struct ipw_err *err)
+int ipw_llm_models(struct ipw_llm_probe **out, struct ipw_llm *llm, size_t i, int64_t timeout_ns,
+                   ipw_llm_models_fn fn, void *ud, struct ipw_err *err)
 {
     return ask(out,
                &(struct ipw_llm_probe){
@@ -188,12 +188,6 @@ struct ipw_llm_probe *ipw_llm_probe_there(struct ipw_llm *llm, size_t i, int64_t
             .llm = llm, .server = i, .timeout_ns = timeout_ns, .there_fn = fn, .ud = ud},
         NULL);
     return p;
-}
-
-int ipw_llm_models(struct ipw_llm_probe **out, struct ipw_llm *llm, int64_t timeout_ns,
-                   ipw_llm_models_fn fn, void *ud, struct ipw_err *err)
-{
-    return ipw_llm_models_at(out, llm, 0, timeout_ns, fn, ud, err);
 }
 
 void ipw_llm_probe_cancel(struct ipw_llm_probe *p)
@@ -234,7 +228,7 @@ int ipw_llm_search(char **url, char **model, struct ipw_loop *loop, struct ipw_h
         struct ipw_llm *llm;
 
         rc = ipw_llm_new(&llm, loop, http, &options, err);
-        if (!rc) rc = ipw_llm_models(&probe, llm, timeout_ns, on_candidate, &s, err);
+        if (!rc) rc = ipw_llm_models(&probe, llm, 0, timeout_ns, on_candidate, &s, err);
         if (!rc) ipw_loop_run(loop);
         /* A server without a model cannot be used; a later port may have one. */
         if (s.names && s.names[0]) *model = ipw_strdup(s.names[0]);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/secret.h"
+#include "json/diff.h"
 #include "json/jsonl.h"
 #include "llm/client_call_priv.h"
 #include "llm/playback_priv.h"
@@ -30,15 +31,9 @@ struct ipw_playback *ipw_playback_new(const struct ipw_playback_options *options
     return r;
 }
 
-static void free_emitted(struct ipw_emitted *e)
+static struct ipw_event_line *pop_emitted(struct ipw_playback *r)
 {
-    for (size_t i = 0; i < e->n_texts; i++) free(e->texts[i]);
-    free(e);
-}
-
-static struct ipw_emitted *pop_emitted(struct ipw_playback *r)
-{
-    struct ipw_emitted *e = r->emitted;
+    struct ipw_event_line *e = r->emitted;
 
     r->emitted = e->next;
     if (!r->emitted) r->emitted_tail = &r->emitted;
@@ -48,7 +43,7 @@ static struct ipw_emitted *pop_emitted(struct ipw_playback *r)
 void ipw_playback_free(struct ipw_playback *r)
 {
     if (!r) return;
-    while (r->emitted) free_emitted(pop_emitted(r));
+    while (r->emitted) ipw_event_line_free(pop_emitted(r));
     while (r->waits) ipw_playback_wait_remove(r, r->waits);
     ipw_buf_release(&r->text);
     ipw_llm_free(r->llm);
@@ -88,11 +83,9 @@ void ipw_playback_wait_remove(struct ipw_playback *r, struct ipw_playback_wait *
     free(wait);
 }
 
-void ipw_playback_wait(struct ipw_playback *r, enum ipw_playback_awaited what, int64_t id,
-                       ipw_playback_fn fn, void *ud)
+void ipw_playback_wait(struct ipw_playback *r, int64_t id, ipw_playback_fn fn, void *ud)
 {
-    static const enum ipw_wait_kind kinds[] = {WAIT_TOOL, WAIT_WEB, WAIT_EFFECT};
-    struct ipw_playback_wait *w = ipw_playback_wait_add(r, kinds[what], id);
+    struct ipw_playback_wait *w = ipw_playback_wait_add(r, WAIT_WORLD, id);
 
     w->fn = fn;
     w->ud = ud;
@@ -107,8 +100,8 @@ void ipw_playback_forget(struct ipw_playback *r, const void *ud)
     if (w) ipw_playback_wait_remove(r, w);
 }
 
-static struct ipw_playback_wait *find_wait(struct ipw_playback *r, enum ipw_wait_kind kind,
-                                           int64_t id)
+struct ipw_playback_wait *ipw_playback_wait_find(const struct ipw_playback *r,
+                                                 enum ipw_wait_kind kind, int64_t id)
 {
     struct ipw_playback_wait *w = r->waits;
 
@@ -116,10 +109,9 @@ static struct ipw_playback_wait *find_wait(struct ipw_playback *r, enum ipw_wait
     return w;
 }
 
-static bool deliver(struct ipw_playback *r, enum ipw_wait_kind kind, int64_t id,
-                    const struct ipw_event_line *line)
+static bool deliver(struct ipw_playback *r, int64_t id, const struct ipw_event_line *line)
 {
-    struct ipw_playback_wait *w = find_wait(r, kind, id);
+    struct ipw_playback_wait *w = ipw_playback_wait_find(r, WAIT_WORLD, id);
     ipw_playback_fn fn;
     void *ud;
 
@@ -152,97 +144,105 @@ void ipw_playback_go_live(struct ipw_playback *r)
 {
     if (!r->live) return;
     while (r->emitted) {
-        struct ipw_emitted *e = pop_emitted(r);
+        struct ipw_event_line *e = pop_emitted(r);
 
         r->o.write(r->o.ud, &e->event, NULL);
-        free_emitted(e);
+        ipw_event_line_free(e);
     }
     while (r->waits) {
         struct ipw_playback_wait w = *r->waits;
 
         ipw_playback_wait_remove(r, r->waits);
-        if (!w.call) {
+        if (w.call)
+            ipw_playback_chat_live(r, w.call, w.kind == WAIT_REPLY);
+        else
             w.fn(w.ud, NULL);
-            continue;
-        }
-        if (w.kind == WAIT_REPLY) {
-            struct ipw_lm_facts facts = {.attempt = w.call->number,
-                                         .outcome = IPW_LM_CANCELLED,
-                                         .error = "diverged: the model is asked",
-                                         .will_retry = true,
-                                         .input_tokens = -1,
-                                         .output_tokens = -1,
-                                         .cached_tokens = -1,
-                                         .reasoning_tokens = -1};
-
-            w.call->on.on_attempt_end(w.call->on.ud, ipw_now_ns(), &facts, NULL, 1);
-        }
-        ipw_playback_chat_live(r, w.call);
     }
+}
+
+/* The event as a line of its own.  One that cannot be read again (it is nested too deep) keeps
+ * nothing but its kind and span, so it differs from every saved line. */
+static struct ipw_event_line *line_of(const struct ipw_event *event)
+{
+    struct ipw_buf text = IPW_BUF(IPW_LINE_MAX);
+    struct ipw_event_line *line;
+    size_t n;
+    char *s;
+
+    ipw_event_write(&text, event);
+    ipw_secret_clean(&text, 0);
+    s = ipw_buf_take(&text, &n);
+    line = ipw_event_line_new(s, n ? n - 1 : 0, NULL); /* without its newline */
+    if (line) {
+        ipw_event_take_payload(&line->event, line->text, line->n);
+        return line;
+    }
+    line = ipw_calloc(1, sizeof *line);
+    line->event = (struct ipw_event){.kind = event->kind, .span = event->span};
+    return line;
 }
 
 static void say_mismatch(struct ipw_playback *r, const struct ipw_event *event,
                          const struct ipw_event_line *line)
 {
-    struct ipw_buf out = IPW_BUF(IPW_MIB), now = IPW_BUF(1024), was = IPW_BUF(1024);
+    struct ipw_buf out = IPW_BUF(IPW_MIB);
     const struct ipw_event *l = &line->event;
+    struct ipw_event_line *now = line_of(event);
     bool same_kind = event->kind == l->kind && event->span == l->span;
 
     if (same_kind && (event->kind == IPW_EV_TOOL_START || event->kind == IPW_EV_TOOL_END))
         same_kind =
             strcmp(event->tool.name ? event->tool.name : "", l->tool.name ? l->tool.name : "") == 0;
-    ipw_playback_say_event(&now, event);
-    ipw_playback_say_line(&was, line);
-    if (same_kind)
-        ipw_playback_say_difference(&out, r, line, r->text.data, r->text.len);
-    else
-        ipw_buf_addf(&out, "the agent does something else\n    saved   %s\n    now     %s",
-                     ipw_buf_str(&was), ipw_buf_str(&now));
+    if (same_kind) {
+        ipw_playback_say_difference(&out, r, line, now);
+    } else {
+        ipw_buf_adds(&out, "the agent does something else\n    saved   ");
+        ipw_playback_say_line(&out, line);
+        ipw_buf_adds(&out, "\n    now     ");
+        ipw_playback_say_line(&out, now);
+    }
     ipw_playback_diverge(r, "%s", ipw_buf_str(&out));
+    ipw_event_line_free(now);
     ipw_buf_release(&out);
-    ipw_buf_release(&now);
-    ipw_buf_release(&was);
+}
+
+static void say_wait(struct ipw_buf *out, const struct ipw_playback_wait *w)
+{
+    if (!w)
+        ipw_buf_adds(out, "the saved run has nothing that the agent waits for");
+    else if (w->kind == WAIT_SEND)
+        ipw_buf_adds(out, "the agent sends a request (lm_inference_start)");
+    else if (w->kind == WAIT_REPEAT)
+        ipw_buf_addf(out, "attempt %d of a request is due (lm_inference_start)",
+                     w->call->number + 1);
+    else if (w->kind == WAIT_REPLY)
+        ipw_buf_addf(out, "the agent waits for a reply (lm_inference_end of span %lld)",
+                     (long long)w->id);
+    else if (w->id > 0)
+        ipw_buf_addf(out, "the agent waits for the end of span %lld", (long long)w->id);
+    else
+        ipw_buf_addf(out, "the agent waits for effect %lld", (long long)-w->id);
 }
 
 void ipw_playback_stalled(struct ipw_playback *r, const struct ipw_event_line *line)
 {
-    struct ipw_buf out = IPW_BUF(IPW_MIB), was = IPW_BUF(1024);
-    const struct ipw_playback_wait *w = r->waits;
+    struct ipw_buf out = IPW_BUF(IPW_MIB);
 
-    if (line) ipw_playback_say_line(&was, line);
-    ipw_buf_adds(&out, "an event is missing from the saved run");
+    ipw_buf_adds(&out, "an event is missing from the saved run\n    saved   ");
     if (line)
-        ipw_buf_addf(&out, "\n    saved   %s", ipw_buf_str(&was));
+        ipw_playback_say_line(&out, line);
     else
-        ipw_buf_adds(&out, "\n    saved   ends here");
+        ipw_buf_adds(&out, "ends here");
     ipw_buf_adds(&out, "\n    now     ");
-    if (!w)
-        ipw_buf_adds(&out, "the saved run has nothing that the agent waits for");
-    else if (w->kind == WAIT_SEND)
-        ipw_buf_adds(&out, "the agent sends a request (lm_inference_start)");
-    else if (w->kind == WAIT_REPEAT)
-        ipw_buf_addf(&out, "attempt %d of a request is due (lm_inference_start)",
-                     w->call->number + 1);
-    else if (w->kind == WAIT_REPLY)
-        ipw_buf_addf(&out, "the agent waits for a reply (lm_inference_end of span %lld)",
-                     (long long)w->id);
-    else if (w->kind == WAIT_TOOL)
-        ipw_buf_addf(&out, "the agent waits for a tool's result (tool_call_end of span %lld)",
-                     (long long)w->id);
-    else if (w->kind == WAIT_WEB)
-        ipw_buf_addf(&out, "the agent waits for a web page (span_end of span %lld)",
-                     (long long)w->id);
-    else
-        ipw_buf_addf(&out, "the agent waits for effect %lld", (long long)w->id);
+    say_wait(&out, r->waits);
     ipw_playback_diverge(r, "%s", ipw_buf_str(&out));
     ipw_buf_release(&out);
-    ipw_buf_release(&was);
 }
 
 void ipw_playback_ended(struct ipw_playback *r, const struct ipw_event_line *line,
                         const char *outcome)
 {
-    struct ipw_buf was = IPW_BUF(1024);
+    struct ipw_buf was = IPW_BUF(IPW_MIB);
 
     ipw_playback_say_line(&was, line);
     ipw_playback_diverge(
@@ -300,47 +300,9 @@ static void settle(struct ipw_playback *r, struct ipw_event *event,
     }
 }
 
-static const char *keep(struct ipw_emitted *e, const char *text, size_t n)
-{
-    if (!text) return NULL;
-    return e->texts[e->n_texts++] = ipw_memdup(text, n);
-}
-
-static const char *keep_str(struct ipw_emitted *e, const char *text)
-{
-    return keep(e, text, text ? strlen(text) : 0);
-}
-
-static struct ipw_emitted *copy_event(const struct ipw_event *event)
-{
-    struct ipw_emitted *e = ipw_calloc(1, sizeof *e);
-    struct ipw_event *c = &e->event;
-
-    *c = *event;
-    c->payload = keep(e, event->payload, event->payload_len);
-    switch (event->kind) {
-    case IPW_EV_LM_START:
-    case IPW_EV_LM_END:
-        c->lm.model = keep_str(e, event->lm.model);
-        c->lm.error = keep_str(e, event->lm.error);
-        c->lm.finish_reason = keep_str(e, event->lm.finish_reason);
-        c->lm.endpoint = keep_str(e, event->lm.endpoint);
-        c->lm.cost.source = keep_str(e, event->lm.cost.source);
-        c->lm.asked = NULL;
-        break;
-    default:
-        c->tool.name = keep_str(e, event->tool.name);
-        c->tool.call_id = keep_str(e, event->tool.call_id);
-        c->tool.outcome = keep_str(e, event->tool.outcome);
-        c->tool.error = keep_str(e, event->tool.error);
-        c->tool.child_provenance = keep_str(e, event->tool.child_provenance);
-    }
-    return e;
-}
-
 static void queue(struct ipw_playback *r, const struct ipw_event *event)
 {
-    struct ipw_emitted *e = copy_event(event);
+    struct ipw_event_line *e = line_of(event);
 
     *r->emitted_tail = e;
     r->emitted_tail = &e->next;
@@ -361,10 +323,10 @@ static void emit_real(struct ipw_playback *r, const struct ipw_event *event)
     r->o.stir(r->o.ud);
 }
 
-static struct ipw_emitted *take_emitted(struct ipw_playback *r, enum ipw_event_kind kind,
-                                        int32_t span)
+static struct ipw_event_line *take_emitted(struct ipw_playback *r, enum ipw_event_kind kind,
+                                           int32_t span)
 {
-    struct ipw_emitted **at = &r->emitted, *e;
+    struct ipw_event_line **at = &r->emitted, *e;
 
     while (*at && ((*at)->event.kind != kind || (*at)->event.span != span)) at = &(*at)->next;
     e = *at;
@@ -374,53 +336,44 @@ static struct ipw_emitted *take_emitted(struct ipw_playback *r, enum ipw_event_k
     return e;
 }
 
-static bool same_arguments(const struct ipw_event *event, const struct ipw_event_line *line)
+static bool same_call(const struct ipw_event_line *a, const struct ipw_event_line *b)
 {
-    struct ipw_json *doc;
-    struct ipw_buf a = IPW_BUF(IPW_LINE_MAX), b = IPW_BUF(IPW_LINE_MAX);
-    bool same;
+    struct ipw_buf where = IPW_BUF(4096);
+    struct ipw_json_difference d;
+    bool same = strcmp(a->event.tool.name, b->event.tool.name) == 0 &&
+                !ipw_json_differ(&where, &d, ipw_json_get(a->data, "arguments"),
+                                 ipw_json_get(b->data, "arguments"));
 
-    if (!event->payload || ipw_json_parse(&doc, event->payload, event->payload_len, NULL, NULL))
-        return line->data == NULL;
-    ipw_json_print(&a, ipw_json_get(doc, "arguments"));
-    ipw_json_print(&b, ipw_json_get(line->data, "arguments"));
-    same = strcmp(ipw_buf_str(&a), ipw_buf_str(&b)) == 0;
-    ipw_json_free(doc);
-    ipw_buf_release(&a);
-    ipw_buf_release(&b);
-    return same && strcmp(event->tool.name, line->event.tool.name) == 0;
+    ipw_buf_release(&where);
+    return same;
 }
 
 /* The n-th tool call of the agent pairs with the n-th of the saved run. */
 static bool pair_tool_start(struct ipw_playback *r, const struct ipw_event_line *line)
 {
-    struct ipw_emitted *e;
+    struct ipw_event_line *e;
 
     if (r->n_pairs >= r->n_now) return false;
     e = take_emitted(r, IPW_EV_TOOL_START, r->now_spans[r->n_pairs]);
     if (!e) IPW_BUG("a tool call that began was lost");
-    if (!same_arguments(&e->event, line)) {
-        ipw_buf_clear(&r->text);
-        ipw_event_write(&r->text, &e->event);
-        say_mismatch(r, &e->event, line);
-    }
+    if (!same_call(e, line)) say_mismatch(r, &e->event, line);
     IPW_GROW(r->pairs, r->cap_pairs, r->n_pairs + 1);
     r->pairs[r->n_pairs] = (struct ipw_playback_pair){line->event.span, r->now_spans[r->n_pairs]};
     r->n_pairs++;
-    free_emitted(e);
+    ipw_event_line_free(e);
     return true;
 }
 
 static bool pair_tool_end(struct ipw_playback *r, const struct ipw_event_line *line)
 {
-    struct ipw_emitted *e = NULL;
+    struct ipw_event_line *e = NULL;
 
     for (size_t i = 0; i < r->n_pairs && !e; i++)
         if (r->pairs[i].then == line->event.span)
             e = take_emitted(r, IPW_EV_TOOL_END, r->pairs[i].now);
     if (!e) return false;
-    r->o.tool(r->o.ud, &e->event, line);
-    free_emitted(e);
+    r->o.tool(r->o.ud, e, line);
+    ipw_event_line_free(e);
     return true;
 }
 
@@ -477,17 +430,14 @@ void ipw_playback_emit(struct ipw_playback *r, const struct ipw_event *event)
 /* Delivers the line to its waiter, which emits the paired event now or when the agent continues. */
 static bool answer(struct ipw_playback *r, const struct ipw_event_line *line)
 {
-    int64_t effect = ipw_playback_effect_id(line);
-
     switch (line->event.kind) {
     case IPW_EV_LM_START: return ipw_playback_send(r, line);
     case IPW_EV_LM_END: return ipw_playback_reply(r, line);
     case IPW_EV_TOOL_END: /* a cancelled call is cancelled again, and emits its own end */
     case IPW_EV_SPAN_END:
         return strcmp(line->event.tool.outcome ? line->event.tool.outcome : "", "cancelled") != 0 &&
-               deliver(r, line->event.kind == IPW_EV_TOOL_END ? WAIT_TOOL : WAIT_WEB,
-                       line->event.span, line);
-    case IPW_EV_NOTE: return effect > 0 && deliver(r, WAIT_EFFECT, effect, line);
+               deliver(r, line->event.span, line);
+    case IPW_EV_NOTE: return deliver(r, -ipw_playback_effect_id(line), line);
     default: return false;
     }
 }
@@ -498,7 +448,7 @@ static bool answer(struct ipw_playback *r, const struct ipw_event_line *line)
 static bool may_overtake(const struct ipw_playback *r, const struct ipw_event_line *line)
 {
     if (line->event.kind == IPW_EV_LM_START) return false;
-    for (const struct ipw_emitted *e = r->emitted; e; e = e->next)
+    for (const struct ipw_event_line *e = r->emitted; e; e = e->next)
         if (e->event.span && e->event.span == line->event.span) return false;
     return true;
 }
@@ -506,18 +456,14 @@ static bool may_overtake(const struct ipw_playback *r, const struct ipw_event_li
 static void write_as_it_is(struct ipw_playback *r, const struct ipw_event_line *line)
 {
     struct ipw_event event = line->event;
-    struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
 
-    if (line->data) ipw_json_print(&data, line->data);
-    event.payload = line->data ? ipw_buf_str(&data) : NULL;
-    event.payload_len = data.len;
+    ipw_event_take_payload(&event, line->text, line->n);
     r->o.write(r->o.ud, &event, line);
-    ipw_buf_release(&data);
 }
 
 enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ipw_event_line *line)
 {
-    struct ipw_emitted *e;
+    struct ipw_event_line *e;
 
     if (r->o.mode == IPW_PLAYBACK_DECISIONS) return step_decisions(r, line);
     if (ipw_playback_is_own(line) || ipw_playback_is_inside(line)) {
@@ -531,7 +477,7 @@ enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ip
         r->last_line = line->number;
         pop_emitted(r);
         r->o.write(r->o.ud, &e->event, line);
-        free_emitted(e);
+        ipw_event_line_free(e);
         return IPW_PLAYBACK_TAKEN;
     }
     if (!e || may_overtake(r, line)) {
@@ -541,7 +487,7 @@ enum ipw_playback_step ipw_playback_step(struct ipw_playback *r, const struct ip
     }
     if (e) {
         r->at = NULL;
-        pairs(r, &e->event, line); /* writes r->text for the message */
+        pairs(r, &e->event, line); /* it gets the line's times, which do not differ then */
         say_mismatch(r, &e->event, line);
     }
     if (!r->at) return IPW_PLAYBACK_TAKEN;

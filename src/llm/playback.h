@@ -38,7 +38,7 @@ struct ipw_playback_options {
     void (*stir)(void *ud);                       /* the agent did something: call step() again */
     void (*diverged)(void *ud, const char *text); /* once; `text` may have several lines */
     /* A tool's result and the saved one (NULL: not in the saved run); only for DECISIONS. */
-    void (*tool)(void *ud, const struct ipw_event *event, const struct ipw_event_line *was);
+    void (*tool)(void *ud, const struct ipw_event_line *now, const struct ipw_event_line *was);
     void *ud;
 };
 
@@ -74,10 +74,8 @@ int ipw_playback_turns(const struct ipw_playback *replay);
 bool ipw_playback_answers(const struct ipw_playback *replay);
 /* `line` NULL: the query now runs without the saved run; do the work for real. */
 typedef void (*ipw_playback_fn)(void *ud, const struct ipw_event_line *line);
-/* Waits for the end of the tool call or web request with span `id`, or for effect number `id`. */
-enum ipw_playback_awaited { IPW_PLAYBACK_TOOL, IPW_PLAYBACK_WEB, IPW_PLAYBACK_EFFECT };
-void ipw_playback_wait(struct ipw_playback *replay, enum ipw_playback_awaited what, int64_t id,
-                       ipw_playback_fn fn, void *ud);
+/* Waits for the end of the tool call or web request with span `id`; or for effect number -id. */
+void ipw_playback_wait(struct ipw_playback *replay, int64_t id, ipw_playback_fn fn, void *ud);
 void ipw_playback_forget(struct ipw_playback *replay, const void *ud); /* cancels its wait */
 /* The line of effect number `id`.  If it has another name: NULL, and a divergence. */
 const struct ipw_event_line *ipw_playback_effect(struct ipw_playback *replay, int64_t id,

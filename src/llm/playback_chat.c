@@ -4,11 +4,23 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "json/diff.h"
 #include "json/jsonl.h"
 #include "llm/client_call_priv.h"
 #include "llm/playback_priv.h"
 
 /* ---- calls begin and end ---- */
+
+static struct ipw_lm_facts cancelled(const struct ipw_llm_call *call, const char *why)
+{
+    return (struct ipw_lm_facts){.attempt = call->number,
+                                 .outcome = IPW_LM_CANCELLED,
+                                 .error = why,
+                                 .input_tokens = -1,
+                                 .output_tokens = -1,
+                                 .cached_tokens = -1,
+                                 .reasoning_tokens = -1};
+}
 
 static void chat_start(void *ud, struct ipw_llm_call *call)
 {
@@ -16,7 +28,7 @@ static void chat_start(void *ud, struct ipw_llm_call *call)
     struct ipw_playback_wait *wait;
 
     if (r->live) {
-        ipw_playback_chat_live(r, call);
+        ipw_playback_chat_live(r, call, false);
         return;
     }
     wait = ipw_playback_wait_add(r, WAIT_SEND, 0);
@@ -24,9 +36,13 @@ static void chat_start(void *ud, struct ipw_llm_call *call)
     r->o.stir(r->o.ud);
 }
 
-void ipw_playback_chat_live(struct ipw_playback *r, struct ipw_llm_call *call)
+void ipw_playback_chat_live(struct ipw_playback *r, struct ipw_llm_call *call, bool in_flight)
 {
+    struct ipw_lm_facts facts = cancelled(call, "diverged: the model is asked");
     struct ipw_err err = {0};
+
+    facts.will_retry = true;
+    if (in_flight) call->on.on_attempt_end(call->on.ud, ipw_now_ns(), &facts, NULL, 1);
 
     if (ipw_llm_call_send(call, r->o.live_model, &err) == 0) return;
     /* This cannot fail: the body was already made once. */
@@ -58,13 +74,7 @@ static void chat_cancel(void *ud, struct ipw_llm_call *call)
 
     if (wait && wait->kind == WAIT_REPLY) {
         const struct ipw_event_line *line = r->diverged ? NULL : end_line(r, wait->id);
-        struct ipw_lm_facts facts = {.attempt = call->number,
-                                     .outcome = IPW_LM_CANCELLED,
-                                     .error = "cancelled",
-                                     .input_tokens = -1,
-                                     .output_tokens = -1,
-                                     .cached_tokens = -1,
-                                     .reasoning_tokens = -1};
+        struct ipw_lm_facts facts = cancelled(call, "cancelled");
         struct ipw_chat_reply reply = {.usage = {-1, -1, -1, -1, -1, -1, -1}};
 
         if (line && line->event.lm.outcome == IPW_LM_CANCELLED) {
@@ -97,13 +107,11 @@ static bool says_the_same(const struct ipw_llm_call *call, const struct ipw_even
     now = ipw_json_first(ipw_json_get(doc, "messages"));
     while (now && kept-- > 0) now = ipw_json_next(now);
     for (same = true; same && was && now; was = ipw_json_next(was), now = ipw_json_next(now)) {
-        struct ipw_buf a = IPW_BUF(IPW_LINE_MAX), b = IPW_BUF(IPW_LINE_MAX);
+        struct ipw_buf where = IPW_BUF(4096);
+        struct ipw_json_difference d;
 
-        ipw_json_print(&a, was);
-        ipw_json_print(&b, now);
-        same = strcmp(ipw_buf_str(&a), ipw_buf_str(&b)) == 0;
-        ipw_buf_release(&a);
-        ipw_buf_release(&b);
+        same = !ipw_json_differ(&where, &d, was, now);
+        ipw_buf_release(&where);
     }
     ipw_json_free(doc);
     return same && !was && !now;
@@ -173,9 +181,8 @@ bool ipw_playback_send(struct ipw_playback *r, const struct ipw_event_line *line
 
 void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_event_line *line)
 {
-    struct ipw_playback_wait *w = r->waits;
+    struct ipw_playback_wait *w = ipw_playback_wait_find(r, WAIT_REPLY, line->event.span);
 
-    while (w && (w->kind != WAIT_REPLY || w->id != line->event.span)) w = w->next;
     if (w) w->repeat = line->event.lm.attempt + 1;
 }
 
@@ -221,13 +228,12 @@ static void call_over(struct ipw_llm_call *call, const struct ipw_lm_facts *fact
 
 bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_event_line *line)
 {
-    struct ipw_playback_wait *wait = r->waits;
+    struct ipw_playback_wait *wait = ipw_playback_wait_find(r, WAIT_REPLY, line->event.span);
     struct ipw_lm_facts facts = line->event.lm;
     struct ipw_chat_reply reply;
     struct ipw_llm_call *call;
     bool repeats = facts.will_retry;
 
-    while (wait && (wait->kind != WAIT_REPLY || wait->id != line->event.span)) wait = wait->next;
     if (!wait || facts.outcome == IPW_LM_CANCELLED) return false;
     call = wait->call;
     if (r->o.mode == IPW_PLAYBACK_DECISIONS) facts.attempt = call->number; /* others were skipped */

@@ -6,11 +6,11 @@
 #include "llm/client_priv.h"
 #include "llm/playback.h"
 
-enum ipw_wait_kind { WAIT_SEND, WAIT_REPLY, WAIT_REPEAT, WAIT_TOOL, WAIT_WEB, WAIT_EFFECT };
+enum ipw_wait_kind { WAIT_SEND, WAIT_REPLY, WAIT_REPEAT, WAIT_WORLD };
 
 struct ipw_playback_wait {
     enum ipw_wait_kind kind;
-    int64_t id; /* the span or the effect's number */
+    int64_t id; /* the span, or of an effect minus its number */
     int repeat; /* DECISIONS: the saved run's next attempt for this call; 0: none */
     struct ipw_llm_call *call;
     ipw_playback_fn fn;
@@ -18,18 +18,12 @@ struct ipw_playback_wait {
     struct ipw_playback_wait *next;
 };
 
-struct ipw_emitted { /* an event that the agent emitted before its saved line was reached */
-    struct ipw_event event;
-    char *texts[8]; /* the strings of `event` */
-    size_t n_texts;
-    struct ipw_emitted *next;
-};
-
 struct ipw_playback {
     struct ipw_playback_options o;
     struct ipw_llm *llm;
     struct ipw_playback_wait *waits;
-    struct ipw_emitted *emitted, **emitted_tail;
+    /* Events that the agent emitted before their saved lines were reached, as lines. */
+    struct ipw_event_line *emitted, **emitted_tail;
     const struct ipw_event_line *at; /* the line of the current step; NULL: no step, or used */
     struct ipw_buf text;             /* an event as a line, for comparing */
     int turn;                        /* chat calls so far */
@@ -52,17 +46,20 @@ bool ipw_playback_reply(struct ipw_playback *r, const struct ipw_event_line *lin
 /* DECISIONS: skips failed attempts and their retries; the reply of the last attempt is used. */
 void ipw_playback_pass_end(struct ipw_playback *r, const struct ipw_event_line *line);
 void ipw_playback_pass_start(struct ipw_playback *r, const struct ipw_event_line *line);
-void ipw_playback_chat_live(struct ipw_playback *r, struct ipw_llm_call *call);
+/* Sends the call to a server.  `in_flight`: its attempt waits for a saved reply and is ended. */
+void ipw_playback_chat_live(struct ipw_playback *r, struct ipw_llm_call *call, bool in_flight);
 
 /* playback.c */
 struct ipw_playback_wait *ipw_playback_wait_add(struct ipw_playback *r, enum ipw_wait_kind kind,
                                                 int64_t id);
+struct ipw_playback_wait *ipw_playback_wait_find(const struct ipw_playback *r,
+                                                 enum ipw_wait_kind kind, int64_t id);
 void ipw_playback_wait_remove(struct ipw_playback *r, struct ipw_playback_wait *wait);
 
-/* playback_say.c: for messages, appends what an event is, or how two lines differ. */
+/* playback_say.c: for messages, appends what a line is, or how two differ. */
 void ipw_playback_say_line(struct ipw_buf *out, const struct ipw_event_line *line);
-void ipw_playback_say_event(struct ipw_buf *out, const struct ipw_event *event);
 void ipw_playback_say_difference(struct ipw_buf *out, const struct ipw_playback *r,
-                                 const struct ipw_event_line *line, const char *now, size_t n);
+                                 const struct ipw_event_line *line,
+                                 const struct ipw_event_line *now);
 
 #endif

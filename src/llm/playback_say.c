@@ -35,22 +35,10 @@ static void say_data(struct ipw_buf *out, const struct ipw_json *data, const cha
 
 void ipw_playback_say_line(struct ipw_buf *out, const struct ipw_event_line *line)
 {
-    ipw_buf_addf(out, "line %lld: ", (long long)line->number);
+    if (line->number) ipw_buf_addf(out, "line %lld: ", (long long)line->number);
     say(out, &line->event);
     if (line->event.kind == IPW_EV_TOOL_START) say_data(out, line->data, "arguments");
     if (ipw_playback_effect_id(line)) say_data(out, line->data, "of");
-}
-
-void ipw_playback_say_event(struct ipw_buf *out, const struct ipw_event *event)
-{
-    struct ipw_json *doc;
-
-    say(out, event);
-    if (!event->payload || ipw_json_parse(&doc, event->payload, event->payload_len, NULL, NULL))
-        return;
-    if (event->kind == IPW_EV_TOOL_START) say_data(out, doc, "arguments");
-    if (event->kind == IPW_EV_NOTE) say_data(out, doc, "of");
-    ipw_json_free(doc);
 }
 
 /* ---- two values ---- */
@@ -173,16 +161,14 @@ static bool say_request(struct ipw_buf *out, const struct ipw_playback *r,
 }
 
 void ipw_playback_say_difference(struct ipw_buf *out, const struct ipw_playback *r,
-                                 const struct ipw_event_line *line, const char *now, size_t n)
+                                 const struct ipw_event_line *line,
+                                 const struct ipw_event_line *now)
 {
-    struct ipw_json *doc = NULL;
     struct ipw_json_difference d;
     struct ipw_buf where = IPW_BUF(4096);
 
-    ipw_json_parse(&doc, now, n, NULL, NULL);
-    if (line->event.kind != IPW_EV_LM_START ||
-        !say_request(out, r, line, ipw_json_get(doc, "data"))) {
-        if (!ipw_json_differ(&where, &d, line->doc, doc)) {
+    if (line->event.kind != IPW_EV_LM_START || !say_request(out, r, line, now->data)) {
+        if (!ipw_json_differ(&where, &d, line->doc, now->doc)) {
             ipw_buf_addf(out, "line %lld holds the same values, written otherwise",
                          (long long)line->number);
         } else {
@@ -196,6 +182,5 @@ void ipw_playback_say_difference(struct ipw_buf *out, const struct ipw_playback 
             say_values(out, path, d.a, d.b);
         }
     }
-    ipw_json_free(doc);
     ipw_buf_release(&where);
 }

@@ -142,21 +142,17 @@ static void diverged(void *ud, const char *text)
     ipw_replay_step_soon(q->job);
 }
 
-static const char *content_of(struct ipw_json **doc, const struct ipw_event *event)
+static const char *content_of(const struct ipw_event_line *line)
 {
-    *doc = NULL;
-    if (!event->payload || ipw_json_parse(doc, event->payload, event->payload_len, NULL, NULL))
-        return "";
-    return ipw_json_str(ipw_json_get(*doc, "content"), "");
+    return ipw_json_str(ipw_json_get(line->data, "content"), "");
 }
 
 /* Compares a tool's result with the saved one. */
-static void tool_result(void *ud, const struct ipw_event *event, const struct ipw_event_line *was)
+static void tool_result(void *ud, const struct ipw_event_line *line,
+                        const struct ipw_event_line *was)
 {
     struct ipw_replay_query *q = ud;
-    struct ipw_json *doc;
-    const char *now = content_of(&doc, event);
-    const char *then = ipw_json_str(ipw_json_get(was->data, "content"), "");
+    const char *now = content_of(line), *then = content_of(was);
     struct ipw_buf text = IPW_BUF(IPW_MIB);
 
     if (strcmp(now, then) == 0) {
@@ -164,11 +160,10 @@ static void tool_result(void *ud, const struct ipw_event *event, const struct ip
     } else {
         q->job->tally.different++;
         ipw_buf_addf(&text, "tool %s, span %d, gives something else",
-                     event->tool.name ? event->tool.name : "?", (int)was->event.span);
+                     line->event.tool.name ? line->event.tool.name : "?", (int)was->event.span);
         ipw_playback_say_texts(&text, then, now);
         note(q, ipw_buf_str(&text));
     }
-    ipw_json_free(doc);
     ipw_buf_release(&text);
 }
 

@@ -113,7 +113,7 @@ static int ask_models_once(struct probe *p, size_t i, struct ipw_err *err)
     int rc;
 
     p->err.code = 0;
-    rc = ipw_llm_models_at(&probe, p->c->llm, i, timeout_ns, probed, p, err);
+    rc = ipw_llm_models(&probe, p->c->llm, i, timeout_ns, probed, p, err);
     if (!rc) ipw_loop_run(p->c->loop);
     return rc;
 }

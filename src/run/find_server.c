@@ -90,7 +90,7 @@ int ipw_server_find(struct ipw_server *s, const struct ipw_server_options *o, st
     options.base_url = s->url;
     options.api_key = s->key;
     rc = ipw_llm_new(&s->llm, s->loop, s->http, &options, err);
-    if (!rc) rc = ipw_llm_models(&probe, s->llm, LIST_NS, listed, s, err);
+    if (!rc) rc = ipw_llm_models(&probe, s->llm, 0, LIST_NS, listed, s, err);
     if (!rc) ipw_loop_run(s->loop);
     return rc;
 }

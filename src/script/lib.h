@@ -23,7 +23,7 @@ int ipw_lib_session(lua_State *L); /* ipw.core.session: facts, run, wait */
 int ipw_lib_text(lua_State *L);    /* ipw.core.text: from_html, find, printable */
 int ipw_lib_stats(lua_State *L);   /* ipw.core.stats: intervals, draws */
 int ipw_lib_compute(lua_State *L); /* ipw.core.compute: call */
-int ipw_lib_fetch(lua_State *L);   /* ipw.core.fetch: get, link, hash, ... */
+int ipw_lib_fetch(lua_State *L);   /* ipw.core.fetch: has_token, size, hash */
 int ipw_lib_sqlite(lua_State *L);  /* ipw.core.sqlite: query, search */
 int ipw_lib_export(lua_State *L);  /* ipw.core.export: saved runs, the output of an export */
 int ipw_lib_prices(lua_State *L);  /* ipw.core.prices: open */

@@ -2,9 +2,6 @@
  * other command grants it: a script that an agent is made of gets an error from each function.
  *
  *   has_token()           a token would be sent to the hub
- *   make_folders(path, private)   true  |  nil, message
- *   link(target, path)    a symbolic link, in place of another  |  nil, message
- *   move(from, to), remove(path), write(path, text)   true  |  nil, message
  *   size(path)            bytes of a regular file, or nil
  *   hash(path, kind)      hex digits; kind "sha256", or "git": as git names the bytes  |  nil,
  * message. */
@@ -39,14 +36,6 @@ static void check_grant(lua_State *L)
 
     if (!host || !host->grants.may_download)
         luaL_error(L, "ipw.core.fetch belongs to the command fetch");
-}
-
-/* true, or nil and a message. */
-static int done(lua_State *L, int rc, const struct ipw_err *err)
-{
-    if (rc) return ipw_value_push_failure(L, err->text);
-    lua_pushboolean(L, 1);
-    return 1;
 }
 
 /* ---- the token ---- */
@@ -201,68 +190,6 @@ void ipw_fetch_file_free(struct ipw_fetch_file *file)
 
 /* ---- files ---- */
 
-static int fetch_make_folders(lua_State *L)
-{
-    const char *path = luaL_checkstring(L, 1);
-    mode_t mode = lua_toboolean(L, 2) ? 0700 : 0777;
-    struct ipw_err err = {0};
-    char part[4096];
-    int rc = 0;
-
-    check_grant(L);
-    luaL_argcheck(L, strlen(path) < sizeof part, 1, "is too long");
-    for (size_t n = 1; path[0] && !rc; n++) {
-        if (path[n] != '/' && path[n] != '\0') continue;
-        snprintf(part, sizeof part, "%.*s", (int)n, path);
-        if (mkdir(part, mode) && errno != EEXIST) rc = ipw_fail_errno(&err, errno, "%s", part);
-        if (!path[n]) break;
-    }
-    return done(L, rc, &err);
-}
-
-static int fetch_link(lua_State *L)
-{
-    const char *target = luaL_checkstring(L, 1), *path = luaL_checkstring(L, 2);
-    struct ipw_err err = {0};
-    int rc;
-
-    check_grant(L);
-    rc = symlink(target, path);
-    if (rc && errno == EEXIST && unlink(path) == 0) rc = symlink(target, path);
-    if (rc) rc = ipw_fail_errno(&err, errno, "%s", path);
-    return done(L, rc, &err);
-}
-
-static int fetch_move(lua_State *L)
-{
-    const char *from = luaL_checkstring(L, 1), *to = luaL_checkstring(L, 2);
-    struct ipw_err err = {0};
-
-    check_grant(L);
-    return done(L, rename(from, to) ? ipw_fail_errno(&err, errno, "%s", to) : 0, &err);
-}
-
-static int fetch_remove(lua_State *L)
-{
-    const char *path = luaL_checkstring(L, 1);
-    struct ipw_err err = {0};
-    int rc;
-
-    check_grant(L);
-    rc = unlink(path) && errno != ENOENT ? ipw_fail_errno(&err, errno, "%s", path) : 0;
-    return done(L, rc, &err);
-}
-
-static int fetch_write(lua_State *L)
-{
-    size_t n;
-    const char *path = luaL_checkstring(L, 1), *text = luaL_checklstring(L, 2, &n);
-    struct ipw_err err = {0};
-
-    check_grant(L);
-    return done(L, ipw_file_write_atomic(path, text, n, &err), &err);
-}
-
 static int fetch_size(lua_State *L)
 {
     struct stat st;
@@ -317,7 +244,7 @@ static int fetch_hash(lua_State *L)
     if (fd < 0 || fstat(fd, &st) || hash_file(hex, fd, st.st_size, git))
         rc = ipw_fail_errno(&err, errno, "%s", path);
     if (fd >= 0) close(fd);
-    if (rc) return done(L, rc, &err);
+    if (rc) return ipw_value_push_failure(L, err.text);
     lua_pushstring(L, hex);
     return 1;
 }
@@ -326,12 +253,7 @@ int ipw_lib_fetch(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"has_token", fetch_has_token},
-        {"link", fetch_link},
-        {"make_folders", fetch_make_folders},
-        {"move", fetch_move},
-        {"remove", fetch_remove},
         {"size", fetch_size},
-        {"write", fetch_write},
         {"hash", fetch_hash},
         {NULL, NULL},
     };

@@ -578,7 +578,7 @@ static int http_request(lua_State *L)
         return luaL_error(L, "http: more than %d requests and events", IPW_SCRIPT_SPANS_MAX);
     if (op->own && ipw_playback_answers(host->replay)) {
         op->op.recorded = true;
-        ipw_playback_wait(host->replay, IPW_PLAYBACK_WEB, op->span, recorded, op);
+        ipw_playback_wait(host->replay, op->span, recorded, op);
         return ipw_op_await(L);
     }
     if (!host->grants.web) return luaL_error(L, "http: %s", host->grants.no_web);

@@ -70,58 +70,20 @@ static const char *one_line(struct ipw_buf *out, const char *text)
 
 /* ---- a recorded result ---- */
 
-struct answer_op {
-    struct ipw_op op;
-    struct ipw_host *host;
-    char *outcome, *content, *picture;
-    size_t n;
-    bool final;
-};
-
-static void answered(void *ud, const struct ipw_event_line *line)
+static int push_answer(lua_State *L, struct ipw_host *host, const char *name,
+                       const struct ipw_event_line *line)
 {
-    struct answer_op *op = ud;
+    const struct ipw_json *content = line ? ipw_json_get(line->data, "content") : NULL;
 
-    if (line) {
-        const struct ipw_json *content = ipw_json_get(line->data, "content");
-
-        op->outcome = ipw_strdup(line->event.tool.outcome ? line->event.tool.outcome : "ok");
-        op->n = ipw_json_str_len(content);
-        op->content = ipw_memdup(ipw_json_str(content, ""), op->n);
-        op->final = ipw_json_bool(ipw_json_get(line->data, "final"), false);
-        op->picture = ipw_strdup(ipw_json_get_str(line->data, "picture"));
-    }
-    ipw_op_done(&op->op);
-}
-
-static void answer_cancel(struct ipw_op *base)
-{
-    struct answer_op *op = (struct answer_op *)base;
-
-    ipw_playback_forget(op->host->replay, op);
-}
-
-static void answer_release(struct ipw_op *base)
-{
-    struct answer_op *op = (struct answer_op *)base;
-
-    free(op->outcome);
-    free(op->content);
-    free(op->picture);
-}
-
-static int answer_finish(lua_State *L, struct ipw_op *base)
-{
-    struct answer_op *op = (struct answer_op *)base;
-
-    if (!op->outcome) return 0;
-    lua_pushstring(L, op->outcome);
-    lua_pushlstring(L, op->content, op->n);
-    if (op->final)
+    (void)host, (void)name;
+    if (!line) return 0;
+    lua_pushstring(L, line->event.tool.outcome ? line->event.tool.outcome : "ok");
+    lua_pushlstring(L, ipw_json_str(content, ""), ipw_json_str_len(content));
+    if (ipw_json_bool(ipw_json_get(line->data, "final"), false))
         lua_pushvalue(L, -1);
     else
         lua_pushnil(L);
-    lua_pushstring(L, op->picture);
+    lua_pushstring(L, ipw_json_get_str(line->data, "picture"));
     return 4;
 }
 
@@ -129,16 +91,10 @@ static int answer_finish(lua_State *L, struct ipw_op *base)
  * replay. [-1, +(0|4), e] */
 static int tool_answer(lua_State *L)
 {
-    struct ipw_host *host = ipw_vm_host(L);
     lua_Integer span = luaL_checkinteger(L, 1);
-    struct answer_op *op;
 
-    if (!ipw_playback_answers(host->replay)) return 0;
-    op = ipw_op_new(L, sizeof *op, answer_cancel, answer_finish, answer_release);
-    op->op.recorded = true;
-    op->host = host;
-    ipw_playback_wait(host->replay, IPW_PLAYBACK_TOOL, span, answered, op);
-    return ipw_op_await(L);
+    if (!ipw_playback_answers(ipw_vm_host(L)->replay)) return 0;
+    return ipw_recorded_wait(L, span, NULL, push_answer);
 }
 
 /* finish(span, name, call_id, ok, outcome, content, final, whole, picture or nil): `picture` is a

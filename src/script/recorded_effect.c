@@ -261,26 +261,21 @@ int ipw_recorded_effect_call(lua_State *L, const char *name, lua_CFunction fn)
     return n;
 }
 
-/* ---- waiting for a saved result ---- */
+/* ---- waiting for a saved line ---- */
 
 struct wait_op {
     struct ipw_op op;
     struct ipw_host *host;
-    int64_t id;
     const char *name;
-    struct ipw_json *value; /* a copy of the saved results; NULL: there are none */
+    ipw_saved_fn *push;
+    struct ipw_event_line *line; /* a copy; NULL: there is none */
 };
 
 static void answered(void *ud, const struct ipw_event_line *line)
 {
     struct wait_op *w = ud;
-    struct ipw_buf text = IPW_BUF(2 * (size_t)MAX_NOTE_BYTES);
 
-    if (line) {
-        ipw_json_print(&text, ipw_json_get(line->data, "value"));
-        ipw_json_parse(&w->value, ipw_buf_str(&text), text.len, NULL, NULL);
-    }
-    ipw_buf_release(&text);
+    if (line) w->line = ipw_event_line_new(ipw_memdup(line->text, line->n), line->n, NULL);
     ipw_op_done(&w->op);
 }
 
@@ -291,33 +286,41 @@ static void wait_cancel(struct ipw_op *op)
     ipw_playback_forget(w->host->replay, w);
 }
 
-static void wait_release(struct ipw_op *op)
-{
-    struct wait_op *w = (struct wait_op *)op;
-
-    ipw_json_free(w->value);
-}
+static void wait_release(struct ipw_op *op) { ipw_event_line_free(((struct wait_op *)op)->line); }
 
 static int wait_finish(lua_State *L, struct ipw_op *op)
 {
     struct wait_op *w = (struct wait_op *)op;
 
-    if (!w->value) {
-        ipw_value_push_error(L, "replay", "the replay went another way here", true);
-        return lua_error(L);
-    }
-    note_again(w->host, w->id, w->name, w->value);
-    return push_results(L, w->value);
+    return w->push(L, w->host, w->name, w->line);
 }
 
-int ipw_recorded_effect_wait(lua_State *L, int64_t id, const char *name)
+int ipw_recorded_wait(lua_State *L, int64_t id, const char *name, ipw_saved_fn *push)
 {
     struct wait_op *w = ipw_op_new(L, sizeof *w, wait_cancel, wait_finish, wait_release);
 
     w->op.recorded = true;
     w->host = ipw_vm_host(L);
-    w->id = id;
     w->name = name;
-    ipw_playback_wait(w->host->replay, IPW_PLAYBACK_EFFECT, id, answered, w);
+    w->push = push;
+    ipw_playback_wait(w->host->replay, id, answered, w);
     return ipw_op_await(L);
+}
+
+static int push_effect(lua_State *L, struct ipw_host *host, const char *name,
+                       const struct ipw_event_line *line)
+{
+    const struct ipw_json *value = line ? ipw_json_get(line->data, "value") : NULL;
+
+    if (!value) {
+        ipw_value_push_error(L, "replay", "the replay went another way here", true);
+        return lua_error(L);
+    }
+    note_again(host, ipw_playback_effect_id(line), name, value);
+    return push_results(L, value);
+}
+
+int ipw_recorded_effect_wait(lua_State *L, int64_t id, const char *name)
+{
+    return ipw_recorded_wait(L, -id, name, push_effect);
 }

@@ -16,6 +16,7 @@
 
 #include "script/host.h"
 #include "script/task.h"
+#include "trace/event_reader.h"
 
 /* Calls fn with the arguments on the stack, or returns its recorded results: ends a lua_CFunction.
  * [-all, +results, e] */
@@ -30,5 +31,11 @@ bool ipw_recorded_effect_replayed(lua_State *L, int64_t id);
 /* Waits for the recorded results and ends the lua_CFunction with them.  Raises {code="replay"} if
  * the query diverges meanwhile. */
 int ipw_recorded_effect_wait(lua_State *L, int64_t id, const char *name);
+
+/* The same for any saved line (`id`: see ipw_playback_wait()): `push` gives the values for it.
+ * Without a line the query has diverged meanwhile. */
+typedef int ipw_saved_fn(lua_State *L, struct ipw_host *host, const char *name,
+                         const struct ipw_event_line *line);
+int ipw_recorded_wait(lua_State *L, int64_t id, const char *name, ipw_saved_fn *push);
 
 #endif

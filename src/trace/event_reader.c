@@ -33,8 +33,24 @@ int ipw_event_reader_open(struct ipw_event_reader **out, const char *run, struct
     return 0;
 }
 
-static void free_line(struct ipw_event_line *line)
+struct ipw_event_line *ipw_event_line_new(char *text, size_t n, struct ipw_err *err)
 {
+    struct ipw_event_line *line = ipw_calloc(1, sizeof *line);
+
+    line->text = text;
+    line->n = n;
+    if (ipw_json_parse(&line->doc, text, n, NULL, err) ||
+        ipw_event_read(&line->event, line->doc, err)) {
+        ipw_event_line_free(line);
+        return NULL;
+    }
+    line->data = ipw_json_get(line->doc, "data");
+    return line;
+}
+
+void ipw_event_line_free(struct ipw_event_line *line)
+{
+    if (!line) return;
     ipw_json_free(line->doc);
     free(line->text);
     free(line);
@@ -47,7 +63,7 @@ void ipw_event_reader_close(struct ipw_event_reader *r)
         struct ipw_event_line *line = r->first;
 
         r->first = line->next;
-        free_line(line);
+        ipw_event_line_free(line);
     }
     if (r->reader) ipw_jsonl_close(r->reader);
     free(r->path);
@@ -67,19 +83,13 @@ static bool more(struct ipw_event_reader *r)
         r->end = true;
         return false;
     }
-    line = ipw_calloc(1, sizeof *line);
-    line->number = raw.number;
-    rc = ipw_json_parse(&line->doc, raw.text, raw.n, NULL, &r->err);
-    if (!rc) rc = ipw_event_read(&line->event, line->doc, &r->err);
-    if (rc) {
+    line = ipw_event_line_new(ipw_memdup(raw.text, raw.n), raw.n, &r->err);
+    if (!line) {
         ipw_err_prefix(&r->err, "%s:%lld", r->path, (long long)raw.number);
         r->end = true;
-        free_line(line);
         return false;
     }
-    line->data = ipw_json_get(line->doc, "data");
-    line->text = ipw_memdup(raw.text, raw.n);
-    line->n = raw.n;
+    line->number = raw.number;
     *r->tail = line;
     r->tail = &line->next;
     return true;
@@ -119,7 +129,7 @@ void ipw_event_reader_drop(struct ipw_event_reader *r, const struct ipw_event_li
     gone = *at;
     *at = gone->next;
     if (r->tail == &gone->next) r->tail = at;
-    free_line(gone);
+    ipw_event_line_free(gone);
 }
 
 /* ---- the places where queries begin ---- */

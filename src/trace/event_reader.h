@@ -16,9 +16,13 @@ struct ipw_event_line {
     size_t n;
     struct ipw_json *doc;
     const struct ipw_json *data; /* the payload, or NULL */
-    struct ipw_event event;      /* its strings belong to `doc` */
+    struct ipw_event event;      /* its strings belong to `doc`; it has no payload */
     struct ipw_event_line *next;
 };
+
+/* A line of its own from its text, which it takes; NULL: it is not a line of events.jsonl. */
+struct ipw_event_line *ipw_event_line_new(char *text, size_t n, struct ipw_err *err);
+void ipw_event_line_free(struct ipw_event_line *line); /* NULL is fine */
 
 int ipw_event_reader_open(struct ipw_event_reader **out, const char *run, struct ipw_err *err);
 void ipw_event_reader_close(struct ipw_event_reader *events); /* NULL is fine */

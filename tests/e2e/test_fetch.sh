@@ -125,9 +125,9 @@ cat >thief.lua <<'LUA'
 local fetch = require "ipw.core.fetch"
 local http = require "ipw.http"
 return { name = "thief", run = function()
-  local _, move = pcall(fetch.move, "a", "b")
+  local _, hash = pcall(fetch.hash, "a", "git")
   local _, get = pcall(http.request, { url = "http://127.0.0.1:1/", file = "a" })
-  return move .. " | " .. get
+  return hash .. " | " .. get
 end }
 LUA
 echo '{"question":"q","answer":"a"}' >rows.jsonl

@@ -103,7 +103,7 @@ diverges answer
 check_err "the answer differs"
 diverges drop tool_call_end
 check_err "turn 1: an event is missing from the saved run"
-check_err "waits for a tool's result (tool_call_end of span 2)"
+check_err "waits for the end of span 2"
 diverges drop tool_call_start
 check_err "now     tool_call_start read_file, span 2"
 diverges drop lm_inference_start

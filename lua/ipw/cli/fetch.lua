@@ -28,6 +28,17 @@ local function must(value, why)
   return value
 end
 
+--- Files of the cache: io.call, whose error is the end of the command.
+local function files_of(job, what, ...)
+  local ok, failed = pcall(job.call, what, ...)
+  if not ok then fail("%s", type(failed) == "table" and failed.message or tostring(failed)) end
+end
+
+--- The folders above a file of the cache; of a gated dataset they are the user's alone.
+local function make_folders(job, path)
+  if job.gated then files_of(job, "folders", path, "private") else files_of(job, "folders", path) end
+end
+
 local function megabytes(n) return ("%.1f MB"):format(n / 1e6) end
 
 --- What the hub's refusal means, and what helps.
@@ -177,9 +188,9 @@ local function draw(job, file, length)
 end
 
 --- The partial file of a disk that is full is of no use to anybody.
-local function disk_failed(file, partial, why)
+local function disk_failed(job, file, partial, why)
   local kept = core.size(partial) or 0
-  core.remove(partial)
+  files_of(job, "remove", partial)
   fail("%s (%s needs %s more; what came of it is removed)", why, file.path, megabytes(file.size - kept))
 end
 
@@ -189,32 +200,32 @@ local function fetch_blob(job, file)
   if core.size(blob) == file.size then return false end
   local partial = blob .. ".incomplete"
   job.partial = partial
-  if (core.size(partial) or 0) > file.size then core.remove(partial) end
+  if (core.size(partial) or 0) > file.size then files_of(job, "remove", partial) end
   local url = ("%s/datasets/%s/resolve/%s/%s"):format(job.endpoint, job.repo, job.commit,
     (file.path:gsub("[^%w/._~-]", function(c) return ("%%%02X"):format(c:byte()) end)))
   if core.size(partial) ~= file.size or file.size == 0 then
     local answer, why, code = get(job, url, { file = partial, max = file.size,
       progress = file.size > LARGE and function(length) draw(job, file, length) end or nil }, url)
     if not answer then
-      if code == "io" then disk_failed(file, partial, why) end
+      if code == "io" then disk_failed(job, file, partial, why) end
       if broken[code] or code == "away" then
         fail("%s. What came (%s) is kept: the same line goes on from there", why, megabytes(core.size(partial) or 0))
       end
-      if code ~= "exists" then core.remove(partial) end
+      if code ~= "exists" then files_of(job, "remove", partial) end
       fail("%s", why)
     end
   end
   if core.size(partial) ~= file.size then
     local length = core.size(partial) or 0
-    core.remove(partial)
+    files_of(job, "remove", partial)
     fail("%s: %d bytes came, the hub says %d; removed", url, length, file.size)
   end
   local hash = must(core.hash(partial, file.kind))
   if hash ~= file.blob then
-    core.remove(partial)
+    files_of(job, "remove", partial)
     fail("%s: its %s hash is %s, the hub says %s; removed", url, file.kind, hash, file.blob)
   end
-  must(core.move(partial, blob))
+  files_of(job, "move", partial, blob)
   return true
 end
 
@@ -233,15 +244,15 @@ end
 local function make_link(job, file)
   local path = ("%s/snapshots/%s/%s"):format(job.folder, job.commit, file.path)
   local _, depth = file.path:gsub("/", "")
-  must(core.make_folders(path:match "^(.*)/", job.gated))
-  must(core.link(("../"):rep(depth + 2) .. "blobs/" .. file.blob, path))
+  make_folders(job, path)
+  files_of(job, "link", ("../"):rep(depth + 2) .. "blobs/" .. file.blob, path)
 end
 
 local function write_ref(job)
   if hub.is_commit(job.revision) then return end
   local path = job.folder .. "/refs/" .. job.revision
-  must(core.make_folders(path:match "^(.*)/", job.gated))
-  must(core.write(path, job.commit))
+  make_folders(job, path)
+  files_of(job, "write", path, job.commit)
 end
 
 local function fetch(job)
@@ -250,7 +261,7 @@ local function fetch(job)
   if type(job.commit) ~= "string" or not hub.is_commit(job.commit) then
     fail("%s: the hub names no commit of '%s'", job.repo, job.revision)
   end
-  must(core.make_folders(job.folder .. "/blobs", job.gated))
+  make_folders(job, job.folder .. "/blobs/x")
   local all = read_tree(job)
   local files, bytes, fetched = choose(job, all, readme_of(job, all)), 0, 0
   for i, file in ipairs(files) do
@@ -299,12 +310,12 @@ local function run(io, _, args)
   local ok, result = pcall(function()
     job = job_of(name)
     if offline() then fail("%s is not fetched: HF_HUB_OFFLINE is set", name) end
-    job.say, job.warn, job.draw = io.say, io.warn, io.draw
+    job.say, job.warn, job.draw, job.call = io.say, io.warn, io.draw, io.call
     return fetch(job)
   end)
   if ok then return result end
   io.draw ""
-  if job and job.partial and core.size(job.partial) == 0 then core.remove(job.partial) end
+  if job and job.partial and core.size(job.partial) == 0 then io.call("remove", job.partial) end
   if type(result) ~= "table" or not result.fetch then error(result, 0) end
   io.fail(result.fetch)
 end

@@ -147,7 +147,7 @@ static void lists_of_models(void **state)
                 ipw_llm_new(&llm, w.loop, w.http, &(struct ipw_llm_options){.base_url = url}, &err),
                 0);
             assert_int_equal(
-                ipw_llm_models(&probe, llm, 60 * IPW_NS_PER_S, on_models, &w.got, &err), 0);
+                ipw_llm_models(&probe, llm, 0, 60 * IPW_NS_PER_S, on_models, &w.got, &err), 0);
             assert_int_equal(w.got.calls, 0);
             ipw_loop_run(w.loop);
             assert_int_equal(w.got.calls, 1);
@@ -194,7 +194,7 @@ static void a_list_can_be_cancelled(void **state)
     url = ipw_asprintf("http://127.0.0.1:%d", server.port);
     assert_int_equal(
         ipw_llm_new(&llm, w.loop, w.http, &(struct ipw_llm_options){.base_url = url}, NULL), 0);
-    assert_int_equal(ipw_llm_models(&probe, llm, 60 * IPW_NS_PER_S, on_models, &w.got, NULL), 0);
+    assert_int_equal(ipw_llm_models(&probe, llm, 0, 60 * IPW_NS_PER_S, on_models, &w.got, NULL), 0);
     ipw_llm_probe_cancel(probe);
     ipw_loop_run(w.loop);
     assert_int_equal(w.got.calls, 0);

@@ -47,11 +47,11 @@ static void on_diverged(void *ud, const char *text)
     snprintf(w->said, sizeof w->said, "%s", text);
 }
 
-static void on_tool(void *ud, const struct ipw_event *event, const struct ipw_event_line *was)
+static void on_tool(void *ud, const struct ipw_event_line *now, const struct ipw_event_line *was)
 {
     struct world *w = ud;
 
-    (void)event;
+    (void)now;
     w->n_tools++;
     snprintf(w->tool_was, sizeof w->tool_was, "%s",
              ipw_json_str(ipw_json_get(was->data, "content"), ""));
@@ -223,7 +223,7 @@ static void a_result(void **state)
     waiter.w = &w;
     emit(&w, events[0]);
     assert_int_equal(go(&w), 1);
-    ipw_playback_wait(w.replay, IPW_PLAYBACK_TOOL, 1, on_result, &waiter);
+    ipw_playback_wait(w.replay, 1, on_result, &waiter);
     assert_int_equal(go(&w), 1);
     assert_int_equal(waiter.n_called, 1);
     assert_string_equal(waiter.content, "4");
@@ -245,17 +245,16 @@ static void a_missing_result(void **state)
     open_world(&w, IPW_PLAYBACK_EXACT, events, 2);
     emit(&w, events[0]);
     assert_int_equal(go(&w), 1);
-    ipw_playback_wait(w.replay, IPW_PLAYBACK_WEB, 9, on_result, &gone);
+    ipw_playback_wait(w.replay, 9, on_result, &gone);
     ipw_playback_forget(w.replay, &gone);
-    ipw_playback_wait(w.replay, IPW_PLAYBACK_TOOL, 1, on_result, &waiter);
+    ipw_playback_wait(w.replay, 1, on_result, &waiter);
     assert_int_equal(go(&w), 0);
     assert_int_equal(ipw_event_reader_head(w.events, &line, NULL), 1);
     ipw_playback_stalled(w.replay, line);
     assert_int_equal(w.n_diverged, 1);
-    assert_string_equal(
-        w.said, "an event is missing from the saved run\n"
-                "    saved   line 2: tool_call_start calculator, span 2 {}\n"
-                "    now     the agent waits for a tool's result (tool_call_end of span 1)");
+    assert_string_equal(w.said, "an event is missing from the saved run\n"
+                                "    saved   line 2: tool_call_start calculator, span 2 {}\n"
+                                "    now     the agent waits for the end of span 1");
     assert_int_equal(gone.n_called + waiter.n_called, 0);
     close_world(&w);
 }

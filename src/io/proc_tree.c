@@ -1,4 +1,4 @@
-/* What child processes use: by their rusage when they have ended, by /proc while they run. */
+/* The processes below one: what they used, by their rusage; what they hold, by /proc. */
 #include <dirent.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 enum { MOST_PIDS = 10000 };
 
-void ipw_child_usage_add(struct ipw_child_usage *to, const struct rusage *of)
+void ipw_usage_add(struct ipw_usage *to, const struct rusage *of)
 {
     int64_t peak = (int64_t)of->ru_maxrss * 1024; /* the kernel counts KiB */
 
@@ -41,13 +41,8 @@ static int64_t kib_line(pid_t pid, const char *file, const char *format)
     return kib < 0 ? -1 : kib * 1024;
 }
 
-struct pids {
-    pid_t *list;
-    size_t n, cap;
-};
-
 /* Each thread has children of its own. */
-static void add_children(struct pids *to, pid_t pid)
+void ipw_pids_add_children(struct ipw_pids *to, pid_t pid)
 {
     struct dirent *thread;
     char path[64];
@@ -73,18 +68,19 @@ static void add_children(struct pids *to, pid_t pid)
 }
 
 /* All processes below one.  The caller frees the list. */
-static struct pids all_below(pid_t pid)
+static struct ipw_pids all_below(pid_t pid)
 {
-    struct pids all = {0};
+    struct ipw_pids all = {0};
 
-    add_children(&all, pid);
-    for (size_t i = 0; i < all.n && all.n < MOST_PIDS; i++) add_children(&all, all.list[i]);
+    ipw_pids_add_children(&all, pid);
+    for (size_t i = 0; i < all.n && all.n < MOST_PIDS; i++)
+        ipw_pids_add_children(&all, all.list[i]);
     return all;
 }
 
-bool ipw_child_kill_below(pid_t pid)
+bool ipw_pids_kill_below(pid_t pid)
 {
-    struct pids all = all_below(pid);
+    struct ipw_pids all = all_below(pid);
     bool any = all.n > 0;
 
     for (size_t i = 0; i < all.n; i++) kill(all.list[i], SIGKILL);
@@ -133,7 +129,7 @@ static void add_removed_of(struct removed *to, pid_t pid, const struct stat *on)
     if (fds) closedir(fds);
 }
 
-static uint64_t removed_bytes(const struct pids *all, const struct stat *on)
+static uint64_t removed_bytes(const struct ipw_pids *all, const struct stat *on)
 {
     struct removed sum = {0};
 
@@ -142,10 +138,10 @@ static uint64_t removed_bytes(const struct pids *all, const struct stat *on)
     return sum.bytes;
 }
 
-uint64_t ipw_child_removed_bytes(pid_t pid, const char *folder)
+uint64_t ipw_pids_removed_bytes(pid_t pid, const char *folder)
 {
     struct stat st;
-    struct pids all;
+    struct ipw_pids all;
     uint64_t bytes;
 
     if (stat(folder, &st)) return 0; /* who counts the folder finds that out, and says it */
@@ -160,9 +156,9 @@ uint64_t ipw_child_removed_bytes(pid_t pid, const char *folder)
  *
  * Files in memory without a name (memfd) may be in no process's memory.  Where one is, it counts
  * once: so their bytes take the place of the shared memory, if they are more. */
-bool ipw_child_memory_over(pid_t pid, size_t limit)
+bool ipw_pids_memory_over(pid_t pid, size_t limit)
 {
-    struct pids all = all_below(pid);
+    struct ipw_pids all = all_below(pid);
     uint64_t resident = 0, share = 0, shared = 0, removed = removed_bytes(&all, NULL);
 
     for (size_t i = 0; i < all.n; i++) {
