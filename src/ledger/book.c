@@ -168,8 +168,7 @@ static void share_cell(struct ipw_book *b, int64_t t_ns, int64_t uj, double shar
     if (!b->n_active) return;
     memcpy(cell.count, b->count, sizeof cell.count);
     cell.idle_uj = idle_part(b, cell.uj, t_ns - b->now.t_ns);
-    if (b->n_active > 1) b->crowded_j += (double)cell.uj / 1e6;
-    if (!ipw_share_out(&cell, b->share, part)) b->equal_j += (double)cell.uj / 1e6;
+    ipw_share_out(&cell, b->share, part);
     b->rest = cell.rest;
     for (int p = 0; p < IPW_PHASE_COUNT; p++) {
         if (!b->count[p]) continue;

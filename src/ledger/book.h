@@ -129,9 +129,6 @@ struct ipw_book {
     struct ipw_book_account **fresh; /* queries whose newest record waits for the next cell */
     size_t n_fresh, cap_fresh;
     struct ipw_book_gaps gaps;
-    /* Energy shared among several queries so far; its part by equal slices because the fit did not
-     * know the phases. */
-    double crowded_j, equal_j;
 };
 
 static inline bool ipw_book_has_gauge(const struct ipw_book *b)

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/upto.h"
 #include "json/write.h"
 #include "ledger/metrics.h"
 
 struct feed_query { /* a query in flight, or one that ended and has no figures yet */
-    int32_t query;
+    int64_t query;  /* its number */
     int64_t ordinal, start_ns;
     int lm, tools;           /* calls in progress */
     int64_t lm_ns, token_ns; /* start of the calls, and their first token; 0: none yet */
@@ -27,7 +28,7 @@ struct ipw_feed {
     char sub_remote[512];
     /* With lm_remote: the domains that have a remote channel in their sum. */
     unsigned lm_domains;
-    struct feed_query **open; /* sorted by number, for binary search by an event */
+    struct feed_query *open; /* by number */
     size_t n, cap, n_over;
 };
 
@@ -93,7 +94,6 @@ void ipw_feed_free(struct ipw_feed *f)
     ipw_metrics_free(f->metrics);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) free(f->sources[d]);
     free(f->channels);
-    for (size_t i = 0; i < f->n; i++) free(f->open[i]);
     free(f->open);
     free(f);
 }
@@ -104,49 +104,33 @@ void ipw_feed_row(struct ipw_feed *f, size_t first, size_t n, int64_t t_ns, cons
     if (f->n) ipw_metrics_row(f->metrics, first, n, t_ns, values);
 }
 
-/* The index of the query in `open`, or the index where it belongs. */
-static size_t place_of(const struct ipw_feed *f, int32_t query)
+/* The place behind the query, or where it belongs. */
+static size_t upto(const struct ipw_feed *f, int64_t query)
 {
-    size_t lo = 0, hi = f->n;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (f->open[mid]->query < query) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo;
+    return f->n ? ipw_upto(&f->open->query, f->n, sizeof *f->open, query) : 0;
 }
 
-static struct feed_query *find(const struct ipw_feed *f, int32_t query)
+static struct feed_query *find(const struct ipw_feed *f, int64_t query)
 {
-    size_t i = place_of(f, query);
+    size_t i = upto(f, query);
 
-    return i < f->n && f->open[i]->query == query ? f->open[i] : NULL;
+    return i && f->open[i - 1].query == query ? &f->open[i - 1] : NULL;
 }
 
-static struct feed_query *add(struct ipw_feed *f, int32_t query, int64_t start_ns)
+static struct feed_query *add(struct ipw_feed *f, int64_t query, int64_t start_ns)
 {
-    struct feed_query *q = ipw_calloc(1, sizeof *q);
-    size_t i = place_of(f, query);
+    size_t i = upto(f, query);
 
-    *q = (struct feed_query){.query = query, .start_ns = start_ns};
     IPW_GROW(f->open, f->cap, f->n + 1);
     memmove(f->open + i + 1, f->open + i, (f->n++ - i) * sizeof *f->open);
-    f->open[i] = q;
-    return q;
+    f->open[i] = (struct feed_query){.query = query, .start_ns = start_ns};
+    return &f->open[i];
 }
 
 static void forget(struct ipw_feed *f, struct feed_query *q)
 {
-    size_t i = place_of(f, q->query);
-
-    memmove(f->open + i, f->open + i + 1, (--f->n - i) * sizeof *f->open);
     f->n_over -= q->over;
-    free(q);
+    memmove(q, q + 1, (size_t)(f->open + --f->n - q) * sizeof *q);
 }
 
 static void leave(struct ipw_feed *f, struct feed_query *q, int64_t t_ns)
@@ -261,7 +245,7 @@ void ipw_feed_doubt(struct ipw_feed *f, const char *channel, const char *reason)
 void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (!f->open[i]->over) leave(f, f->open[i], t_ns);
+        if (!f->open[i].over) leave(f, &f->open[i], t_ns);
     ipw_ledger_close(f->ledger, t_ns);
 }
 
@@ -270,7 +254,7 @@ void ipw_feed_cut(struct ipw_feed *f, int64_t t_ns)
 static void trim(struct ipw_feed *f, int64_t before_ns)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->open[i]->start_ns < before_ns) before_ns = f->open[i]->start_ns;
+        if (f->open[i].start_ns < before_ns) before_ns = f->open[i].start_ns;
     ipw_metrics_trim(f->metrics, before_ns);
 }
 

@@ -153,20 +153,6 @@ void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share)
     for (size_t i = 0; i < l->n_books; i++) l->books[i]->share = share;
 }
 
-double ipw_ledger_unfitted(const struct ipw_ledger *l, enum ipw_domain domain)
-{
-    double crowded = 0, equal = 0;
-
-    for (size_t i = 0; i < l->n_books; i++) {
-        const struct ipw_book *b = l->books[i];
-
-        if (b->is_model || b->domain != domain) continue;
-        crowded += b->crowded_j;
-        equal += b->equal_j;
-    }
-    return crowded > 0 ? equal / crowded : 0;
-}
-
 void ipw_ledger_set_baseline(struct ipw_ledger *l, enum ipw_domain domain, double watts)
 {
     size_t n = l->domains[domain].n;

@@ -98,9 +98,6 @@ int64_t ipw_ledger_handed_over_ns(const struct ipw_ledger *l, size_t channel);
 /* How the energy of concurrent queries is shared (ledger/share.h).  Call it before the first
  * query. */
 void ipw_ledger_set_share(struct ipw_ledger *l, enum ipw_share share);
-/* The share, from 0 to 1, of the energy split so far that was split equally because the power of
- * the phases was still unknown. */
-double ipw_ledger_unfitted(const struct ipw_ledger *l, enum ipw_domain domain);
 /* Idle power of the domain; call it before the first query.  Without it net (marginal) energy is
  * unknown. */
 void ipw_ledger_set_baseline(struct ipw_ledger *l, enum ipw_domain domain, double watts);

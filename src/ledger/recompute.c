@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/upto.h"
 #include "json/json.h"
 #include "json/jsonl.h"
 #include "ledger/doubts.h"
@@ -17,15 +18,16 @@ struct ipw_recompute_job {
     struct ipw_recompute_segment *segment; /* the session being read; NULL before the first event */
     struct ipw_ledger *ledger;
     struct ipw_feed *feed;
-    /* A query of the session, by index, from its start until its figures are filled. */
+    /* The queries of the session from their start until their figures are filled, by index. */
     struct query {
+        int64_t index;
         struct ipw_turn_builder *builder;
         int64_t end_ns; /* 0: not ended */
         char *start;    /* the data of its query_start, if the caller asked for it */
         bool warmup;
     } * queries;
     size_t n, cap;
-    size_t *over; /* indices of ended queries, in order; live are [first_over, n_over) */
+    int64_t *over; /* indices of ended queries, in order; live are [first_over, n_over) */
     size_t first_over, n_over, cap_over;
     int64_t last_ns;
     struct ipw_doubts doubts; /* of all sessions, as far as they are known beforehand */
@@ -33,16 +35,28 @@ struct ipw_recompute_job {
     size_t n_cut;
 };
 
-static int finish_query(struct ipw_recompute_job *j, size_t index, bool cut, struct ipw_err *err)
+/* The place behind the query, or where it belongs. */
+static size_t upto(const struct ipw_recompute_job *j, int64_t index)
 {
-    struct query *q = &j->queries[index];
+    return j->n ? ipw_upto(&j->queries->index, j->n, sizeof *j->queries, index) : 0;
+}
+
+static struct query *find(const struct ipw_recompute_job *j, int64_t index)
+{
+    size_t i = upto(j, index);
+
+    return i && j->queries[i - 1].index == index ? &j->queries[i - 1] : NULL;
+}
+
+static int finish_query(struct ipw_recompute_job *j, struct query *q, bool cut, struct ipw_err *err)
+{
     struct ipw_query_trace trace;
     char *start = q->start;
     struct ipw_recompute_query out = {&trace, j->segment->number, q->warmup, cut, start};
     int rc;
 
     ipw_turn_builder_finish(q->builder, &trace);
-    *q = (struct query){0};
+    memmove(q, q + 1, (size_t)(j->queries + --j->n - q) * sizeof *q);
     j->segment->n_queries++;
     if (j->options.before) {
         j->options.before(j->options.ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index), &out);
@@ -54,17 +68,17 @@ static int finish_query(struct ipw_recompute_job *j, size_t index, bool cut, str
     return rc;
 }
 
-/* The first query that ended and has no figures yet; SIZE_MAX: none. */
-static size_t first_over(struct ipw_recompute_job *j)
+/* The first query that ended and has no figures yet, or NULL. */
+static struct query *first_over(struct ipw_recompute_job *j)
 {
     while (j->first_over < j->n_over) {
-        size_t index = j->over[j->first_over];
+        struct query *q = find(j, j->over[j->first_over]);
 
-        if (j->queries[index].builder && j->queries[index].end_ns) return index;
+        if (q && q->end_ns) return q;
         j->first_over++;
     }
     j->first_over = j->n_over = 0;
-    return SIZE_MAX;
+    return NULL;
 }
 
 /* Do the stored "booked" notes not apply?  Not under another sharing rule than the run's, and not
@@ -76,15 +90,14 @@ static bool hands_over_early(const struct ipw_recompute_job *j)
 
 static int finish_covered(struct ipw_recompute_job *j, struct ipw_err *err)
 {
-    size_t index;
+    struct query *q;
     int rc = 0;
 
     if (!hands_over_early(j)) return 0;
-    while (!rc && (index = first_over(j)) != SIZE_MAX &&
-           j->queries[index].end_ns <=
-               ipw_ledger_query_covered_ns(j->ledger, ipw_feed_ordinal(j->feed, (int32_t)index))) {
-        rc = finish_query(j, index, false, err);
-    }
+    while (!rc && (q = first_over(j)) &&
+           q->end_ns <=
+               ipw_ledger_query_covered_ns(j->ledger, ipw_feed_ordinal(j->feed, (int32_t)q->index)))
+        rc = finish_query(j, q, false, err);
     return rc;
 }
 
@@ -121,13 +134,9 @@ static int cut_queries(struct ipw_recompute_job *j, struct ipw_err *err)
 
     s->end_ns = s->read_ns == INT64_MAX || s->read_ns == INT64_MIN ? j->last_ns : s->read_ns;
     if (s->end_ns < s->start_ns) s->end_ns = s->start_ns;
-    for (size_t i = 0; i < j->n; i++) {
-        if (j->queries[i].builder) ipw_turn_builder_cut(j->queries[i].builder, s->end_ns);
-    }
+    for (size_t i = 0; i < j->n; i++) ipw_turn_builder_cut(j->queries[i].builder, s->end_ns);
     ipw_feed_cut(j->feed, s->end_ns);
-    for (size_t i = 0; i < j->n && !rc; i++) {
-        if (j->queries[i].builder) rc = finish_query(j, i, true, err);
-    }
+    while (j->n && !rc) rc = finish_query(j, j->queries, true, err);
     return rc;
 }
 
@@ -135,11 +144,11 @@ static int cut_queries(struct ipw_recompute_job *j, struct ipw_err *err)
  * that are not closed they would get equal slices of the rest, each rounded by itself. */
 static int book_rest(struct ipw_recompute_job *j, struct ipw_err *err)
 {
-    size_t index;
+    struct query *q;
     int rc = 0;
 
-    if (first_over(j) != SIZE_MAX) ipw_ledger_close(j->ledger, j->segment->end_ns);
-    while (!rc && (index = first_over(j)) != SIZE_MAX) rc = finish_query(j, index, false, err);
+    if (first_over(j)) ipw_ledger_close(j->ledger, j->segment->end_ns);
+    while (!rc && (q = first_over(j))) rc = finish_query(j, q, false, err);
     return rc;
 }
 
@@ -219,15 +228,13 @@ static int open_segment(struct ipw_recompute_job *j, const struct ipw_event *e,
 
 /* ---- events ---- */
 
-static struct query *query_of(struct ipw_recompute_job *j, const struct ipw_event *e)
+static struct query *add_query(struct ipw_recompute_job *j, int64_t index)
 {
-    size_t i = (size_t)e->query;
+    size_t i = upto(j, index);
 
-    if (i >= j->n) {
-        IPW_GROW(j->queries, j->cap, i + 1);
-        memset(j->queries + j->n, 0, (i + 1 - j->n) * sizeof *j->queries);
-        j->n = i + 1;
-    }
+    IPW_GROW(j->queries, j->cap, j->n + 1);
+    memmove(j->queries + i + 1, j->queries + i, (j->n++ - i) * sizeof *j->queries);
+    j->queries[i] = (struct query){.index = index, .builder = ipw_turn_builder_new()};
     return &j->queries[i];
 }
 
@@ -248,22 +255,22 @@ static void keep_start(struct query *q, const struct ipw_json *data)
 static int take_query_event(struct ipw_recompute_job *j, const struct ipw_event *e,
                             const struct ipw_json *data, struct ipw_err *err)
 {
-    struct query *q = query_of(j, e);
+    struct query *q = find(j, e->query);
 
     if (e->kind == IPW_EV_NOTE && e->tool.name && !strcmp(e->tool.name, IPW_NOTE_BOOKED)) {
-        if (!q->builder || !q->end_ns || hands_over_early(j) || lacks_rows(j, e)) return 0;
-        return finish_query(j, (size_t)e->query, false, err);
+        if (!q || !q->end_ns || hands_over_early(j) || lacks_rows(j, e)) return 0;
+        return finish_query(j, q, false, err);
     }
-    if (!q->builder) {
+    if (!q) {
         if (e->kind != IPW_EV_QUERY_START) return 0; /* events after its end */
-        q->builder = ipw_turn_builder_new();
+        q = add_query(j, e->query);
         q->warmup = ipw_json_bool(ipw_json_get(data, "warmup"), false);
         if (j->options.starts && data) keep_start(q, data);
     }
     if (e->kind == IPW_EV_QUERY_END && !q->end_ns) {
         q->end_ns = ipw_event_end_ns(e);
         IPW_GROW(j->over, j->cap_over, j->n_over + 1);
-        j->over[j->n_over++] = (size_t)e->query;
+        j->over[j->n_over++] = e->query;
     }
     ipw_turn_builder_add(q->builder, e);
     ipw_feed_event(j->feed, e);
@@ -274,13 +281,8 @@ static int take_query_event(struct ipw_recompute_job *j, const struct ipw_event 
 static void cut_event(const struct ipw_recompute_job *j, struct ipw_event *e)
 {
     size_t i = j->redone->n_segments;
-    int64_t *all[IPW_EVENT_INSTANTS];
-    size_t n;
 
-    if (!i || i > j->n_cut || j->cut_ns[i - 1] == INT64_MAX) return;
-    n = ipw_event_instants(e, all);
-    for (size_t k = 0; k < n; k++)
-        if (*all[k] > j->cut_ns[i - 1]) *all[k] = j->cut_ns[i - 1];
+    if (i && i <= j->n_cut && j->cut_ns[i - 1] != INT64_MAX) ipw_event_move(e, 0, j->cut_ns[i - 1]);
 }
 
 void ipw_recompute_channels(struct ipw_recompute_job *j, struct ipw_channel *channels, size_t n)
@@ -301,8 +303,6 @@ int ipw_recompute_event(struct ipw_recompute_job *j, const struct ipw_event *eve
     struct ipw_event e = *event;
     int rc = 0;
 
-    if (e.query > 10 * 1000 * 1000)
-        return ipw_fail(err, IPW_ELIMIT, "query: %d is not the number of a query", e.query);
     if (e.kind == IPW_EV_RUN_START || !j->segment) rc = open_segment(j, &e, data, err);
     if (rc) return rc;
     cut_event(j, &e);

@@ -55,25 +55,24 @@ static void share_equally(struct ipw_share_cell *c, unsigned __int128 part[IPW_P
     c->rest = all % n;
 }
 
-bool ipw_share_out(struct ipw_share_cell *c, enum ipw_share share,
+void ipw_share_out(struct ipw_share_cell *c, enum ipw_share share,
                    unsigned __int128 part[IPW_PHASE_COUNT])
 {
     unsigned __int128 each_idle = fixed(c->idle_uj) / (unsigned __int128)c->n;
     unsigned __int128 all = fixed(c->uj) + c->rest, due = all - fixed(c->idle_uj);
     const struct rule *rule = &rules[share];
-    bool known = !rule->needs_fit || ipw_phase_fit_knows(c->fit);
     uint64_t each[IPW_PHASE_COUNT] = {0}, sum = 0;
 
-    if (c->n > 1 && rule->weigh && known) rule->weigh(c, each);
+    if (c->n > 1 && rule->weigh && (!rule->needs_fit || ipw_phase_fit_knows(c->fit)))
+        rule->weigh(c, each);
     for (int p = 0; p < IPW_PHASE_COUNT; p++) sum += each[p] * (uint64_t)c->count[p];
     if (!sum) {
         share_equally(c, part);
-        return known || c->n < 2;
+        return;
     }
     for (int p = 0; p < IPW_PHASE_COUNT; p++) {
         part[p] = each_idle + due * each[p] / sum;
         all -= part[p] * (unsigned __int128)c->count[p];
     }
     c->rest = all;
-    return true;
 }

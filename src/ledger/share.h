@@ -15,7 +15,7 @@
  *   model-time: in equal parts to the queries with a model call in progress, or to all while there
  *     is none
  *   phase: in proportion to the fitted power of the query's phase; equally while the fit does not
- *     know it yet, see ipw_ledger_unfitted().
+ *     know it yet.
  * In order of their names. */
 enum ipw_share { IPW_SHARE_EQUAL, IPW_SHARE_MODEL_TIME, IPW_SHARE_PHASE, IPW_SHARE_COUNT };
 const char *ipw_share_name(enum ipw_share share); /* "equal", "model-time", "phase" */
@@ -29,9 +29,8 @@ struct ipw_share_cell {
     unsigned __int128 rest;
 };
 /* The part of one query in each phase that has any, in 2^-32 microjoules.  All parts and the new
- * rest are exactly the cell's energy and the old rest.  False: the rule asks the fit, which knows
- * the phases not yet, so that the parts are equal. */
-bool ipw_share_out(struct ipw_share_cell *cell, enum ipw_share share,
+ * rest are exactly the cell's energy and the old rest. */
+void ipw_share_out(struct ipw_share_cell *cell, enum ipw_share share,
                    unsigned __int128 part[IPW_PHASE_COUNT]);
 
 #endif

@@ -255,19 +255,21 @@ void ipw_event_take_payload(struct ipw_event *event, const char *line, size_t n)
     event->payload_len = (size_t)(end - at);
 }
 
-size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTANTS])
+void ipw_event_move(struct ipw_event *event, int64_t ahead_ns, int64_t latest_ns)
 {
     struct ipw_lm_times *t = &event->lm.times;
-    int64_t *const instants[IPW_EVENT_INSTANTS] = {
-        &event->t_ns,           &t->sent_ns,        &t->headers_ns,
-        &t->first_byte_ns,      &t->first_event_ns, &t->first_token_ns,
-        &t->second_token_ns,    &t->last_token_ns,  &t->first_text_ns,
-        &t->first_reasoning_ns, &t->first_call_ns,  &event->q.scheduled_ns,
-        &event->q.ended_ns,     &event->lm.due_ns,  &event->tool.from_ns,
-        &event->tool.to_ns};
+    int64_t *const instants[] = {&event->t_ns,           &t->sent_ns,        &t->headers_ns,
+                                 &t->first_byte_ns,      &t->first_event_ns, &t->first_token_ns,
+                                 &t->second_token_ns,    &t->last_token_ns,  &t->first_text_ns,
+                                 &t->first_reasoning_ns, &t->first_call_ns,  &event->q.scheduled_ns,
+                                 &event->q.ended_ns,     &event->lm.due_ns,  &event->tool.from_ns,
+                                 &event->tool.to_ns};
 
-    memcpy(all, instants, sizeof instants);
-    return IPW_EVENT_INSTANTS;
+    for (size_t i = 0; i < sizeof instants / sizeof *instants; i++) {
+        if (!*instants[i]) continue;
+        *instants[i] += ahead_ns;
+        if (*instants[i] > latest_ns) *instants[i] = latest_ns;
+    }
 }
 
 int64_t ipw_event_end_ns(const struct ipw_event *e)

@@ -169,9 +169,9 @@ int ipw_event_read(struct ipw_event *out, const struct ipw_json *line, struct ip
 /* Sets the payload to the text of "data" in the event's line, as ipw_event_write() wrote it: to
  * write the event again with other facts. */
 void ipw_event_take_payload(struct ipw_event *event, const char *line, size_t n);
-/* The instants that the event tells, its own first; 0: unknown.  Returns their number. */
-enum { IPW_EVENT_INSTANTS = 16 };
-size_t ipw_event_instants(struct ipw_event *event, int64_t *all[IPW_EVENT_INSTANTS]);
+/* Moves each instant that the event tells by `ahead_ns`, to another clock; one that is then later
+ * than `latest_ns` becomes that.  Unknown instants (0) stay. */
+void ipw_event_move(struct ipw_event *event, int64_t ahead_ns, int64_t latest_ns);
 /* When the query of a query_end ended: not after the event. */
 int64_t ipw_event_end_ns(const struct ipw_event *event);
 /* Limits times and counts so that they can be added safely (trace/spec.h), as reading does. */

@@ -5,16 +5,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/validate_events.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "ledger/doubts.h"
-#include "run/merge/join_events.h"
 #include "run/merge/join_rows.h"
 #include "run/merge/join_scopes.h"
 #include "run/query_events.h"
 #include "trace/event.h"
 #include "trace/schema.h"
+
+/* Events tell of instants before their own: of a first token, for example, when it has been read.
+ * A run gets its readings some milliseconds late.  The readings of several sessions, and those of a
+ * meter, wait here as long: else steps would be closed before all of their phases are known, or
+ * when too much is.  One session's own readings have the place that its record gives them. */
+#define ROWS_WAIT_NS (5 * IPW_NS_PER_MS)
+
+/* The events of one of the sessions, from its run_start to the line before the next one, on the
+ * clock of the joined session.  A session that was killed has no run_end.  It ends with its newest
+ * reading, as its own books do (ledger/recompute.h): nothing was measured later, so that its
+ * queries could have no joules there, but a total that ends a little later would have those of
+ * before. */
+struct member {
+    const struct ipw_shard_run *run;
+    int session;
+    int64_t ahead_ns; /* is added to each instant, which then is `latest_ns` at most */
+    int64_t latest_ns;
+    struct ipw_jsonl_reader *events;
+    struct ipw_jsonl_line line; /* the next event */
+    struct ipw_json *doc;       /* NULL: there is none */
+    struct ipw_event event;
+    struct ipw_event_check order; /* each line is checked, as `validate` does */
+    bool ended, cut;  /* it has a run_end; it was killed, and its queries have been ended */
+    int64_t now_ns;   /* the time of its last event */
+    int64_t *numbers; /* by its own number the query's number in the joined session; -1: none */
+    size_t n, cap;
+};
 
 struct query { /* by its number in the merged run */
     bool started, ended;
@@ -26,7 +54,7 @@ struct query { /* by its number in the merged run */
 
 struct job {
     struct ipw_join *j;
-    struct ipw_join_events *members;
+    struct member *members;
     struct ipw_join_rows *rows;
     struct ipw_recompute_job *books;
     struct ipw_ledger_rules rules;   /* of the joined session */
@@ -38,10 +66,109 @@ struct job {
     struct ipw_err failed; /* of a callback; code 0: none */
 };
 
+/* ---- the events of a member ---- */
+
+static bool begins(const struct ipw_jsonl_line *line)
+{
+    static const char mark[] = "\"event\":\"run_start\"";
+
+    return memmem(line->text, line->n, mark, sizeof mark - 1) != NULL;
+}
+
+/* The next event, or none.  `inside`: the run_start was read. */
+static int next_event(struct member *m, bool inside, struct ipw_err *err)
+{
+    struct ipw_jsonl_line *line = &m->line;
+    size_t repairs = 0;
+    int rc = 0;
+
+    ipw_json_free(m->doc);
+    m->doc = NULL;
+    while (!m->doc && (rc = ipw_jsonl_next(m->events, line, err)) > 0) {
+        if (line->torn)
+            return ipw_fail(err, IPW_EPARSE, "%s/events.jsonl: its last line is torn",
+                            m->run->path);
+        if (!inside && !begins(line)) continue;
+        rc = ipw_event_parse(&m->doc, line->text, line->n, &repairs, err);
+        if (!rc) rc = ipw_json_need_no_repair(repairs, err);
+        if (!rc) rc = ipw_event_check_line(&m->order, m->doc, err);
+        if (!rc) rc = ipw_event_read(&m->event, m->doc, err);
+        if (rc)
+            return ipw_err_prefix(err, "%s/events.jsonl:%lld", m->run->path,
+                                  (long long)line->number);
+        ipw_event_move(&m->event, m->ahead_ns, m->latest_ns);
+        if (m->event.kind == IPW_EV_RUN_START && (inside || m->event.segment != m->session)) {
+            ipw_json_free(m->doc);
+            m->doc = NULL;
+            if (inside) return 0;
+        }
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* INT64_MAX: it was not killed, or was not resumed since. */
+static int64_t killed_ns(const struct ipw_shard_session *s)
+{
+    bool killed = !strcmp(ipw_json_str(ipw_json_get(s->doc, "end"), ""), "killed");
+
+    return killed && s->end_ns ? s->end_ns : INT64_MAX;
+}
+
+/* Goes to the session's run_start. */
+static int open_member(struct member *m, const struct ipw_shard_run *run, int session,
+                       int64_t ahead_ns, struct ipw_err *err)
+{
+    char *path = ipw_asprintf("%s/events.jsonl", run->path);
+    int64_t end_ns = killed_ns(&run->sessions[session]);
+    int rc;
+
+    if (end_ns < INT64_MAX) end_ns += ahead_ns;
+    *m = (struct member){.run = run,
+                         .session = session,
+                         .ahead_ns = ahead_ns,
+                         .latest_ns = end_ns,
+                         .order = IPW_EVENT_CHECK};
+    rc = ipw_jsonl_open(&m->events, path, IPW_LINE_MAX, err);
+    if (!rc) rc = next_event(m, false, err);
+    if (!rc && !m->doc)
+        rc = ipw_fail(err, IPW_EPARSE, "%s: no run_start of session %d", path, m->session);
+    free(path);
+    return rc;
+}
+
+static void close_member(struct member *m)
+{
+    ipw_jsonl_close(m->events);
+    ipw_event_check_release(&m->order);
+    ipw_json_free(m->doc);
+    free(m->numbers);
+}
+
+/* It has no further event and no run_end: its queries in flight end, and when. */
+static bool is_cut(const struct member *m) { return !m->doc && !m->ended && !m->cut; }
+
+static int64_t cut_ns(const struct member *m)
+{
+    return m->latest_ns < INT64_MAX && m->latest_ns > m->now_ns ? m->latest_ns : m->now_ns;
+}
+
+/* Is the next event a note of the run, not of a query? */
+static bool at_note(const struct member *m)
+{
+    return m->event.query < 0 && m->event.kind == IPW_EV_NOTE;
+}
+
+/* When its next event is due, or its cut: a note of the run is due at once. */
+static int64_t due_ns(const struct member *m)
+{
+    if (!m->doc) return cut_ns(m);
+    return at_note(m) || m->event.t_ns < m->now_ns ? m->now_ns : m->event.t_ns;
+}
+
 /* ---- the numbers of queries ---- */
 
 /* Another session of this shard is joined too, and may have the same query. */
-static bool is_repeated(const struct job *job, const struct ipw_join_events *m)
+static bool is_repeated(const struct job *job, const struct member *m)
 {
     for (size_t i = 0; i < job->j->n; i++)
         if (job->members[i].run == m->run && job->members[i].session != m->session) return true;
@@ -50,7 +177,7 @@ static bool is_repeated(const struct job *job, const struct ipw_join_events *m)
 
 /* The number in the uncut run, after the warm-up of all shards.  An earlier attempt that is in one
  * joined session with a later one gets a number after those of all queries. */
-static int64_t number_of(struct job *job, const struct ipw_join_events *m, enum ipw_check_file file)
+static int64_t number_of(struct job *job, const struct member *m, enum ipw_check_file file)
 {
     const struct ipw_shard_runs *r = job->j->runs;
     const struct ipw_json *data = ipw_json_get(m->doc, "data");
@@ -68,7 +195,7 @@ static int64_t number_of(struct job *job, const struct ipw_join_events *m, enum 
 
 static int begin_query(struct job *job, size_t at, struct ipw_err *err)
 {
-    struct ipw_join_events *m = &job->members[at];
+    struct member *m = &job->members[at];
     size_t own = (size_t)m->event.query;
     struct query q = {.started = true, .member = at, .own = m->event.query};
     struct ipw_check_line line;
@@ -125,7 +252,7 @@ static int book(void *ud, const struct ipw_recompute_query *booked, struct ipw_e
 {
     struct job *job = ud;
     const struct query *q = &job->queries[booked->trace->index];
-    const struct ipw_join_events *m = &job->members[q->member];
+    const struct member *m = &job->members[q->member];
     const struct ipw_event note = {.kind = IPW_EV_NOTE,
                                    .t_ns = job->now_ns,
                                    .query = booked->trace->index,
@@ -155,8 +282,7 @@ static int book(void *ud, const struct ipw_recompute_query *booked, struct ipw_e
 
 /* The member's event, with its own data or with `data`, and the number of rows before it; it is
  * written, and goes to the books. */
-static int take(struct job *job, struct ipw_join_events *m, const struct ipw_buf *data,
-                struct ipw_err *err)
+static int take(struct job *job, struct member *m, const struct ipw_buf *data, struct ipw_err *err)
 {
     struct ipw_event *e = &m->event;
     struct ipw_json *doc = NULL;
@@ -181,7 +307,7 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
 {
     /* A place in the selection is a shard's word; the uncut run has none. */
     static const char *const place[] = {"place", NULL};
-    struct ipw_join_events *m = &job->members[at];
+    struct member *m = &job->members[at];
     struct ipw_event *e = &m->event;
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
     struct query *q;
@@ -203,7 +329,7 @@ static int take_query_event(struct job *job, size_t at, struct ipw_err *err)
     return rc;
 }
 
-static const char *channel_of(const struct ipw_join_events *m)
+static const char *channel_of(const struct member *m)
 {
     return ipw_json_str(ipw_json_get(ipw_json_get(m->doc, "data"), "channel"), "");
 }
@@ -218,7 +344,7 @@ static bool is_led(const struct job *job, size_t at, const char *name)
 
 static int take_run_event(struct job *job, size_t at, struct ipw_err *err)
 {
-    struct ipw_join_events *m = &job->members[at];
+    struct member *m = &job->members[at];
     const struct ipw_event *e = &m->event;
     bool is_lost = e->tool.name && !strcmp(e->tool.name, IPW_NOTE_LOST);
     struct ipw_buf data = IPW_BUF(IPW_LINE_MAX);
@@ -226,7 +352,7 @@ static int take_run_event(struct job *job, size_t at, struct ipw_err *err)
 
     if (e->kind == IPW_EV_RUN_END) m->ended = true;
     if (e->kind != IPW_EV_NOTE || (is_lost && !is_led(job, at, channel_of(m)))) return 0;
-    ipw_join_scopes_note(&data, job->rows, at, ipw_json_get(m->doc, "data"), m->clock.ahead_ns);
+    ipw_join_scopes_note(&data, job->rows, at, ipw_json_get(m->doc, "data"), m->ahead_ns);
     rc = take(job, m, &data, err);
     ipw_buf_release(&data);
     return rc;
@@ -234,10 +360,10 @@ static int take_run_event(struct job *job, size_t at, struct ipw_err *err)
 
 static int cut_member(struct job *job, size_t at, struct ipw_err *err)
 {
-    struct ipw_join_events *m = &job->members[at];
+    struct member *m = &job->members[at];
     int rc = 0;
 
-    m->now_ns = ipw_join_events_cut_ns(m);
+    m->now_ns = cut_ns(m);
     if (m->now_ns > job->now_ns) job->now_ns = m->now_ns;
     m->cut = true;
     for (size_t i = 0; i < m->n && !rc; i++) {
@@ -259,17 +385,17 @@ static int cut_member(struct job *job, size_t at, struct ipw_err *err)
 
 static int take_event(struct job *job, size_t at, struct ipw_err *err)
 {
-    struct ipw_join_events *m = &job->members[at];
+    struct member *m = &job->members[at];
     int rc;
 
     job->j->at = at;
     if (!m->doc) return cut_member(job, at, err);
-    if (!ipw_join_events_at_note(m) && m->event.t_ns > m->now_ns) m->now_ns = m->event.t_ns;
+    if (!at_note(m) && m->event.t_ns > m->now_ns) m->now_ns = m->event.t_ns;
     if (m->now_ns > job->now_ns) job->now_ns = m->now_ns;
     rc = m->event.query >= 0 ? take_query_event(job, at, err) : take_run_event(job, at, err);
     if (rc) return rc;
     job->j->at = at;
-    return ipw_join_events_next(m, true, err);
+    return next_event(m, true, err);
 }
 
 /* ---- both, as they came ---- */
@@ -289,13 +415,13 @@ static void take_row(void *ud, const struct ipw_join_row *row)
 /* Does the reading come before the event?  A session's own come as it got them, so that its books
  * stay as they were; a session that was killed got them all.  Others come by their times.  A note
  * of the run can be that of a lost device, whose readings came before it. */
-static bool is_row_due(const struct job *job, const struct ipw_join_events *m, int64_t row_ns)
+static bool is_row_due(const struct job *job, const struct member *m, int64_t row_ns)
 {
-    bool at_once = !m->doc || ipw_join_events_at_note(m);
+    bool at_once = !m->doc || at_note(m);
 
     if (job->j->n == 1 && ipw_join_rows_next_is_own(job->rows, 0))
         return !m->doc || ipw_join_rows_own_taken(job->rows, 0) < m->event.rows;
-    return row_ns <= ipw_join_events_due_ns(m) - (at_once ? 0 : IPW_JOIN_ROWS_WAIT_NS);
+    return row_ns <= due_ns(m) - (at_once ? 0 : ROWS_WAIT_NS);
 }
 
 static size_t first_due(const struct job *job)
@@ -303,10 +429,8 @@ static size_t first_due(const struct job *job)
     size_t at = SIZE_MAX;
 
     for (size_t i = 0; i < job->j->n; i++) {
-        if (!job->members[i].doc && !ipw_join_events_is_cut(&job->members[i])) continue;
-        if (at == SIZE_MAX ||
-            ipw_join_events_due_ns(&job->members[i]) < ipw_join_events_due_ns(&job->members[at]))
-            at = i;
+        if (!job->members[i].doc && !is_cut(&job->members[i])) continue;
+        if (at == SIZE_MAX || due_ns(&job->members[i]) < due_ns(&job->members[at])) at = i;
     }
     return at;
 }
@@ -425,8 +549,8 @@ static int open_all(struct job *job, struct ipw_err *err)
 
     for (size_t i = 0; i < j->n && !rc; i++) {
         j->at = i;
-        rc = ipw_join_events_open(&job->members[i], j->members[i].run, j->members[i].session,
-                                  j->members[i].ahead_ns, err);
+        rc = open_member(&job->members[i], j->members[i].run, j->members[i].session,
+                         j->members[i].ahead_ns, err);
     }
     if (!rc && !j->runs && ipw_json_get(ipw_json_get(job->members[0].doc, "data"), "scopes"))
         rc = ipw_fail(err, IPW_EUNSUPPORTED,
@@ -504,7 +628,7 @@ int ipw_join_run(struct ipw_join *j, struct ipw_err *err)
     if (!rc) rc = take_all(&job, err);
     if (!rc) rc = write_run_end(&job, err);
     ipw_recompute_close(job.books);
-    for (size_t i = 0; i < j->n; i++) ipw_join_events_close(&job.members[i]);
+    for (size_t i = 0; i < j->n; i++) close_member(&job.members[i]);
     ipw_join_rows_close(job.rows);
     ipw_join_scopes_free(job.scopes, j->n);
     for (size_t i = 0; i < job.n; i++) free(job.queries[i].id);

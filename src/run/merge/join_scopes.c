@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "json/document.h"
-#include "run/merge/join_clock.h"
+#include "json/write.h"
 
 struct ipw_ledger_scope *ipw_join_scopes_make(const struct ipw_join_scopes *s, size_t n_channels)
 {
@@ -128,6 +128,21 @@ void ipw_join_scopes_describe(struct ipw_buf *out, const struct ipw_join_scopes 
     ipw_buf_addc(out, ']');
 }
 
+/* The moved instants of a note's data, as members; false: there is none. */
+static bool put_note_times(struct ipw_jw *w, const struct ipw_json *data, int64_t ahead_ns)
+{
+    static const char *const keys[] = {"from_ns", "read_ns", "to_ns", NULL};
+    bool any = false;
+
+    for (const char *const *key = keys; *key && ahead_ns; key++) {
+        int64_t t_ns = ipw_json_int(ipw_json_get(data, *key), 0);
+
+        if (t_ns) ipw_jw_kint(w, *key, t_ns + ahead_ns);
+        any |= t_ns != 0;
+    }
+    return any;
+}
+
 void ipw_join_scopes_note(struct ipw_buf *out, struct ipw_join_rows *rows, size_t session,
                           const struct ipw_json *data, int64_t ahead_ns)
 {
@@ -141,7 +156,7 @@ void ipw_join_scopes_note(struct ipw_buf *out, struct ipw_join_rows *rows, size_
     ipw_jw_init(&w, &patch);
     ipw_jw_obj(&w);
     if (renamed) ipw_jw_kstr(&w, "channel", channels[channel].name);
-    renamed |= ipw_join_put_note_times(&w, data, ahead_ns);
+    renamed |= put_note_times(&w, data, ahead_ns);
     ipw_jw_obj_end(&w);
     if (renamed) ipw_json_patch(out, data, ipw_buf_str(&patch));
     ipw_buf_release(&patch);

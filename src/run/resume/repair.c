@@ -8,15 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/validate_events.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "ledger/power_reader.h"
 #include "run/resume/line_changes.h"
-#include "run/resume/mend_events.h"
 #include "run/resume/rebuild.h"
 #include "run/resume/rebuild_files.h"
+#include "trace/event.h"
 #include "trace/lock.h"
 #include "trace/schema.h"
 #include "trace/spec.h"
@@ -71,10 +72,12 @@ static int read_query(const char *text, size_t n, struct ipw_err *err)
     size_t repairs = 0;
     int rc = ipw_json_parse(&doc, text, n, &repairs, err);
 
-    if (!rc) rc = ipw_json_need_no_repair(repairs, err);
-    ipw_json_free(doc);
-    if (!rc) rc = ipw_schema_read_query(&query, text, n, err);
-    if (!rc) ipw_query_loaded_release(&query);
+    if (rc) return rc;
+    rc = ipw_json_need_no_repair(repairs, err);
+    if (rc)
+        ipw_json_free(doc);
+    else if ((rc = ipw_schema_read_parsed(&query, doc, true, err)) == 0)
+        ipw_query_loaded_release(&query);
     return rc;
 }
 
@@ -150,28 +153,127 @@ static int repair_file(struct ipw_repair *r, const char *run, const char *name,
     return rc;
 }
 
-/* A damaged line may have been what others stand on. */
+/* ---- events that stood on a damaged line ---- */
+
+struct mended_query { /* of the session */
+    int32_t index;
+    char *id;
+    bool ended;
+    int64_t line, t_ns, rows; /* of its last event that is no note */
+};
+
+struct mending {
+    size_t out, ended; /* events that were taken out; queries that were ended */
+    struct ipw_event_check order;
+    struct ipw_line_changes changes;
+    struct mended_query *queries;
+    size_t n, cap;
+    struct ipw_table by_index; /* places in `queries` */
+};
+
+/* `over`: it has a run_end.  Else it was killed: the queries in flight end with its readings. */
+static void end_session(struct mending *j, bool over)
+{
+    for (size_t i = 0; i < j->n; i++) {
+        struct mended_query *q = &j->queries[i];
+        struct ipw_event end = {.kind = IPW_EV_QUERY_END,
+                                .t_ns = q->t_ns,
+                                .query = q->index,
+                                .rows = q->rows,
+                                .q = {.id = q->id, .outcome = "unfinished"}};
+        struct ipw_buf text = IPW_BUF(IPW_MIB);
+
+        if (!q->ended && over) {
+            ipw_event_write(&text, &end);
+            ipw_buf_truncate(&text, text.len - 1); /* its newline */
+            ipw_line_changes_add(
+                &j->changes, (struct ipw_line_change){q->line, ipw_buf_take(&text, NULL), true});
+            j->ended++;
+        }
+        ipw_buf_release(&text);
+        free(q->id);
+    }
+    j->n = 0;
+    ipw_table_release(&j->by_index);
+}
+
+/* An event of a query that has started, for the order was checked. */
+static void follow(struct mending *j, const struct ipw_event *e, int64_t line)
+{
+    uint32_t *at;
+    struct mended_query *q;
+
+    if (e->query < 0) return;
+    at = ipw_table_at(&j->by_index, (uint32_t)e->query, NULL);
+    if (*at == IPW_TABLE_NONE) {
+        *at = (uint32_t)j->n;
+        IPW_GROW(j->queries, j->cap, j->n + 1);
+        j->queries[j->n++] =
+            (struct mended_query){.index = e->query, .id = ipw_strdup(e->q.id ? e->q.id : "")};
+    }
+    q = &j->queries[*at];
+    q->ended |= e->kind == IPW_EV_QUERY_END;
+    if (e->kind == IPW_EV_NOTE) return;
+    q->line = line;
+    q->t_ns = e->t_ns;
+    q->rows = e->rows;
+}
+
+static int mend_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err)
+{
+    struct mending *j = ud;
+    bool over = j->order.over;
+    struct ipw_err why = {0};
+    struct ipw_json *doc;
+    struct ipw_event event;
+    int rc = ipw_event_parse(&doc, line->text, line->n, NULL, err);
+
+    if (rc) return rc;
+    rc = ipw_event_read(&event, doc, err);
+    if (!rc && ipw_event_check_line(&j->order, doc, &why) == 0) {
+        if (event.kind == IPW_EV_RUN_START) end_session(j, over);
+        follow(j, &event, line->number);
+    } else if (!rc && j->order.segment >= 0) { /* without any run_start nothing follows */
+        ipw_line_changes_add(&j->changes, (struct ipw_line_change){.number = line->number});
+        j->out++;
+    }
+    ipw_json_free(doc);
+    return rc;
+}
+
+/* An event that cannot stand without a lost line is taken out too: the end of a span that did not
+ * start, or everything of a query that did not start.  A query whose end is lost ends with its last
+ * event, with outcome "unfinished".  So each query of a session that ended has an end again, and
+ * the session's joules are in the books once (run/resume/rebuild.h decides what becomes of the
+ * query's line).  A file without such damage is not written. */
 static int mend_events(struct ipw_repair *r, const char *run, struct ipw_err *err)
 {
+    struct mending j = {.order = IPW_EVENT_CHECK};
     char *path = ipw_asprintf("%s/events.jsonl", run);
-    struct ipw_mended_events mended;
-    int rc = ipw_mend_events(&mended, path, err);
+    int rc = ipw_jsonl_each(path, IPW_LINE_MAX, mend_line, &j, err);
 
-    if (!rc && mended.out)
+    end_session(&j, j.order.over);
+    if (!rc && j.changes.n) rc = ipw_line_changes_write(&j.changes, path, err);
+    if (!rc && j.out)
         tell(r,
              "%s: %zu event%s cannot stand without the lines that are lost, and %s kept in "
              "events.jsonl.damaged",
-             path, mended.out, mended.out == 1 ? "" : "s", mended.out == 1 ? "is" : "are");
-    if (!rc && mended.ended)
+             path, j.out, j.out == 1 ? "" : "s", j.out == 1 ? "is" : "are");
+    if (!rc && j.ended)
         tell(r,
              "%s: %zu quer%s without an end end%s with the last event now: what %s drew later is "
              "in the books of the others and of idle",
-             path, mended.ended, mended.ended == 1 ? "y" : "ies", mended.ended == 1 ? "s" : "",
-             mended.ended == 1 ? "it" : "they");
-    if (!rc) r->dropped += mended.out;
+             path, j.ended, j.ended == 1 ? "y" : "ies", j.ended == 1 ? "s" : "",
+             j.ended == 1 ? "it" : "they");
+    if (!rc) r->dropped += j.out;
+    ipw_line_changes_release(&j.changes);
+    ipw_event_check_release(&j.order);
+    free(j.queries);
     free(path);
     return rc;
 }
+
+/* ---- all steps ---- */
 
 bool ipw_repair_has_manifest(const char *run)
 {
@@ -230,15 +332,8 @@ int ipw_repair_run(struct ipw_repair *r, const char *run, struct ipw_err *err)
     if (rc) return rc;
     rc = ipw_lock_take(&lock, run, err);
     if (rc) return rc;
-    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++) {
-        size_t dropped;
-
-        /* After lines were removed, another line is the last one, and can be torn. */
-        do {
-            dropped = r->dropped;
-            rc = repair_file(r, run, files[i].name, files[i].read, err);
-        } while (!rc && r->dropped > dropped);
-    }
+    for (size_t i = 0; i < sizeof files / sizeof *files && !rc; i++)
+        rc = repair_file(r, run, files[i].name, files[i].read, err);
     if (!rc) rc = mend_events(r, run, err);
     if (!rc) rc = ipw_rebuild_run(&rebuild, run, err);
     r->mended = rebuild.aside + rebuild.again + rebuild.attempts + rebuild.sessions + rebuild.files;
