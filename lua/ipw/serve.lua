@@ -37,7 +37,7 @@ local function models(name)
 end
 
 --- The answer to the body of a request, with `by` if a model or the run was asked; `number`: which request it is then.
---- protocol: "chat", "responses" or "messages"; or "models", whose body is a name or "".
+--- protocol: "chat", "completions", "responses" or "messages"; or "models", whose body is a name or "".
 function serve.answer(body, created, number, protocol)
   if protocol == "models" then return models(body) end
   local ask, wrong = request.read(body, protocol)

@@ -1,16 +1,17 @@
 --- ipw.sessions: how programs name their sessions in requests, the strongest first.
 --
 -- A row names a header (`session`), or a member of the body (`body`, with dots).  `agent` and `parent` are
--- headers that name an agent inside of the session, and the one that started it.  The first row of which a
--- request has the session's name decides, and the one after a trace names the agent.  Names of headers have no case.
+-- headers that name an agent inside of the session, and the one that started it.  `threads`: the main agent has such
+-- an id too, and no parent.  The first row of which a request has the session's name decides, and the one after a
+-- trace names the agent.  Names of headers have no case.
 
 return {
   { session = "traceparent", trace = true },
   { session = "x-dynamo-session-id", parent = "x-dynamo-parent-session-id" },
   { session = "x-claude-code-session-id", agent = "x-claude-code-agent-id", parent = "x-claude-code-parent-agent-id" },
   -- Codex: an agent is a thread of its own; session-id is that of the first thread.
-  { session = "session-id", agent = "thread-id", parent = "x-codex-parent-thread-id" },
-  { session = "session_id", agent = "thread_id", parent = "x-codex-parent-thread-id" },
+  { session = "session-id", agent = "thread-id", parent = "x-codex-parent-thread-id", threads = true },
+  { session = "session_id", agent = "thread_id", parent = "x-codex-parent-thread-id", threads = true },
   { session = "thread-id", parent = "x-codex-parent-thread-id" },
   { session = "x-session-id", parent = "x-parent-session-id" },
   { session = "x-opencode-session" },

@@ -169,33 +169,28 @@ static bool find_member(size_t *from, size_t *to, const char *body, size_t n, co
     return found;
 }
 
-void ipw_proxy_call_ask_usage(struct ipw_buf *out, const struct ipw_proxy_call *call,
-                              const char *body, size_t n)
+void ipw_proxy_call_ask_usage(struct ipw_buf *out, const char *body, size_t n)
 {
-    const struct ipw_json *options = ipw_json_get(call->doc, "stream_options");
-    struct ipw_jw w;
-    size_t from, to, brace = (size_t)((const char *)memchr(body, '{', n) - body) + 1;
+    size_t brace = (size_t)((const char *)memchr(body, '{', n) - body) + 1, from = brace,
+           to = brace;
+    size_t at, end, first;
+    const char *text = "\"stream_options\":{\"include_usage\":true},";
 
-    if (!find_member(&from, &to, body, n, "stream_options")) {
-        ipw_buf_add(out, body, brace);
-        ipw_buf_adds(out, "\"stream_options\":{\"include_usage\":true},");
-        ipw_buf_add(out, body + brace, n - brace);
-        return;
+    if (find_member(&at, &end, body, n, "stream_options")) {
+        while (memchr(" \t\r\n", body[at], 4)) at++;
+        first = at + 1;
+        while (first < n && memchr(" \t\r\n", body[first], 4)) first++;
+        if (body[at] != '{') { /* null, or nothing that a server takes */
+            from = at, to = end, text = "{\"include_usage\":true}";
+        } else if (find_member(&from, &to, body + at, end - at, "include_usage")) {
+            from += at, to += at, text = "true";
+        } else {
+            from = to = at + 1;
+            text = body[first] == '}' ? "\"include_usage\":true" : "\"include_usage\":true,";
+        }
     }
     ipw_buf_add(out, body, from);
-    ipw_jw_init(&w, out);
-    ipw_jw_obj(&w);
-    for (const struct ipw_json *m = ipw_json_first(options); m; m = ipw_json_next(m)) {
-        char *text = ipw_json_text(m);
-        bool ours = strcmp(ipw_json_key(m), "include_usage") == 0;
-
-        if (!ours) ipw_jw_key_any(&w, ipw_json_key(m), strlen(ipw_json_key(m)));
-        if (!ours) ipw_jw_raw(&w, text, strlen(text));
-        free(text);
-    }
-    ipw_jw_key_any(&w, "include_usage", 13);
-    ipw_jw_bool(&w, true);
-    ipw_jw_obj_end(&w);
+    ipw_buf_adds(out, text);
     ipw_buf_add(out, body + to, n - to);
 }
 

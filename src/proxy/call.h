@@ -23,6 +23,7 @@ struct ipw_proxy_call {
     bool turn;
     enum ipw_chat_protocol protocol;
     const char *rule; /* that found the session of the call's new connection; or NULL */
+    int32_t inside;   /* the span of the agent that calls; 0: the main one */
     /* After ipw_proxy_call_read(); they live as long as the call. */
     struct ipw_json *doc;
     const char *model; /* "" if it names none */
@@ -44,9 +45,9 @@ void ipw_proxy_call_release(struct ipw_proxy_call *call);
 /* Whether usage has to be asked for: a stream of chat completions that does not. */
 bool ipw_proxy_call_wants_usage(const struct ipw_proxy_call *call);
 /* Appends the body with that question: in the client's stream_options, or right after its first
- * brace.  The call was read from this body. */
-void ipw_proxy_call_ask_usage(struct ipw_buf *out, const struct ipw_proxy_call *call,
-                              const char *body, size_t n);
+ * brace.  All other bytes stay.  The body was read, and is a stream's. */
+enum { IPW_ASK_USAGE_BYTES = 64 }; /* it grows by less */
+void ipw_proxy_call_ask_usage(struct ipw_buf *out, const char *body, size_t n);
 
 /* An error in the shape of the call's API, which a client does not try again. */
 void ipw_proxy_call_refusal(struct ipw_buf *out, const struct ipw_proxy_call *call,

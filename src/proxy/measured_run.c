@@ -256,6 +256,7 @@ static void unseat(struct ipw_origin *origin, struct ipw_seat *given)
     struct seat *taken = (struct seat *)(void *)(uintptr_t)given->c;
 
     if (taken->session->face.exit_code > 0) m->exit_code = taken->session->face.exit_code;
+    ipw_proxy_end_session(&m->proxy, taken->session);
     free(taken->c.id);
     free(taken->c.prompt);
     free(taken->c.metadata);

@@ -36,7 +36,7 @@ struct ipw_passage {
     struct ipw_proxy_call call;
     const char *path, *body; /* of the request */
     size_t body_n;
-    char *agent;
+    char *agent, *parent; /* inside of the session */
     int attempt;
 
     const struct ipw_upstream *upstream;
@@ -98,6 +98,7 @@ static void free_passage(struct ipw_passage *x)
     ipw_usage_filter_release(&x->filter);
     ipw_proxy_call_release(&x->call);
     free(x->agent);
+    free(x->parent);
     free(x);
 }
 
@@ -416,11 +417,11 @@ static int start_hop(struct ipw_passage *x, struct ipw_err *err)
     const struct ipw_http_callbacks callbacks = {
         .on_headers = on_headers, .on_data = on_data, .on_done = on_done, .ud = x};
     struct going going = {.x = x};
-    struct ipw_buf body = IPW_BUF(2 * x->body_n + 100);
+    struct ipw_buf body = IPW_BUF(x->body_n + IPW_ASK_USAGE_BYTES);
     char *url = ipw_upstream_url(x->upstream, &x->call, x->path);
     int rc;
 
-    if (x->asks_usage) ipw_proxy_call_ask_usage(&body, &x->call, x->body, x->body_n);
+    if (x->asks_usage) ipw_proxy_call_ask_usage(&body, x->body, x->body_n);
     ipw_exchange_headers(x->client, add_header, &going);
     rc = ipw_http_start(
         &x->hop, x->ground->http,
@@ -483,9 +484,9 @@ static void go_on(struct ipw_passage *x)
         return;
     }
     x->begun = true;
-    x->span = x->call.turn
-                  ? ipw_proxy_session_begin(x->session, &x->call, x->agent, x->attempt, x->start_ns)
-                  : ipw_proxy_session_other(x->session, x->call.name, x->start_ns);
+    x->call.inside = ipw_proxy_session_agent(x->session, x->agent, x->parent, x->start_ns);
+    x->span = x->call.turn ? ipw_proxy_session_begin(x->session, &x->call, x->attempt, x->start_ns)
+                           : ipw_proxy_session_other(x->session, &x->call, x->start_ns);
 }
 
 /* SDKs say how often they have sent a request before. */
@@ -499,7 +500,7 @@ static int attempt_of(const struct ipw_exchange *client)
 
 void ipw_passage_start(const struct ipw_passage_ground *ground, struct ipw_proxy_session *session,
                        struct ipw_exchange *client, const char *path, struct ipw_proxy_call *call,
-                       const char *agent)
+                       const struct ipw_session_found *found)
 {
     struct ipw_passage *x = ipw_calloc(1, sizeof *x);
 
@@ -508,7 +509,8 @@ void ipw_passage_start(const struct ipw_passage_ground *ground, struct ipw_proxy
     x->client = client;
     x->path = path;
     x->body = ipw_exchange_body(client, &x->body_n);
-    x->agent = ipw_strdup(agent);
+    x->agent = ipw_strdup(found->agent);
+    x->parent = ipw_strdup(found->parent);
     x->attempt = attempt_of(client);
     x->call = *call;
     *call = (struct ipw_proxy_call){.name = call->name};

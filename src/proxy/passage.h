@@ -9,6 +9,7 @@
 
 #include "io/server.h"
 #include "proxy/session.h"
+#include "proxy/session_rules.h"
 #include "proxy/upstream.h"
 
 struct ipw_passage_ground { /* what all passages of a proxy share */
@@ -18,10 +19,10 @@ struct ipw_passage_ground { /* what all passages of a proxy share */
 };
 
 /* `path`: behind the query's own part, of the client's target.  Takes over what the call owns.
- * `agent`: inside of the session; or NULL. */
+ * `found`: the agent that calls, and its parent. */
 void ipw_passage_start(const struct ipw_passage_ground *ground, struct ipw_proxy_session *session,
                        struct ipw_exchange *client, const char *path, struct ipw_proxy_call *call,
-                       const char *agent);
+                       const struct ipw_session_found *found);
 /* For the route: the client reads again; it has its answer (`sent`), or has gone. */
 void ipw_passage_room(struct ipw_exchange *client);
 void ipw_passage_over(struct ipw_exchange *client);

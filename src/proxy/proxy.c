@@ -73,10 +73,21 @@ struct ipw_proxy_session *ipw_proxy_take_waiting(struct ipw_proxy *p)
     return oldest;
 }
 
+void ipw_proxy_end_session(struct ipw_proxy *p, struct ipw_proxy_session *s)
+{
+    struct ipw_proxy_session **at = &p->sessions;
+
+    while (*at != s) at = &(*at)->next;
+    *at = s->next;
+    if (s->face.argv) ipw_buf_adds(&p->over, s->word);
+    ipw_proxy_session_free(s);
+}
+
+/* Of that name, or with an agent of that name. */
 static struct ipw_proxy_session *find(struct ipw_proxy *p, const char *key)
 {
     for (struct ipw_proxy_session *s = p->sessions; s; s = s->next)
-        if (!s->over && strcmp(s->key, key) == 0) return s;
+        if (!s->over && (strcmp(s->key, key) == 0 || ipw_proxy_session_has_agent(s, key))) return s;
     return NULL;
 }
 
@@ -176,12 +187,15 @@ static void on_request(struct ipw_exchange *x, void *ud)
     }
     ipw_proxy_call_of_path(&call, ipw_exchange_method(x), path);
     s = by_word(p, word, n, &run);
-    if (*path != '/' || (!s && !run)) {
+    if (*path == '/' && n == 2 * WORD_BYTES && p->over.len &&
+        memmem(p->over.data, p->over.len, word, n)) {
+        ipw_passage_refuse(x, &call, 400, "ipw_limit", "ipw-agent: this query is over");
+    } else if (*path != '/' || (!s && !run)) {
         refuse(x, &call, 404, "ipw-agent: this address is not the one that was given");
     } else if (ipw_exchange_header(x, "upgrade")) {
         refuse(x, &call, 426, "ipw-agent: no WebSocket here: use HTTP with server-sent events");
     } else if (strcmp(call.name, "traces") == 0) {
-        ipw_told_spans_take(x, run ? NULL : s, p->sessions);
+        ipw_told_spans_take(x, run ? NULL : s, &p->sessions);
     } else {
         body = ipw_exchange_body(x, &body_n);
         if (ipw_proxy_call_read(&call, body, body_n, NULL) && call.turn) {
@@ -193,7 +207,7 @@ static void on_request(struct ipw_exchange *x, void *ud)
         else
             ipw_session_rules_find(&found, p->rules, header_of, x, NULL);
         if (s)
-            ipw_passage_start(&p->ground, s, x, path, &call, found.agent);
+            ipw_passage_start(&p->ground, s, x, path, &call, &found);
         else
             refuse(x, &call, 400, "ipw-agent: the run is over");
     }
@@ -221,6 +235,7 @@ int ipw_proxy_open(struct ipw_proxy *p, const struct ipw_proxy_options *o, struc
     int rc;
 
     p->o = *o;
+    p->over = IPW_BUF(64 * IPW_MIB);
     p->ground.connect_ns = o->connect_ns;
     p->word = new_word();
     p->route = (struct ipw_route){.path = "",
@@ -283,6 +298,7 @@ void ipw_proxy_release(struct ipw_proxy *p)
     ipw_proxy_session_free(p->loose);
     ipw_upstreams_release(&p->ground.upstreams);
     ipw_json_free(p->rules);
+    ipw_buf_release(&p->over);
     free(p->word);
     free(p->url);
 }

@@ -4,12 +4,11 @@
  * or as its API key; without it nothing is passed on.  A query's word names its session; with the
  * run's word the client's own names do (proxy/session_rules.h), and each new one is offered to the
  * owner, which makes a query of it.  Owns the server, the connections to the servers, and all
- * sessions, until it is freed. */
+ * sessions, until they have ended. */
 #ifndef IPW_PROXY_PROXY_H
 #define IPW_PROXY_PROXY_H
 
 #include "proxy/passage.h"
-#include "proxy/session_rules.h"
 
 struct ipw_proxy_options {
     struct ipw_loop *loop;
@@ -33,6 +32,7 @@ struct ipw_proxy {
     struct ipw_route route;
     char *word, *url; /* of the run; url: http://127.0.0.1:PORT/q/WORD */
     struct ipw_proxy_session *sessions;
+    struct ipw_buf over; /* the words of programs that have ended, one after the other */
     struct ipw_proxy_session *loose; /* calls of no session that are no turn, such as models */
     size_t n_sessions;
     bool closing; /* no session begins any more */
@@ -48,6 +48,8 @@ void ipw_proxy_release(struct ipw_proxy *p);
 struct ipw_proxy_session *ipw_proxy_new_session(struct ipw_proxy *p);
 /* The oldest session that waits for its query, which it has from now on; NULL: none. */
 struct ipw_proxy_session *ipw_proxy_take_waiting(struct ipw_proxy *p);
+/* Its query is over and written: frees it. */
+void ipw_proxy_end_session(struct ipw_proxy *p, struct ipw_proxy_session *s);
 /* No new ones: those that are quiet are over now, the others when their calls have ended. */
 void ipw_proxy_finish_sessions(struct ipw_proxy *p);
 

@@ -168,7 +168,7 @@ bool ipw_proxy_session_admits(struct ipw_proxy_session *s)
 /* ---- tools ---- */
 
 static void begin_tool(struct ipw_proxy_session *s, const struct ipw_chat_call *called,
-                       int64_t t_ns)
+                       int32_t inside, int64_t t_ns)
 {
     struct ipw_event event = {.kind = IPW_EV_TOOL_START, .t_ns = t_ns};
     struct ipw_buf data = IPW_BUF(PAYLOAD_MAX_BYTES);
@@ -184,6 +184,7 @@ static void begin_tool(struct ipw_proxy_session *s, const struct ipw_chat_call *
                                       .from_ns = t_ns,
                                       .to_ns = INT64_MAX};
     event.span = tool->span;
+    event.inside = inside;
     event.tool = (struct ipw_tool_facts){.name = tool->name,
                                          .call_id = tool->call_id,
                                          .argument_bytes = (int64_t)called->arguments.len};
@@ -345,19 +346,33 @@ void ipw_proxy_session_tell(struct ipw_proxy_session *s, const struct ipw_told_t
 
 /* ---- agents inside of the session ---- */
 
-static void see_agent(struct ipw_proxy_session *s, const char *id, int64_t t_ns)
+static int32_t span_of_agent(const struct ipw_proxy_session *s, const char *id)
+{
+    for (size_t i = 0; id && i < s->n_agents; i++)
+        if (strcmp(s->agents[i].id, id) == 0) return s->agents[i].span;
+    return 0;
+}
+
+bool ipw_proxy_session_has_agent(const struct ipw_proxy_session *s, const char *id)
+{
+    return span_of_agent(s, id) != 0;
+}
+
+int32_t ipw_proxy_session_agent(struct ipw_proxy_session *s, const char *id, const char *parent,
+                                int64_t t_ns)
 {
     struct ipw_event event = {.kind = IPW_EV_SPAN_START, .t_ns = t_ns};
     struct ipw_buf none = IPW_BUF(1);
 
-    for (size_t i = 0; i < s->n_agents; i++)
-        if (strcmp(s->agents[i].id, id) == 0) return;
+    event.span = span_of_agent(s, id);
+    if (!id || !s->host || event.span) return event.span;
     IPW_GROW(s->agents, s->cap_agents, s->n_agents + 1);
-    s->agents[s->n_agents] =
-        (struct ipw_session_agent){ipw_strdup(id), ipw_host_next_span(s->host, false)};
-    event.span = s->agents[s->n_agents].span;
+    event.span = ipw_host_next_span(s->host, false);
+    event.inside = span_of_agent(s, parent);
+    s->agents[s->n_agents] = (struct ipw_session_agent){ipw_strdup(id), event.span};
     event.tool = (struct ipw_tool_facts){.name = s->agents[s->n_agents++].id, .kind = "agent"};
     emit(s, &event, &none);
+    return event.span;
 }
 
 /* ---- turns ---- */
@@ -376,7 +391,8 @@ bool ipw_proxy_session_goes_on(const struct ipw_proxy_session *s, const struct i
     const char *before = ipw_json_get_str(call->doc, "previous_response_id");
 
     if (before && s->reply_id && strcmp(before, s->reply_id) == 0) return true;
-    return s->n_hashes && call->n_hashes > s->n_hashes && kept_messages(s, call) == s->n_hashes;
+    return s->n_hashes && call->n_hashes + s->failed > s->n_hashes &&
+           kept_messages(s, call) == s->n_hashes;
 }
 
 /* A message as it is; what is none (one text, a prompt) as the content of one. */
@@ -442,7 +458,7 @@ static void put_request(struct ipw_jw *w, const struct ipw_proxy_call *call)
 }
 
 int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, struct ipw_proxy_call *call,
-                                const char *agent, int attempt, int64_t t_ns)
+                                int attempt, int64_t t_ns)
 {
     struct ipw_event event = {.kind = IPW_EV_LM_START, .t_ns = t_ns};
     struct ipw_buf data = IPW_BUF(PAYLOAD_MAX_BYTES);
@@ -451,11 +467,10 @@ int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, struct ipw_proxy_ca
     ipw_timer_cancel(s->idle);
     s->idle = NULL;
     end_tools(s, call, t_ns);
-    if (agent && s->host) see_agent(s, agent, t_ns);
+    s->failed = false;
     if (!s->host) return 0;
     ipw_jw_init(&w, &data);
     ipw_jw_obj(&w);
-    if (agent) ipw_jw_kstr(&w, "agent", agent);
     put_messages(&w, s, call);
     if (call->protocol != IPW_CHAT_COMPLETIONS)
         ipw_jw_kstr(&w, "protocol", ipw_chat_protocol_words[call->protocol]);
@@ -463,6 +478,7 @@ int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, struct ipw_proxy_ca
     if (call->rule) ipw_jw_kstr(&w, "session_rule", call->rule);
     ipw_jw_obj_end(&w);
     event.span = ipw_host_next_span(s->host, false);
+    event.inside = call->inside;
     event.lm.attempt = attempt;
     event.lm.model = *call->model ? call->model : NULL;
     emit(s, &event, &data);
@@ -484,11 +500,14 @@ void ipw_proxy_session_end(struct ipw_proxy_session *s, const struct ipw_proxy_c
     ipw_chat_reply_json(&data, reply);
     event.lm.asked = call->model;
     emit(s, &event, &data);
-    free(s->reply_id);
-    s->reply_id = ipw_strdup(reply->id);
-    for (size_t i = 0; facts->outcome == IPW_LM_OK && i < reply->n_calls && s->host; i++)
-        begin_tool(s, &reply->calls[i], t_ns);
-    if (facts->outcome == IPW_LM_OK && !reply->n_calls && reply->text.len) {
+    s->failed = facts->outcome != IPW_LM_OK;
+    if (!s->failed && reply->id) {
+        free(s->reply_id);
+        s->reply_id = ipw_strdup(reply->id);
+    }
+    for (size_t i = 0; !s->failed && i < reply->n_calls && s->host; i++)
+        begin_tool(s, &reply->calls[i], call->inside, t_ns);
+    if (!s->failed && !reply->n_calls && reply->text.len) {
         free(s->answer);
         s->answer = ipw_strdup(ipw_buf_str(&reply->text));
     }
@@ -497,7 +516,8 @@ void ipw_proxy_session_end(struct ipw_proxy_session *s, const struct ipw_proxy_c
 
 /* ---- calls that are no turn ---- */
 
-int32_t ipw_proxy_session_other(struct ipw_proxy_session *s, const char *name, int64_t t_ns)
+int32_t ipw_proxy_session_other(struct ipw_proxy_session *s, const struct ipw_proxy_call *call,
+                                int64_t t_ns)
 {
     struct ipw_event event = {.kind = IPW_EV_SPAN_START, .t_ns = t_ns};
     struct ipw_buf none = IPW_BUF(1);
@@ -506,7 +526,8 @@ int32_t ipw_proxy_session_other(struct ipw_proxy_session *s, const char *name, i
     ipw_timer_cancel(s->idle);
     s->idle = NULL;
     event.span = ipw_host_next_span(s->host, false);
-    event.tool = (struct ipw_tool_facts){.name = name, .kind = "http"};
+    event.inside = call->inside;
+    event.tool = (struct ipw_tool_facts){.name = call->name, .kind = "http"};
     emit(s, &event, &none);
     return event.span;
 }

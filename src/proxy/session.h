@@ -48,7 +48,8 @@ struct ipw_proxy_session {
     size_t n_agents, cap_agents;
     uint64_t *hashes; /* of the messages of its last request */
     size_t n_hashes;
-    char *reply_id; /* of the newest reply; or NULL */
+    bool failed;    /* that request: a client sends it again as it was */
+    char *reply_id; /* of the newest reply that was whole; or NULL */
     char *answer;   /* what the model last said without calling a tool; or NULL */
     struct ipw_proxy_session *next;
 };
@@ -59,17 +60,21 @@ void ipw_proxy_session_free(struct ipw_proxy_session *s);
 /* Its query may end: no call is in flight and none will come. */
 void ipw_proxy_session_finish(struct ipw_proxy_session *s);
 
-/* Whether the request begins with all messages of the session's last one, and has more; or names
- * its last reply as what came before. */
+/* Whether the request begins with all messages of the session's last one, and has more (or no
+ * others, if that one failed); or names its last reply as what came before. */
 bool ipw_proxy_session_goes_on(const struct ipw_proxy_session *s,
                                const struct ipw_proxy_call *call);
 /* False: a limit forbids it, or the query is over. */
 bool ipw_proxy_session_admits(struct ipw_proxy_session *s);
-/* A turn begins, and the tools whose results it carries end.  `agent`: the id of the agent inside
- * of the session that calls, or NULL.  `attempt`: from 1, as the client tells.  Takes the call's
- * hashes.  Returns its span. */
+bool ipw_proxy_session_has_agent(const struct ipw_proxy_session *s, const char *id);
+/* The span of an agent inside of the session, which begins with its first call; 0: it has none.
+ * `parent`: the id of the agent that started it; NULL or unknown: the main one. */
+int32_t ipw_proxy_session_agent(struct ipw_proxy_session *s, const char *id, const char *parent,
+                                int64_t t_ns);
+/* A turn begins, and the tools whose results it carries end.  `attempt`: from 1, as the client
+ * tells.  Takes the call's hashes.  Returns its span. */
 int32_t ipw_proxy_session_begin(struct ipw_proxy_session *s, struct ipw_proxy_call *call,
-                                const char *agent, int attempt, int64_t t_ns);
+                                int attempt, int64_t t_ns);
 void ipw_proxy_session_first_token(struct ipw_proxy_session *s, int64_t t_ns);
 /* Its end, and the beginning of the tools that the reply calls. */
 void ipw_proxy_session_end(struct ipw_proxy_session *s, const struct ipw_proxy_call *call,
@@ -84,7 +89,8 @@ struct ipw_told_tool {
 void ipw_proxy_session_tell(struct ipw_proxy_session *s, const struct ipw_told_tool *told);
 bool ipw_proxy_session_called(const struct ipw_proxy_session *s, const char *call_id);
 /* A call that is no turn. */
-int32_t ipw_proxy_session_other(struct ipw_proxy_session *s, const char *name, int64_t t_ns);
+int32_t ipw_proxy_session_other(struct ipw_proxy_session *s, const struct ipw_proxy_call *call,
+                                int64_t t_ns);
 void ipw_proxy_session_other_end(struct ipw_proxy_session *s, const char *name, int32_t span,
                                  int64_t t_ns, int status, int64_t bytes);
 

@@ -48,7 +48,8 @@ void ipw_session_rules_find(struct ipw_session_found *out, const struct ipw_json
 
     *out = (struct ipw_session_found){0};
     for (const struct ipw_json *r = ipw_json_first(rules); r && !over; r = ipw_json_next(r)) {
-        const char *in_body = ipw_json_get_str(r, "body"), *agent = ipw_json_get_str(r, "agent");
+        const char *in_body = ipw_json_get_str(r, "body");
+        bool threads = ipw_json_bool(ipw_json_get(r, "threads"), false);
         const char *value = in_body ? member(body, in_body) : header_at(r, "session", header, of);
         bool trace = ipw_json_bool(ipw_json_get(r, "trace"), false);
 
@@ -62,8 +63,9 @@ void ipw_session_rules_find(struct ipw_session_found *out, const struct ipw_json
         out->agent = header_at(r, "agent", header, of);
         out->parent = header_at(r, "parent", header, of);
         /* A row without agents of its own names the agent as a session with a parent. */
-        if (!agent && out->parent) out->agent = value;
-        /* A main agent's own id stands beside those of its children. */
-        if (agent && strcmp(agent, "thread-id") == 0 && !out->parent) out->agent = NULL;
+        if (!ipw_json_get(r, "agent") && out->parent) out->agent = value;
+        /* The main agent is no agent inside of its own session. */
+        if (out->parent ? out->agent && strcmp(out->parent, out->agent) == 0 : threads)
+            out->agent = out->parent = NULL;
     }
 }

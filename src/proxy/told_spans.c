@@ -40,7 +40,7 @@ static void tell(struct ipw_proxy_session *s, const struct ipw_json *span)
 }
 
 void ipw_told_spans_take(struct ipw_exchange *x, struct ipw_proxy_session *own,
-                         struct ipw_proxy_session *all)
+                         struct ipw_proxy_session *const *all)
 {
     const char *type = ipw_exchange_header(x, "content-type");
     const char *encoding = ipw_exchange_header(x, "content-encoding");
@@ -60,7 +60,7 @@ void ipw_told_spans_take(struct ipw_exchange *x, struct ipw_proxy_session *own,
         bool json = strstr(texts[1], "json") != NULL;
 
         for (const struct ipw_json *s = ipw_json_first(spans); s; s = ipw_json_next(s)) {
-            struct ipw_proxy_session *of = own ? own : session_of(all, s);
+            struct ipw_proxy_session *of = own ? own : session_of(*all, s);
 
             if (of) tell(of, s);
         }

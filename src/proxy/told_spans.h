@@ -12,6 +12,6 @@
 /* Answers a POST of spans.  `own`: the session of its path; NULL: each span names its own, by its
  * trace, its session or its call, among all of the list. */
 void ipw_told_spans_take(struct ipw_exchange *x, struct ipw_proxy_session *own,
-                         struct ipw_proxy_session *all);
+                         struct ipw_proxy_session *const *all);
 
 #endif

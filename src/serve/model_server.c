@@ -10,7 +10,7 @@
 #include "io/server.h"
 
 #define REQUEST_BYTES (64 * IPW_MIB)
-enum { ROUTES = 6, POSTED = 3 }; /* the first three take a body */
+enum { ROUTES = 7, POSTED = 4 }; /* the first ones take a body */
 
 struct reply { /* an answer whose parts wait for their time */
     struct ipw_exchange *x;
@@ -115,6 +115,7 @@ static void on_request(struct ipw_exchange *x, void *serve)
     r->loop = s->loop;
     ipw_exchange_keep(x, r);
     body = ipw_exchange_body(x, &n);
+    if (strcmp(path, "/v1/completions") == 0) protocol = "completions";
     if (strcmp(path, "/v1/responses") == 0) protocol = "responses";
     if (strcmp(path, "/v1/messages") == 0) protocol = "messages";
     if (strncmp(path, models, sizeof models - 1) == 0) {
@@ -163,8 +164,8 @@ int ipw_serve_open(struct ipw_serve **out, const struct ipw_serve_options *optio
 {
     struct ipw_served_model_options model = options->model;
     struct ipw_serve *s = ipw_calloc(1, sizeof *s);
-    static const char *const paths[] = {"/v1/chat/completions", "/v1/responses", "/v1/messages",
-                                        "/v1/models", "/v1/models/"};
+    static const char *const paths[] = {"/v1/chat/completions", "/v1/completions", "/v1/responses",
+                                        "/v1/messages",         "/v1/models",      "/v1/models/"};
     int rc;
 
     for (size_t i = 0; i < ROUTES - 1; i++)

@@ -83,6 +83,7 @@ static void put_cost_source(struct ipw_jw *w, const struct ipw_spec *s, const vo
 #define QUERY                HELD("query", I, 0, struct ipw_event, query)
 #define ROWS                 HELD("rows", C | OPT, 0, struct ipw_event, rows)
 #define SPAN                 HELD("span", C, 0, struct ipw_event, span)
+#define INSIDE               HELD("inside", C | OPT, 0, struct ipw_event, inside)
 #define T_NS                 HELD("t_ns", I, 0, struct ipw_event, t_ns)
 #define LM(member, kinds)    HELD(#member, kinds, 0, struct ipw_event, lm.member)
 #define TIME(member, kinds)  HELD(#member, kinds, 0, struct ipw_event, lm.times.member)
@@ -109,7 +110,8 @@ static const struct ipw_spec query_end[] = {
     ASKED(completed, B), DATA, ASKED(ended_ns, C | OPT), ASKED(error, TZ), EVENT, ASKED(id, T), ASKED(outcome, T), QUERY, ROWS,
     SPAN, T_NS, END};
 static const struct ipw_spec tool_start[] = {
-    TOOL(argument_bytes, C | OPT), TOOL(call_id, TZ), DATA, EVENT, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
+    TOOL(argument_bytes, C | OPT), TOOL(call_id, TZ), DATA, EVENT, INSIDE, TOOL(name, T), QUERY, ROWS, SPAN,
+    T_NS, END};
 static const struct ipw_spec tool_end[] = {
     TOOL(call_id, TZ), TOOL(child_cpu_ns, C | OPT), TOOL(child_peak_bytes, C | OPT),
     {NAME("child_provenance"), .kind = T | OPT, .words = ipw_child_provenance_words,
@@ -120,12 +122,13 @@ static const struct ipw_spec tool_span[] = {
     TOOL(call_id, TZ), DATA, EVENT, TOOL(from_ns, C), TOOL(name, T), TOOL(ok, B), QUERY, ROWS, SPAN, T_NS,
     TOOL(to_ns, C), END};
 static const struct ipw_spec own_start[] = {
-    DATA, EVENT, OWN_KIND, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
+    DATA, EVENT, INSIDE, OWN_KIND, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
 static const struct ipw_spec own_end[] = {
     DATA, TOOL(error, TZ), EVENT, OWN_KIND, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ), QUERY,
     TOOL(result_bytes, CZ), ROWS, SPAN, T_NS, END};
 static const struct ipw_spec lm_start[] = {
-    LM(attempt, C), DATA, LM(due_ns, C | OPT), EVENT, LM(held_ns, C | OPT), LM(model, TZ), QUERY, ROWS, SPAN, T_NS, END};
+    LM(attempt, C), DATA, LM(due_ns, C | OPT), EVENT, LM(held_ns, C | OPT), INSIDE, LM(model, TZ), QUERY, ROWS,
+    SPAN, T_NS, END};
 static const struct ipw_spec lm_end[] = {
     LM(attempt, C),
     LM(bytes_received, CZ),

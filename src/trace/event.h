@@ -141,8 +141,9 @@ struct ipw_query_facts { /* START: id, scheduled_ns, scope; END: the rest and id
 struct ipw_event {
     enum ipw_event_kind kind;
     int64_t t_ns;
-    int32_t query; /* index of the query in the run; -1: the run itself */
-    int32_t span;  /* joins a start and its end; unique within a query, from 1; 0: none */
+    int32_t query;  /* index of the query in the run; -1: the run itself */
+    int32_t span;   /* joins a start and its end; unique within a query, from 1; 0: none */
+    int32_t inside; /* of a start: the span of the agent that it belongs to; 0: the main one */
     int64_t
         /* Rows of its session in power.jsonl that the ledger had taken before it; 0: none or
          * unknown. */

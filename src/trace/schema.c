@@ -43,6 +43,7 @@ const struct ipw_spec ipw_spec_span[] = {
     PUT_OF("energy", O, put_span_energy, ipw_spec_part_energy),
     OF_SPAN(error, TU),
     OF_SPAN(id, CU),
+    OF_SPAN(inside, C | OPT),
     {NAME("kind"), .kind = T, .words = ipw_span_kind_words, .hold = IPW_HOLD_WORD, .base = SPAN,
      .at = offsetof(struct ipw_span, kind)},
     OF_SPAN(name, TU),

@@ -175,6 +175,7 @@ static struct ipw_span *start_lm(struct ipw_turn_builder *b, const struct ipw_ev
     turn->attempts++;
     span = add_span(turn, IPW_SPAN_LM, keep(b, e->lm.model), e->span, e->t_ns);
     span->attempt = e->lm.attempt > 0 ? e->lm.attempt : turn->attempts;
+    span->inside = e->inside;
     return span;
 }
 
@@ -308,6 +309,7 @@ static void end_lm(struct ipw_turn_builder *b, const struct ipw_event *e)
 static struct ipw_span *start_tool(struct ipw_turn_builder *b, const struct ipw_event *e)
 {
     struct ipw_turn *turn = last_turn(b);
+    struct ipw_span *span;
 
     if (!turn) { /* a tool that runs before any model call opens its own turn */
         turn = open_turn(b, e->t_ns);
@@ -315,7 +317,9 @@ static struct ipw_span *start_tool(struct ipw_turn_builder *b, const struct ipw_
         turn->output_tokens = 0;
     }
     b->trace.n_tool_calls++;
-    return add_span(turn, IPW_SPAN_TOOL, keep(b, e->tool.name), e->span, e->t_ns);
+    span = add_span(turn, IPW_SPAN_TOOL, keep(b, e->tool.name), e->span, e->t_ns);
+    span->inside = e->inside;
+    return span;
 }
 
 /* The tool of that number, open or not; `in_turn`: of NULL. */
@@ -393,9 +397,11 @@ static enum ipw_span_kind own_kind(const struct ipw_event *e)
 static struct ipw_span *start_own(struct ipw_turn_builder *b, const struct ipw_event *e)
 {
     struct ipw_turn *turn = last_turn(b);
+    struct ipw_span *span = add_span(turn ? turn : &b->trace.before, own_kind(e),
+                                     keep(b, e->tool.name), e->span, e->t_ns);
 
-    return add_span(turn ? turn : &b->trace.before, own_kind(e), keep(b, e->tool.name), e->span,
-                    e->t_ns);
+    span->inside = e->inside;
+    return span;
 }
 
 static void end_own(struct ipw_turn_builder *b, const struct ipw_event *e)

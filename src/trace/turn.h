@@ -45,6 +45,7 @@ struct ipw_span {
     enum ipw_span_kind kind;
     const char *name; /* tool name, or model */
     int32_t id;       /* the events' span number; 0 for prefill and decode */
+    int32_t inside;   /* the id of the agent's span that it belongs to; 0: the main agent's */
     int64_t start_ns, end_ns;
     const char *outcome; /* "ok", "error", "timeout", "refused", "unfinished", ... */
     const char *error;   /* or NULL */

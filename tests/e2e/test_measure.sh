@@ -166,6 +166,17 @@ stop_serve
 assert_json again/traces.jsonl "[(t['model'], t['input_tokens'], t['output_tokens'], t['cached_tokens']) for t in d[0]['turns']][1:] == [('big', 50, 6, 40), ('small', 100, 12, 90)]"
 assert_contains "$WORK/out" '"delta":"Hi"'
 assert_contains "$WORK/out" '"type":"message_stop"'
+start_serve --replay prompts --speed 0
+cat >prompt.sh <<'EOF'
+for stream in false true; do
+    curl -sf "$OPENAI_BASE_URL/completions" -H "Authorization: Bearer $OPENAI_API_KEY" \
+        -d "{\"model\":\"fake-model\",\"prompt\":[\"hello\"],\"stream\":$stream}" || exit 4
+done
+EOF
+expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -o prompts-again -- sh prompt.sh
+stop_serve
+assert_json prompts-again/traces.jsonl "[(t['model'], t['input_tokens'], t['output_tokens'], t['finish_reason']) for t in d[0]['turns']] == [('base', 5, 2, 'stop')] * 2"
+assert_json prompts-again/events.jsonl "[e['data']['text'] for e in d if e['event'] == 'lm_inference_end'] == ['Hi you'] * 2"
 
 step "errors and cut answers come through as they were"
 cat >faults.txt <<'EOF'

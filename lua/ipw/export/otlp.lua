@@ -190,7 +190,7 @@ local TOOL_KEYS = { "argument_bytes", "result_bytes", "cut_bytes", "child_cpu_s"
 local function put_span(out, query, span, turn, id, parent_chat, zero)
   local from = zero + math.floor(span.start_s * 1e9 + 0.5)
   local to = zero + math.floor(span.end_s * 1e9 + 0.5)
-  local name, kind, parent, b = span.name or span.kind, INTERNAL, out.agent_id
+  local name, kind, parent, b = span.name or span.kind, INTERNAL, out.agents[span.inside] or out.agent_id
   local bad = span.outcome ~= nil and span.outcome ~= "ok" and span.outcome or nil
   if span.kind == "lm" then
     name, kind, b = quoted("chat " .. name), CLIENT, chat(out, query, span, turn)
@@ -221,7 +221,7 @@ local function put_query(out, query, run)
   local id = trace_id.of_query(out.trace_id, query.segment or 0, query.query_index, query.query_id)
   local bad = not query.completed and (query.outcome or "error") or nil
   local zero, n, lm = query:wall_ns(0.0), 0, nil
-  out.agent_id = id
+  out.agent_id, out.agents = id, {} -- the agents inside of a program, by the number of their span
   local b = begin(out, "gen_ai.operation.name", "invoke_agent")
   attribute(b, "gen_ai.agent.name", config.agent)
   attribute(b, "gen_ai.request.model", query.model)
@@ -243,6 +243,7 @@ local function put_query(out, query, run)
       local span_id = id + n * -7046029254386353131
       if span_id == 0 then span_id = 1 end
       if span.kind == "lm" then lm = span_id end
+      if span.kind == "agent" and span.id then out.agents[span.id] = span_id end
       put_span(out, query, span, turn, span_id, lm, zero)
     end
   end

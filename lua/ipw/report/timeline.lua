@@ -97,14 +97,27 @@ local function call_words(span)
   return table.concat(out, ", ")
 end
 
-local function put_span(out, view, turn, span, texts)
+--- How many agents of the program each agent's span lies in, by its id, itself included.
+local function depths(query)
+  local deep = {}
+  local function add(spans)
+    for _, span in ipairs(object(spans)) do
+      if span.kind == "agent" and span.id then deep[span.id] = (deep[span.inside] or 0) + 1 end
+    end
+  end
+  add(query.spans_before)
+  for _, turn in ipairs(object(query.turns)) do add(turn.spans) end
+  return deep
+end
+
+local function put_span(out, view, turn, span, texts, deep)
   local word = words[span.kind]
   if not word then return end -- prefill and decode are parts of the model call
   local model, ok = span.kind == "lm", span.outcome == "ok" or span.outcome == "unknown"
   local told = model and model_words(turn, span) or call_words(span)
   local booked, room = joules(span.energy), view.width - TEXT_COLUMN
   local taken = screen.columns(booked)
-  told = core.printable(told)
+  told = ("  "):rep(deep[span.inside] or 0) .. core.printable(told)
   -- Joules of several devices have a line of their own if they would cut the text of the span.
   local beside = taken > 0 and taken + 2 < room and screen.columns(told) <= room - taken - 2
   if beside then room = room - taken - 2 end
@@ -128,7 +141,7 @@ local function put_span(out, view, turn, span, texts)
   end
 end
 
-local function put_turn(out, view, turn, i, texts)
+local function put_turn(out, view, turn, i, texts, deep)
   local booked = joules(turn.energy, true)
   local head = view.paint(("turn %d"):format((turn.turn_index or i - 1) + 1), "bold")
     .. (" at %s, %s%s%s"):format(seconds(turn.start_s), seconds(turn.wall_clock_s),
@@ -136,7 +149,7 @@ local function put_turn(out, view, turn, i, texts)
       booked ~= "" and " · " .. booked or "")
   out[#out + 1] = ""
   out[#out + 1] = " " .. screen.wrap(head, 1, 8, view.width)
-  for _, span in ipairs(object(turn.spans)) do put_span(out, view, turn, span, texts) end
+  for _, span in ipairs(object(turn.spans)) do put_span(out, view, turn, span, texts, deep) end
 end
 
 --- A label and its text, which takes as many lines as it needs, but no more than three.
@@ -168,16 +181,16 @@ local function counted(n, one) return ("%d %s%s"):format(n, one, n == 1 and "" o
 ---@param note? string why texts may be missing
 ---@return string
 function timeline.query(view, query, events, note)
-  local out, texts = { "" }, timeline.texts(events)
+  local out, texts, deep = { "" }, timeline.texts(events), depths(query)
   out[#out + 1] = title(view, query)
   put_line(out, view, "question", query.query_text)
   if #object(query.spans_before) > 0 then
     out[#out + 1] = ""
     out[#out + 1] = " " .. view.paint("before the first turn", "bold") .. ", "
       .. seconds(number(query.agent_before_s))
-    for _, span in ipairs(query.spans_before) do put_span(out, view, {}, span, texts) end
+    for _, span in ipairs(query.spans_before) do put_span(out, view, {}, span, texts, deep) end
   end
-  for i, turn in ipairs(object(query.turns)) do put_turn(out, view, turn, i, texts) end
+  for i, turn in ipairs(object(query.turns)) do put_turn(out, view, turn, i, texts, deep) end
   out[#out + 1] = ""
   local answer = query.answer or query.response_text
   if answer ~= query.error then put_line(out, view, "answer", answer) end -- that of a failed query is its error

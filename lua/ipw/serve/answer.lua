@@ -1,4 +1,4 @@
---- ipw.serve.answer: the one writer of chat completions.
+--- ipw.serve.answer: the one writer of chat completions, and of completions of a prompt.
 --
 -- An answer is { status, parts, stream, breaks, note }. parts is a flat list of texts and the seconds after the request
 -- at which each is due; the server holds it back until then. A reply is
@@ -37,9 +37,22 @@ local function names_of(reply, how, object)
     system_fingerprint = how.fingerprint }
 end
 
+--- A completion of a prompt has a text in the place of a message.
+local function text_choice(text, finish)
+  return { finish_reason = finish or null, index = 0, logprobs = null, text = text }
+end
+
+local OTHERS <const> = { messages = true, responses = true }
+
 --- The whole answer as JSON text. `how`: { created, fingerprint, include_usage, protocol }.
 function answer.whole(reply, how)
-  if how.protocol and how.protocol ~= "chat" then return require("ipw.serve.other_answer").whole(reply, how) end
+  if OTHERS[how.protocol] then return require("ipw.serve.other_answer").whole(reply, how) end
+  local document = names_of(reply, how, how.protocol == "completions" and "text_completion" or "chat.completion")
+  document.timings, document.usage = reply.timings, usage_of(reply.usage)
+  if how.protocol == "completions" then
+    document.choices = { text_choice(reply.text, reply.finish) }
+    return json.encode(document)
+  end
   local message = { role = "assistant", content = (reply.text ~= "" or #reply.calls == 0) and reply.text or null,
     reasoning_content = reply.reasoning ~= "" and reply.reasoning or nil }
   for i, call in ipairs(reply.calls) do
@@ -47,10 +60,8 @@ function answer.whole(reply, how)
     message.tool_calls[i] = { id = call.id, type = "function",
       ["function"] = { name = call.name, arguments = call.arguments } }
   end
-  local document = names_of(reply, how, "chat.completion")
   document.choices = { { finish_reason = reply.finish or null, index = 0, message = message,
     logprobs = logprobs_of(reply) } }
-  document.timings, document.usage = reply.timings, usage_of(reply.usage)
   return json.encode(document)
 end
 
@@ -58,12 +69,17 @@ end
 local stream = {}
 stream.__index = stream
 
+--- The events of a completion of a prompt have texts.
+local texts = setmetatable({}, { __index = stream })
+texts.__index = texts
+
 function answer.stream(reply, how)
-  if how.protocol and how.protocol ~= "chat" then return require("ipw.serve.other_answer").stream(reply, how) end
-  local names = names_of(reply, how, "chat.completion.chunk")
+  if OTHERS[how.protocol] then return require("ipw.serve.other_answer").stream(reply, how) end
+  local of_prompt = how.protocol == "completions"
+  local names = names_of(reply, how, of_prompt and "text_completion" or "chat.completion.chunk")
   names.usage = how.include_usage and null or nil
   return setmetatable({ reply = reply, how = how, parts = {}, names = names,
-    tail = "," .. json.encode(names):sub(2) .. "\n\n" }, stream)
+    tail = "," .. json.encode(names):sub(2) .. "\n\n" }, of_prompt and texts or stream)
 end
 
 function stream:add(text, due_s)
@@ -101,11 +117,23 @@ function stream:event(document, due_s)
   self:add("data: " .. json.encode(document) .. "\n\n", due_s)
 end
 
+function stream:last_choice()
+  local role = self:role()
+  return { delta = role and { role = role } or {}, finish_reason = self.reply.finish or null, index = 0,
+    logprobs = logprobs_of(self.reply) }
+end
+
+--- Such a completion has no reasoning and no calls.
+function texts:text(key, text, due_s)
+  self.has_role = true
+  if key == "content" then self:event({ choices = { text_choice(text) } }, due_s) end
+end
+function texts:call() end
+function texts:last_choice() return text_choice("", self.reply.finish) end
+
 --- The finish reason, the usage if it was asked for and is known, and the end mark, each with its time.
 function stream:finish(finish_s, usage_s, done_s)
-  local role = self:role()
-  self:event({ choices = { { delta = role and { role = role } or {}, finish_reason = self.reply.finish or null,
-    index = 0, logprobs = logprobs_of(self.reply) } }, timings = self.reply.timings }, finish_s)
+  self:event({ choices = { self:last_choice() }, timings = self.reply.timings }, finish_s)
   local usage = self.how.include_usage and usage_of(self.reply.usage)
   if usage then self:event({ choices = json.list {}, usage = usage }, usage_s) end
   self:add("data: [DONE]\n\n", done_s)

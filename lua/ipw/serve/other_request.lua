@@ -1,4 +1,4 @@
---- ipw.serve.other_request: requests of /v1/responses and of Anthropic messages, as chat completions.
+--- ipw.serve.other_request: requests of /v1/responses, Anthropic messages and /v1/completions, as chat completions.
 --
 -- other.chat(body, protocol) gives the chat completion that asks for the same, for a model in Lua; other.saved(body,
 -- protocol) what a saved run is searched for: the request's own messages, as `measure` has stored them.
@@ -90,27 +90,47 @@ local function responses(body)
   return { messages = thread, tools = tools_of(body.tools, "parameters") }
 end
 
--- both --------------------------------------------------------------------------------------------
+-- completions of a prompt --------------------------------------------------------------------------
 
-local CHATS <const> = { messages = messages, responses = responses }
+--- A prompt is a text, or a list of texts or tokens; each stands for the user's message.
+local function prompts_of(body)
+  local list = json.list {}
+  for i, prompt in ipairs(type(body.prompt) == "table" and body.prompt or { body.prompt }) do
+    list[i] = { role = "user", content = prompt }
+  end
+  return #list > 0 and list or nil
+end
+
+local function prompts(body)
+  local thread = json.list {}
+  for i, message in ipairs(prompts_of(body)) do thread[i] = { role = "user", content = text_of(message.content) } end
+  return { messages = thread }
+end
+
+-- all ---------------------------------------------------------------------------------------------
+
+local CHATS <const> = { messages = messages, completions = prompts, responses = responses }
+--- The member of a request that has its messages, unless it is `messages`.
+local MEMBERS <const> = { completions = { "prompt", prompts_of }, responses = { "input", items_of } }
 
 --- nil and what is wrong if there are no messages.
 function other.chat(body, protocol)
-  local list = protocol == "responses" and items_of(body) or body.messages
+  local member = MEMBERS[protocol]
+  local list = member and member[2](body) or body.messages
   if type(list) ~= "table" then
-    return nil, (protocol == "responses" and "input" or "messages") .. ": expected a list of at least one message"
+    return nil, (member and member[1] or "messages") .. ": expected a list of at least one message"
   end
   local chat = CHATS[protocol](body)
-  chat.model, chat.stream = body.model, body.stream
+  chat.model, chat.stream, chat.stream_options = body.model, body.stream, body.stream_options
   chat.max_tokens = body.max_tokens or body.max_output_tokens
   return chat
 end
 
 --- The request with the messages that the run has; what goes with them is the rest.
 function other.saved(body, protocol)
-  local request = {}
+  local request, member = {}, MEMBERS[protocol]
   for key, value in pairs(body) do request[key] = value end
-  if protocol == "responses" then request.messages, request.input = items_of(body), nil end
+  if member then request.messages, request[member[1]] = member[2](body), nil end
   return request
 end
 

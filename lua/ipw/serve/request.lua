@@ -101,7 +101,7 @@ local function read(body_text, protocol)
   }
 end
 
---- The request; or nil and what is wrong. protocol: "chat" (as without one), "responses", "messages".
+--- The request; or nil and what is wrong. protocol: "chat" (as without one), "completions", "responses", "messages".
 function request.read(body_text, protocol)
   local ok, ask = pcall(read, body_text, protocol or "chat")
   if ok then return ask end

@@ -104,16 +104,19 @@ static void what_is_no_object_is_not_read(void **state)
 
 static void usage_is_asked_for_once(void **state)
 {
+#define BAD                                                                                        \
+    "\xff\xfe\xc3\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff" \
+    "\xff"
 #define ASKED "\"stream_options\":{\"include_usage\":true}"
     static const struct {
         const char *body, *want;
     } rows[] = {
         {" {\"model\":\"m\"}", " {" ASKED ",\"model\":\"m\"}"},
         {"{\"stream_options\" : null ,\"model\":\"m\"}",
-         "{\"stream_options\" :{\"include_usage\":true},\"model\":\"m\"}"},
+         "{\"stream_options\" : {\"include_usage\":true},\"model\":\"m\"}"},
         {"{\"model\":\"m\",\"stream_options\":{}}", "{\"model\":\"m\"," ASKED "}"},
         {"{\"stream_options\":{\"include_usage\":false,\"a\":[1,{}]},\"model\":\"m\"}",
-         "{\"stream_options\":{\"a\":[1,{}],\"include_usage\":true},\"model\":\"m\"}"},
+         "{\"stream_options\":{\"include_usage\":true,\"a\":[1,{}]},\"model\":\"m\"}"},
         /* names inside of other values are none of the request's */
         {"{\"a\":{\"stream_options\":1},\"b\":\"stream_options\",\"c\":\"\\\"stream_options\\\":"
          "\"}",
@@ -122,15 +125,16 @@ static void usage_is_asked_for_once(void **state)
         {"{\"stream_options\":1,\"stream_options\":null}", "{\"stream_options\":1," ASKED "}"},
     };
 #undef ASKED
+#undef BAD
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct ipw_buf out = IPW_BUF(1000);
+        struct ipw_buf out = IPW_BUF(strlen(rows[i].body) + IPW_ASK_USAGE_BYTES);
         struct ipw_proxy_call call;
 
         ipw_proxy_call_of_path(&call, "POST", "/v1/chat/completions");
         assert_int_equal(ipw_proxy_call_read(&call, rows[i].body, strlen(rows[i].body), NULL), 0);
-        ipw_proxy_call_ask_usage(&out, &call, rows[i].body, strlen(rows[i].body));
+        ipw_proxy_call_ask_usage(&out, rows[i].body, strlen(rows[i].body));
         assert_string_equal(ipw_buf_str(&out), rows[i].want);
         ipw_buf_release(&out);
         ipw_proxy_call_release(&call);
