@@ -42,13 +42,13 @@ int ipw_call_meter_logs(const struct ipw_call *c, struct ipw_err *err)
     return rc;
 }
 
-/* meter(run, column, clocks, log...): the run's energy by the logs, with the clock of each. */
+/* meter(run, columns): the run's energy by the readings of these columns (audit/meter_report.h). */
 int ipw_call_meter(const struct ipw_call *c, struct ipw_err *err)
 {
     struct ipw_metered_run report;
-    int rc = read_meter(&report, c->args[0], c->args[1], c->args + 3, c->n - 3, err);
+    int rc = read_meter(&report, c->args[0], "", NULL, 0, err);
 
-    if (!rc) rc = ipw_metered_run_book(&report, c->args[2], err);
+    if (!rc) rc = ipw_metered_run_book(&report, c->args[1], err);
     if (!rc) ipw_metered_run_facts(c->out, &report);
     if (!rc && c->out->failed)
         rc = ipw_fail(err, IPW_ELIMIT, "%s: the report is too long", c->args[0]);
@@ -56,17 +56,13 @@ int ipw_call_meter(const struct ipw_call *c, struct ipw_err *err)
     return rc;
 }
 
-/* book_meter(run, plan, energy report, column, clocks, log...): see run/merge/book.h. */
+/* book_meter(run, plan, energy report): see run/merge/book.h. */
 int ipw_call_book_meter(const struct ipw_call *c, struct ipw_err *err)
 {
-    struct ipw_metered_run report;
     struct ipw_json *plan = NULL;
-    int rc = read_meter(&report, c->args[0], c->args[3], c->args + 5, c->n - 5, err);
+    int rc = ipw_json_parse(&plan, c->args[1], strlen(c->args[1]), NULL, err);
 
-    if (!rc) rc = ipw_metered_run_book(&report, c->args[4], err);
-    if (!rc) rc = ipw_json_parse(&plan, c->args[1], strlen(c->args[1]), NULL, err);
-    if (!rc) rc = ipw_book_run(c->args[0], plan, &report, c->args[2], err);
+    if (!rc) rc = ipw_book_run(c->args[0], plan, c->args[2], err);
     ipw_json_free(plan);
-    ipw_metered_run_release(&report);
     return rc;
 }

@@ -169,43 +169,7 @@ static void place_days(struct ipw_metered_run_input *in, double run_s)
     }
 }
 
-/* As the caller found or was told it, one for each log. */
-static int take_clocks(struct ipw_metered_run *r, const char *clocks, struct ipw_err *err)
-{
-    struct ipw_json *list;
-    const struct ipw_json *c;
-    size_t i = 0;
-    int rc = ipw_json_parse(&list, clocks, strlen(clocks), NULL, err);
-
-    if (rc) return rc;
-    for (c = ipw_json_first(list); c && i < r->n_logs; c = ipw_json_next(c), i++)
-        r->logs[i].clock = (struct ipw_metered_run_clock){
-            .offset_s = ipw_json_num(ipw_json_get(c, "offset_s"), 0),
-            .plus_minus_s = ipw_json_num(ipw_json_get(c, "plus_minus_s"), NAN),
-            .row_s = ipw_json_num(ipw_json_get(c, "row_s"), 0),
-            .averages = ipw_json_bool(ipw_json_get(c, "averages"), false)};
-    ipw_json_free(list);
-    return i == r->n_logs && !c ? 0 : ipw_fail(err, IPW_EINVAL, "expected a clock for each log");
-}
-
 /* ---- the books: the run's queries, and the logs' rows as its only readings ---- */
-
-double ipw_metered_run_reading(int64_t *reading, const struct ipw_metered_run_input *in,
-                               size_t column, size_t i)
-{
-    const struct ipw_meter_point *p = in->log.columns[column].at;
-    bool watts = in->log.format.columns[column].kind == IPW_METER_WATTS;
-    double t_s = p[i].t_s - in->clock.offset_s;
-    double value = watts ? p[i].value * 1e3 : (p[i].value - p[0].value) * 1e6;
-
-    *reading = value < 9e18 && value >= 0 ? (int64_t)(value + 0.5) : IPW_NO_VALUE;
-    if (watts && in->clock.averages) {
-        double since = i ? p[i].t_s - p[i - 1].t_s : in->clock.row_s;
-
-        t_s -= fmin(since, 3 * in->clock.row_s) / 2;
-    }
-    return t_s;
-}
 
 /* What the books are told, in the order of time. */
 struct told {
@@ -257,40 +221,40 @@ static void add_queries(struct told_list *list, struct ipw_metered_run *r)
 
 /* A column's rows around the run. */
 static void add_rows(struct told_list *list, size_t channel, const struct ipw_metered_run *r,
-                     const struct ipw_metered_run_input *in, size_t column)
+                     const struct ipw_json *column)
 {
-    for (size_t i = 0; i < in->log.columns[column].n; i++) {
-        int64_t reading;
-        double t = ipw_metered_run_reading(&reading, in, column, i);
+    const char *rows = ipw_json_str(ipw_json_get(column, "rows"), "");
 
-        if (t < r->t0_s - MARGIN_S) continue;
-        if (t > r->t1_s + MARGIN_S) break;
-        add_told(list, (struct told){ledger_ns(r, t), READING, channel, reading});
+    while (*rows) {
+        char *at;
+        double t_s = strtod(rows, &at);
+        int64_t reading = strtoll(at, &at, 10);
+
+        if (t_s > r->t1_s + MARGIN_S) break;
+        if (t_s >= r->t0_s - MARGIN_S)
+            add_told(list, (struct told){ledger_ns(r, t_s), READING, channel, reading});
+        rows = at + (*at == '\n');
     }
 }
 
 /* The columns of the logs, and all that is told. */
-static struct ipw_channel *gather(struct told_list *list, struct ipw_metered_run *r, size_t *n)
+static struct ipw_channel *gather(struct told_list *list, struct ipw_metered_run *r,
+                                  const struct ipw_json *columns, size_t *n)
 {
-    struct ipw_channel *channels = NULL;
-    size_t cap = 0;
+    struct ipw_channel *channels = ipw_calloc(ipw_json_count(columns) + 1, sizeof *channels);
 
     *n = 0;
     add_queries(list, r);
-    for (size_t l = 0; l < r->n_logs; l++) {
-        for (size_t i = 0; i < r->logs[l].log.format.n_columns; i++) {
-            const struct ipw_meter_column *c = &r->logs[l].log.format.columns[i];
+    for (const struct ipw_json *c = ipw_json_first(columns); c; c = ipw_json_next(c)) {
+        bool watts = !strcmp(ipw_json_str(ipw_json_get(c, "kind"), ""), "watts");
 
-            if (!c->in_sum) continue;
-            add_rows(list, *n, r, &r->logs[l], i);
-            IPW_GROW(channels, cap, *n + 1);
-            channels[(*n)++] = (struct ipw_channel){
-                .domain = IPW_DOMAIN_MACHINE,
-                .scope = IPW_SCOPE_MACHINE,
-                .kind = c->kind == IPW_METER_WATTS ? IPW_CHANNEL_GAUGE : IPW_CHANNEL_COUNTER,
-                .max_w = MOST_W,
-                .in_sum = true};
-        }
+        add_rows(list, *n, r, c);
+        channels[(*n)++] =
+            (struct ipw_channel){.domain = IPW_DOMAIN_MACHINE,
+                                 .scope = IPW_SCOPE_MACHINE,
+                                 .kind = watts ? IPW_CHANNEL_GAUGE : IPW_CHANNEL_COUNTER,
+                                 .max_w = MOST_W,
+                                 .in_sum = true};
     }
     if (list->n) qsort(list->all, list->n, sizeof *list->all, by_time);
     return channels;
@@ -332,12 +296,12 @@ static int tell_all(struct ipw_recompute_job *books, const struct told_list *lis
     return rc ? rc : ipw_recompute_end(books, err);
 }
 
-static int book(struct ipw_metered_run *r, struct ipw_err *err)
+static int book(struct ipw_metered_run *r, const struct ipw_json *columns, struct ipw_err *err)
 {
     const struct ipw_recompute_options how = {.query = take_energy, .ud = r, .covered = true};
     struct told_list list = {0};
     size_t n;
-    struct ipw_channel *channels = gather(&list, r, &n);
+    struct ipw_channel *channels = gather(&list, r, columns, &n);
     struct ipw_recompute_job *books = NULL;
     struct ipw_recompute booked;
     int rc = ipw_recompute_open(&books, &booked, NULL, NULL, &how, err);
@@ -354,7 +318,8 @@ static int book(struct ipw_metered_run *r, struct ipw_err *err)
     free(list.all);
     if (!rc && !r->total.known)
         rc = ipw_fail(err, IPW_EUNSUPPORTED, "%s: the log does not cover the run's energy (%s)",
-                      r->logs[0].path, r->total.reason);
+                      ipw_json_str(ipw_json_get(ipw_json_first(columns), "file"), ""),
+                      r->total.reason);
     return rc;
 }
 
@@ -364,7 +329,7 @@ int ipw_metered_run_read(struct ipw_metered_run *r, const char *run, const char 
     int rc;
 
     *r = (struct ipw_metered_run){.run = run};
-    r->logs = ipw_calloc(n_logs, sizeof *r->logs);
+    r->logs = ipw_calloc(n_logs + 1, sizeof *r->logs);
     r->n_logs = n_logs;
     for (size_t i = 0; i < n_logs; i++) {
         r->logs[i].path = ipw_strdup(logs[i]);
@@ -378,11 +343,14 @@ int ipw_metered_run_read(struct ipw_metered_run *r, const char *run, const char 
     return rc;
 }
 
-int ipw_metered_run_book(struct ipw_metered_run *r, const char *clocks, struct ipw_err *err)
+int ipw_metered_run_book(struct ipw_metered_run *r, const char *columns, struct ipw_err *err)
 {
-    int rc = take_clocks(r, clocks, err);
+    struct ipw_json *list;
+    int rc = ipw_json_parse(&list, columns, strlen(columns), NULL, err);
 
-    return rc ? rc : book(r, err);
+    if (!rc) rc = book(r, list, err);
+    ipw_json_free(list);
+    return rc;
 }
 
 void ipw_metered_run_release(struct ipw_metered_run *r)

@@ -1,8 +1,9 @@
 /* audit/meter_report.h: a saved run against the log of a power meter.
  *
- * Reads the run's queries and the logs, whose clocks lua/ipw/report/meter_rows.lua puts on the
- * run's.  Then it has the energy computed as of any sensor (ledger/recompute.h; each joule once:
- * shared among queries in flight, or idle).  Owns everything it read; release it. */
+ * Reads the run's queries and the logs.  lua/ipw/report/meter_rows.lua puts the logs' readings on
+ * the run's clock.  With these it has the energy computed as of any sensor (ledger/recompute.h;
+ * each joule once: shared among queries in flight, or idle).  Owns everything it read; release
+ * it. */
 #ifndef IPW_AUDIT_METER_REPORT_H
 #define IPW_AUDIT_METER_REPORT_H
 
@@ -24,17 +25,9 @@ struct ipw_metered_run_busy { /* a time in which the run was active, in seconds 
     double t0_s, t1_s;
 };
 
-struct ipw_metered_run_clock {
-    double offset_s;     /* the log's clock minus the run's */
-    double plus_minus_s; /* offsets within this distance fit as well; NAN: it was given */
-    double row_s;        /* usual distance of rows; 0: not known */
-    bool averages;       /* rows are means over the time since the row before */
-};
-
 struct ipw_metered_run_input {
     char *path;
     struct ipw_meter_log log;
-    struct ipw_metered_run_clock clock;
 };
 
 struct ipw_metered_run {
@@ -50,16 +43,13 @@ struct ipw_metered_run {
     struct ipw_figure total, idle;
 };
 
-/* `column`: this one alone, or NULL.  Release `r` in any case. */
+/* `column`: this one alone, or NULL.  Without logs: the queries alone.  Release `r` in any case. */
 int ipw_metered_run_read(struct ipw_metered_run *r, const char *run, const char *const *logs,
                          size_t n_logs, const char *column, struct ipw_err *err);
-/* clocks: a JSON array of {averages, offset_s, plus_minus_s, row_s}, one for each log.
- * IPW_EUNSUPPORTED: the log does not cover the run. */
-int ipw_metered_run_book(struct ipw_metered_run *r, const char *clocks, struct ipw_err *err);
-/* Reading `i` of a column as the ledger takes it: milliwatts, or microjoules since the column's
- * first.  Returns when it holds, on the run's clock: a mean stands in the middle of its time. */
-double ipw_metered_run_reading(int64_t *value, const struct ipw_metered_run_input *in,
-                               size_t column, size_t i);
+/* columns: a JSON array of {file, kind, rows}.  rows: as text, "TIME VALUE" for each reading, in
+ * seconds since 1970 on the run's clock and in milliwatts, or microjoules since the column's first;
+ * IPW_NO_VALUE: nothing was read.  IPW_EUNSUPPORTED: the log does not cover the run. */
+int ipw_metered_run_book(struct ipw_metered_run *r, const char *columns, struct ipw_err *err);
 void ipw_metered_run_release(struct ipw_metered_run *r);
 
 /* What was read, as one JSON object: {busy: [[t0, t1]], logs: [{bad_rows, clock, columns: [{in_sum,

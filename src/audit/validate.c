@@ -28,6 +28,8 @@ struct name { /* of a query: exactly once in the run */
 struct job {
     struct ipw_validation *v;
     const char *run;
+    struct ipw_check *lines;
+    struct ipw_recompute redone;
     struct ipw_json *manifest, *summary;
     struct ipw_event_check events;
     struct name *names;
@@ -141,42 +143,13 @@ static int check_power(struct job *j, struct ipw_err *err)
 
 /* ---- files of lines ---- */
 
-typedef int (*line_fn)(struct job *j, const struct ipw_json *doc, int64_t line,
-                       struct ipw_err *err);
-
-static int each_line(struct job *j, const char *file, line_fn fn, const char *const *unread,
-                     struct ipw_err *err)
+static int take_event(void *ud, const struct ipw_json *event, size_t repairs, struct ipw_err *err)
 {
-    char *path = ipw_asprintf("%s/%s", j->run, file);
-    struct ipw_jsonl_reader *reader = NULL;
-    struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
+    struct job *j = ud;
+    int rc = ipw_json_need_no_repair(repairs, err);
 
-    while (!rc && (rc = ipw_jsonl_next(reader, &line, err)) > 0) {
-        struct ipw_json *doc = NULL;
-        size_t repairs = 0;
-
-        rc = 0;
-        if (line.torn) {
-            j->v->torn++;
-            break;
-        }
-        rc = ipw_json_parse_without(&doc, line.text, line.n, unread, &repairs, err);
-        if (!rc) rc = ipw_json_need_no_repair(repairs, err);
-        if (!rc) rc = fn(j, doc, line.number, err);
-        if (rc) ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
-        ipw_json_free(doc);
-    }
-    ipw_jsonl_close(reader);
-    free(path);
-    return rc < 0 ? rc : 0;
-}
-
-static int take_event(struct job *j, const struct ipw_json *doc, int64_t line, struct ipw_err *err)
-{
-    (void)line;
     j->v->events++;
-    return ipw_event_check_line(&j->events, doc, err);
+    return rc ? rc : ipw_event_check_line(&j->events, event, err);
 }
 
 static int add_name(struct job *j, const struct ipw_json *doc, int64_t line, struct ipw_err *err)
@@ -222,19 +195,26 @@ static int take_query(struct job *j, const struct ipw_json *doc, int64_t line, s
     return 0;
 }
 
-static int take_attempt(struct job *j, const struct ipw_json *doc, int64_t line,
-                        struct ipw_err *err)
+static int take_line(void *ud, enum ipw_check_file file, const struct ipw_json *doc, int64_t line,
+                     size_t repairs, struct ipw_err *err)
 {
-    (void)line;
-    j->v->attempts++;
-    return ipw_validate_line(IPW_CHECK_ATTEMPTS, doc, err);
+    struct job *j = ud;
+    int rc = ipw_json_need_no_repair(repairs, err);
+
+    j->v->torn += !doc;
+    if (rc || !doc) return rc;
+    if (file == IPW_CHECK_TRACES) return take_query(j, doc, line, err);
+    j->v->attempts += file == IPW_CHECK_ATTEMPTS;
+    return ipw_validate_line(file, doc, err);
 }
 
-static int take_warmup(struct job *j, const struct ipw_json *doc, int64_t line, struct ipw_err *err)
+/* Each line is checked when it is read: those that no query asks for by ipw_check_left(). */
+static int open_lines(struct job *j, struct ipw_check_watch *watch, struct ipw_err *err)
 {
-    (void)j;
-    (void)line;
-    return ipw_validate_line(IPW_CHECK_WARMUP, doc, err);
+    *watch = (struct ipw_check_watch){take_line, j};
+    if (!is_there(j, "traces.jsonl"))
+        return ipw_fail(err, IPW_ENOTFOUND, "%s: no traces.jsonl", j->run);
+    return ipw_check_open(&j->lines, j->run, watch, err);
 }
 
 static int by_name(const void *a, const void *b)
@@ -360,20 +340,14 @@ static int check_summary(struct job *j, struct ipw_err *err)
 
 /* ---- the ledger ---- */
 
-struct recomputed {
-    struct job *job;
-    struct ipw_recompute redone;
-    struct ipw_check *check;
-};
-
 static int compare_query(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err)
 {
-    struct recomputed *r = ud;
-    const struct ipw_recompute_segment *segment = r->redone.segments[r->redone.n_segments - 1];
+    struct job *j = ud;
+    const struct ipw_recompute_segment *segment = j->redone.segments[j->redone.n_segments - 1];
     struct ipw_query_loaded was = {0};
     struct ipw_buf what = IPW_BUF(4096);
     enum ipw_check_verdict verdict = IPW_CHECK_SAME;
-    int rc = ipw_check_query(r->check, segment, query, &verdict, &was, &what, NULL, err);
+    int rc = ipw_check_query(j->lines, segment, query, &verdict, &was, &what, NULL, err);
 
     if (!rc && verdict == IPW_CHECK_DIFFERS)
         rc = ipw_fail(err, IPW_EPARSE,
@@ -389,49 +363,25 @@ static int compare_query(void *ud, const struct ipw_recompute_query *query, stru
     return rc;
 }
 
-static int watch_event(void *ud, const struct ipw_json *event, size_t repairs, struct ipw_err *err)
-{
-    struct recomputed *r = ud;
-    int rc = ipw_json_need_no_repair(repairs, err);
-
-    return rc ? rc : take_event(r->job, event, 0, err);
-}
-
-static int watch_query(void *ud, enum ipw_check_file file, const struct ipw_json *doc, int64_t line,
-                       size_t repairs, struct ipw_err *err)
-{
-    static const line_fn take[IPW_CHECK_FILES] = {[IPW_CHECK_TRACES] = take_query,
-                                                  [IPW_CHECK_ATTEMPTS] = take_attempt,
-                                                  [IPW_CHECK_WARMUP] = take_warmup};
-    struct job *j = ud;
-    int rc = ipw_json_need_no_repair(repairs, err);
-
-    j->v->torn += !doc;
-    return rc || !doc ? rc : take[file](j, doc, line, err);
-}
-
+/* Each line is read once: it is checked, and what follows from it is computed again, unless the run
+ * is in progress. */
 static int recompute(struct job *j, struct ipw_err *err)
 {
-    struct recomputed r = {.job = j};
-    struct ipw_recompute_options how = {.event = watch_event, .query = compare_query, .ud = &r};
-    struct ipw_check_watch watch = {watch_query, j};
+    bool over = !j->v->going_on;
+    struct ipw_recompute_options how = {
+        .event = take_event, .query = over ? compare_query : NULL, .ud = j};
+    struct ipw_check_watch watch;
     size_t left = 0;
-    int rc = ipw_check_open(&r.check, j->run, &watch, err);
+    int rc = open_lines(j, &watch, err);
 
-    if (!rc && !is_there(j, "traces.jsonl")) rc = ipw_fail(err, IPW_ENOTFOUND, "no traces.jsonl");
-    if (!rc) {
-        rc = ipw_recompute_run(&r.redone, j->run, &how, err);
-        if (!rc) rc = ipw_check_left(r.check, &left, err);
-        if (!rc) rc = check_once(j, err);
-        if (!rc && left)
-            rc = ipw_fail(err, IPW_EPARSE, "traces.jsonl: %zu of its lines have no events", left);
-        if (rc && strncmp(err->text, j->run, strlen(j->run)) != 0)
-            ipw_err_prefix(err, "%s", j->run);
-    }
-    j->v->torn += r.redone.torn;
-    ipw_check_close(r.check);
-    ipw_recompute_release(&r.redone);
-    j->v->recomputed = !rc;
+    if (!rc) rc = ipw_recompute_run(&j->redone, j->run, &how, err);
+    if (!rc) rc = ipw_check_left(j->lines, &left, err);
+    if (!rc) rc = check_once(j, err);
+    if (!rc && left && over)
+        rc = ipw_fail(err, IPW_EPARSE, "traces.jsonl: %zu of its lines have no events", left);
+    if (rc && strncmp(err->text, j->run, strlen(j->run)) != 0) ipw_err_prefix(err, "%s", j->run);
+    j->v->torn += j->redone.torn;
+    j->v->recomputed = !rc && over;
     return rc;
 }
 
@@ -456,34 +406,18 @@ static int check_end(struct job *j, struct ipw_err *err)
     return rc || !v->finished ? rc : check_summary(j, err);
 }
 
-/* Of a run that another process writes: its whole lines. */
-static int check_lines(struct job *j, struct ipw_err *err)
-{
-    static const char *const content[] = {"data", NULL}; /* whose members no rule knows */
-    int rc;
-
-    if ((rc = each_line(j, "events.jsonl", take_event, content, err)) ||
-        (is_there(j, "power.jsonl") && (rc = check_power(j, err))) ||
-        (rc = each_line(j, "traces.jsonl", take_query, NULL, err)) ||
-        (is_there(j, "attempts.jsonl") &&
-         (rc = each_line(j, "attempts.jsonl", take_attempt, NULL, err))) ||
-        (is_there(j, "warmup.jsonl") &&
-         (rc = each_line(j, "warmup.jsonl", take_warmup, NULL, err))))
-        return rc;
-    return check_once(j, err);
-}
-
-/* Each line is read once: it is checked, and what follows from it is computed again. */
 static int check_all(struct job *j, struct ipw_err *err)
 {
     int rc = is_there(j, "power.jsonl") ? check_power(j, err) : 0;
 
     if (!rc) rc = recompute(j, err);
-    return rc ? rc : check_end(j, err);
+    return rc || j->v->going_on ? rc : check_end(j, err);
 }
 
 static void release(struct job *j)
 {
+    ipw_check_close(j->lines);
+    ipw_recompute_release(&j->redone);
     ipw_json_free(j->manifest);
     ipw_json_free(j->summary);
     ipw_event_check_release(&j->events);
@@ -496,13 +430,14 @@ int ipw_validate_summary(bool *wrong, const char *run, struct ipw_err *err)
 {
     struct ipw_validation v = {0};
     struct job j = {.v = &v, .run = run, .events = IPW_EVENT_CHECK};
+    struct ipw_check_watch watch;
     struct ipw_err why;
+    size_t left;
     int rc = read_document(&j.manifest, &j, "manifest.json", ipw_spec_manifest, err);
 
     if (!rc) rc = check_sessions(&j, err);
-    if (!rc) rc = each_line(&j, "traces.jsonl", take_query, NULL, err);
-    if (!rc && is_there(&j, "attempts.jsonl"))
-        rc = each_line(&j, "attempts.jsonl", take_attempt, NULL, err);
+    if (!rc) rc = open_lines(&j, &watch, err);
+    if (!rc) rc = ipw_check_left(j.lines, &left, err);
     if (!rc)
         *wrong = !is_there(&j, "summary.json") ||
                  read_document(&j.summary, &j, "summary.json", ipw_spec_summary, &why) ||
@@ -523,7 +458,7 @@ int ipw_validate_run(struct ipw_validation *v, const char *run, struct ipw_err *
     v->going_on = ipw_lock_look(run, NULL) != 0;
     rc = read_document(&j.manifest, &j, "manifest.json", ipw_spec_manifest, err);
     if (!rc) rc = check_sessions(&j, err);
-    if (!rc) rc = v->going_on ? check_lines(&j, err) : check_all(&j, err);
+    if (!rc) rc = check_all(&j, err);
     release(&j);
     return rc;
 }

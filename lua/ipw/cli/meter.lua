@@ -21,13 +21,13 @@ local function run(io, o, args)
   local read = without_null(io.called(STATUS, "meter_logs", path, column, table.unpack(o.log)))
   local clocks, why = rows.clocks(read, offset_s)
   if not clocks then io.fail(why, STATUS.unsupported) end
-  local how = { column, json.encode(json.list(clocks)), table.unpack(o.log) }
-  local facts = without_null(io.called(STATUS, "meter", path, table.unpack(how)))
+  local columns = rows.readings(read, clocks)
+  local facts = without_null(io.called(STATUS, "meter", path, rows.told(columns)))
   meter.add_logs(facts, read, clocks)
   if o.book then
     local report = json.encode(meter.energy_report(facts)) .. "\n"
-    local plan = require("ipw.merge.metered").plan(io, path, read, clocks, o.replace)
-    if plan then io.called(STATUS, "book_meter", path, json.encode(plan), report, table.unpack(how)) end
+    local plan = require("ipw.merge.metered").plan(io, path, read, clocks, columns, o.replace)
+    if plan then io.called(STATUS, "book_meter", path, json.encode(plan), report) end
     for _, doubt in ipairs(meter.doubts(facts)) do io.warn("ipw-agent: warning: " .. doubt) end
     local now = "the meter is its machine domain now; the files as they were are in " .. path .. "/" .. BEFORE
     io.warn(("ipw-agent: %s: %s"):format(path, plan and now

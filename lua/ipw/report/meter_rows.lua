@@ -6,6 +6,8 @@
 -- A log's clock: its watts rise and fall with the activity of the run, and the offset is where the two fit best. A row
 -- may be the power at the instant of its stamp, or the mean over the time since the row before; both are tried. The fit
 -- is the correlation of the rows around the run with the run's activity (0 or 1, averaged like the rows).
+local json = require "ipw.core.json"
+
 local meter_rows = {}
 
 local abs, max, min, huge = math.abs, math.max, math.min, math.huge
@@ -298,6 +300,46 @@ function meter_rows.clocks(facts, offset_s)
     end
   end
   return clocks
+end
+
+--- The readings of the columns in the sum, on the run's clock: what the ledger takes.
+---
+--- A value is milliwatts, or microjoules since the column's first; the least integer where it is none.  A mean stands
+--- in the middle of its time.
+---@param facts table
+---@param clocks table[]
+---@return table[] columns { file, kind, t, v }
+function meter_rows.readings(facts, clocks)
+  local columns = {}
+  for i, log in ipairs(facts.logs) do
+    local clock = clocks[i]
+    for _, column in ipairs(log.columns) do
+      if column.in_sum then
+        local watts, t, v = column.kind == "watts", {}, {}
+        for k, at in ipairs(column.t) do
+          local value = watts and column.v[k] * 1e3 or (column.v[k] - column.v[1]) * 1e6
+          v[k] = value >= 0 and value < 9e18 and math.floor(value + 0.5) or math.mininteger
+          t[k] = at - clock.offset_s
+          if watts and clock.averages then
+            t[k] = t[k] - min(k > 1 and at - column.t[k - 1] or clock.row_s, 3 * clock.row_s) / 2
+          end
+        end
+        columns[#columns + 1] = { file = log.file, kind = column.kind, t = t, v = v }
+      end
+    end
+  end
+  return columns
+end
+
+--- The same, as io.call "meter" takes them.
+function meter_rows.told(columns)
+  local out = json.list {}
+  for i, column in ipairs(columns) do
+    local rows = {}
+    for k, t in ipairs(column.t) do rows[k] = ("%.17g %d\n"):format(t, column.v[k]) end
+    out[i] = { file = column.file, kind = column.kind, rows = table.concat(rows) }
+  end
+  return json.encode(out)
 end
 
 -- The extremes.

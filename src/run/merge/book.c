@@ -11,10 +11,15 @@
 
 #include "base/mem.h"
 #include "energy/trust.h"
+#include "json/document.h"
 #include "json/jsonl.h"
-#include "run/merge/book_rows.h"
+#include "json/write.h"
+#include "ledger/power_reader.h"
 #include "run/merge/planned_run.h"
 #include "trace/lock.h"
+#include "trace/power.h"
+
+#define TEXT_MAX (64 * IPW_MIB)
 
 /* The files that are written anew; the old ones go to before_meter.  Of traces.jsonl and its like
  * the energy changes. */
@@ -26,8 +31,7 @@ struct job {
     char *run, *folder;  /* the run, without links in its path; RUN.booking */
     char *origin, *kept; /* where the files are as they were; where they shall be */
     char *readings;      /* the folder of the readings with those of the meter */
-    const struct ipw_metered_run *meter;
-    const char *report; /* the text of energy_report.json */
+    const char *report;  /* the text of energy_report.json */
     struct ipw_planned_run p;
 };
 
@@ -125,6 +129,155 @@ static int keep_others(const struct job *job, struct ipw_err *err)
     return link_folder(job->run, job->folder, without, err);
 }
 
+/* ---- its readings, with those of the meter ---- */
+
+/* The sources of a header: own, none of them in the machine's sum any more, then the meter's. */
+static void put_sources(struct ipw_jw *w, const struct ipw_json *own, const struct ipw_json *more)
+{
+    struct ipw_buf text = IPW_BUF(TEXT_MAX), patch = IPW_BUF(TEXT_MAX);
+
+    ipw_jw_key(w, "sources");
+    ipw_jw_arr(w);
+    for (const struct ipw_json *s = ipw_json_first(own); s; s = ipw_json_next(s)) {
+        bool first = true;
+
+        ipw_buf_clear(&patch);
+        ipw_buf_adds(&patch, "{\"channels\":[");
+        for (const struct ipw_json *c = ipw_json_first(ipw_json_get(s, "channels")); c;
+             c = ipw_json_next(c)) {
+            bool other = !strcmp(ipw_json_str(ipw_json_get(c, "domain"), ""),
+                                 ipw_domain_name(IPW_DOMAIN_MACHINE));
+
+            if (!first) ipw_buf_addc(&patch, ',');
+            ipw_json_patch(&patch, c, other ? "{\"in_sum\":false}" : "{}");
+            first = false;
+        }
+        ipw_buf_adds(&patch, "]}");
+        ipw_buf_clear(&text);
+        ipw_json_patch(&text, s, ipw_buf_str(&patch));
+        ipw_jw_raw(w, ipw_buf_str(&text), text.len);
+    }
+    for (const struct ipw_json *s = ipw_json_first(more); s; s = ipw_json_next(s)) {
+        ipw_buf_clear(&text);
+        ipw_json_print(&text, s);
+        ipw_jw_raw(w, ipw_buf_str(&text), text.len);
+    }
+    ipw_jw_arr_end(w);
+    ipw_buf_release(&text);
+    ipw_buf_release(&patch);
+}
+
+/* `own` NULL: the session read no sensor. */
+static void put_header(FILE *to, const char *own, int session, const struct ipw_json *readings)
+{
+    const struct ipw_json *more = ipw_json_get(readings, "sources");
+    struct ipw_buf patch = IPW_BUF(TEXT_MAX), plain = IPW_BUF(TEXT_MAX), basis = IPW_BUF(IPW_MIB);
+    const struct ipw_source_set none = {.n = 0};
+    struct ipw_json *doc = NULL;
+    struct ipw_jw w;
+
+    if (!own)
+        ipw_power_header_write(&plain, &none,
+                               ipw_json_int(ipw_json_get(ipw_json_first(more), "period_ns"), 0),
+                               session);
+    if (ipw_json_parse(&doc, own ? own : ipw_buf_str(&plain), own ? strlen(own) : plain.len - 1,
+                       NULL, NULL))
+        IPW_BUG("the header of power.jsonl is not JSON");
+    ipw_jw_init(&w, &basis);
+    ipw_jw_obj(&w);
+    ipw_jw_kstr(&w, "machine", ipw_json_str(ipw_json_get(readings, "basis"), NULL));
+    ipw_jw_obj_end(&w);
+    ipw_buf_clear(&plain);
+    ipw_json_patch(&plain, ipw_json_get(doc, "basis"), ipw_buf_str(&basis));
+    ipw_jw_init(&w, &patch);
+    ipw_jw_obj(&w);
+    ipw_jw_kraw(&w, "basis", ipw_buf_str(&plain), plain.len);
+    put_sources(&w, ipw_json_get(doc, "sources"), more);
+    ipw_jw_obj_end(&w);
+    ipw_buf_clear(&plain);
+    ipw_json_patch(&plain, doc, ipw_buf_str(&patch));
+    fprintf(to, "%s\n", ipw_buf_str(&plain));
+    ipw_json_free(doc);
+    ipw_buf_release(&basis);
+    ipw_buf_release(&patch);
+    ipw_buf_release(&plain);
+}
+
+static void put_row(FILE *to, struct ipw_buf *text, const struct ipw_sampler_row *row)
+{
+    ipw_buf_clear(text);
+    ipw_power_row_write(text, row);
+    fwrite(text->data, 1, text->len, to);
+}
+
+/* The meter's rows up to an instant; returns what follows them. */
+static const char *put_rows(FILE *to, struct ipw_buf *text, const char *rows, int64_t until_ns,
+                            size_t n_sources)
+{
+    while (*rows) {
+        char *at;
+        struct ipw_sampler_row row = {.n = 1, .t_ns = strtoll(rows, &at, 10)};
+        int64_t value;
+
+        if (row.t_ns > until_ns) break;
+        row.source = n_sources + strtoul(at, &at, 10);
+        value = strtoll(at, &at, 10);
+        row.values = &value;
+        put_row(to, text, &row);
+        rows = at + (*at == '\n');
+    }
+    return rows;
+}
+
+static int write_session(FILE *to, struct ipw_power_reader *p, int number,
+                         const struct ipw_json *readings, struct ipw_err *err)
+{
+    const char *rows = ipw_json_str(ipw_json_get(readings, "rows"), "");
+    struct ipw_buf text = IPW_BUF(TEXT_MAX);
+    int rc = ipw_power_reader_segment(p, number, err);
+    size_t n_sources = rc ? 0 : p->n_sources;
+
+    if (!rc) put_header(to, n_sources ? p->header_text : NULL, number, readings);
+    while (!rc && n_sources && (rc = ipw_power_reader_next(p, err)) > 0) {
+        struct ipw_sampler_row row = {.t_ns = p->t_ns,
+                                      .source = p->source,
+                                      .n = p->sources[p->source].n,
+                                      .values = p->values};
+
+        rc = 0;
+        rows = put_rows(to, &text, rows, p->t_ns, n_sources);
+        put_row(to, &text, &row);
+    }
+    if (!rc) put_rows(to, &text, rows, INT64_MAX, n_sources);
+    ipw_buf_release(&text);
+    return rc;
+}
+
+static int write_readings(struct job *job, struct ipw_err *err)
+{
+    const struct ipw_json *sessions = ipw_json_get(job->p.plan, "sessions");
+    struct ipw_shard_run *saved = job->p.runs.all;
+    char *path = ipw_asprintf("%s/power.jsonl", job->readings);
+    struct ipw_power_reader p;
+    int rc = ipw_power_reader_open(&p, saved->path, err), number = 0;
+    FILE *to = rc ? NULL : fopen(path, "wxe");
+
+    for (const struct ipw_json *s = ipw_json_first(sessions); s && to && !rc;
+         s = ipw_json_next(s), number++) {
+        const struct ipw_json *readings = ipw_json_get(s, "readings");
+
+        if (!readings) continue; /* it never began */
+        saved->n_added = ipw_json_count(ipw_json_get(readings, "sources"));
+        rc = write_session(to, &p, number, readings, err);
+    }
+    if (!rc && (!to || ferror(to))) rc = ipw_fail_errno(err, errno, "%s", path);
+    if (to && fclose(to) && !rc) rc = ipw_fail_errno(err, errno, "%s", path);
+    ipw_power_reader_close(&p);
+    saved->readings = job->readings;
+    free(path);
+    return rc;
+}
+
 /* ---- the run, computed again ---- */
 
 /* A machine's meter that reads less than the machine's own sensors is not its meter, or was cut at
@@ -157,12 +310,10 @@ static int write_report(const struct job *job, struct ipw_err *err)
 
 static int compute(struct job *job, struct ipw_err *err)
 {
-    struct ipw_shard_run *saved = job->p.runs.all;
     int rc = make_folder(job->folder, err);
 
     if (!rc) rc = make_folder(job->readings, err);
-    if (!rc) rc = ipw_book_rows_write(job->readings, saved, job->meter, err);
-    saved->readings = job->readings;
+    if (!rc) rc = write_readings(job, err);
     job->p.check = check_parts;
     job->p.ud = job;
     if (!rc) rc = ipw_planned_run_write(&job->p, job->folder, err);
@@ -192,11 +343,11 @@ static int put_in_place(const struct job *job, struct ipw_err *err)
     return ipw_file_sync_folder(job->run, err);
 }
 
-int ipw_book_run(const char *run, const struct ipw_json *plan, const struct ipw_metered_run *meter,
-                 const char *report, struct ipw_err *err)
+int ipw_book_run(const char *run, const struct ipw_json *plan, const char *report,
+                 struct ipw_err *err)
 {
     struct ipw_lock lock = IPW_LOCK_NONE;
-    struct job job = {.run = realpath(run, NULL), .meter = meter, .report = report};
+    struct job job = {.run = realpath(run, NULL), .report = report};
     bool locked, exchanged;
     int rc;
 

@@ -6,12 +6,16 @@
  * leaves one whole run; the next booking removes what is left.
  *
  * The files as they were stay in RUN/before_meter, and every booking starts from them.  Lua decides
- * whether it may begin, and what the manifest says of the meter (lua/ipw/merge/metered.lua).  The
- * run is locked. */
+ * whether it may begin, what the manifest says of the meter, and how its readings stand among those
+ * of the run (lua/ipw/merge/metered.lua): a session of the plan has `readings`, of them
+ *   sources: of the header of power.jsonl, as objects; `basis`: what the machine is measured by
+ *   rows: as text, "TIME SOURCE VALUE" for each, in order of time on the session's clock; SOURCE is
+ *     a place in `sources`, VALUE the least integer where nothing was read.
+ * The meter is the machine's sum; another sensor of the machine leaves it.  The run is locked. */
 #ifndef IPW_RUN_MERGE_BOOK_H
 #define IPW_RUN_MERGE_BOOK_H
 
-#include "audit/meter_report.h"
+#include "base/err.h"
 #include "json/json.h"
 
 #define IPW_BOOK_BEFORE "before_meter"
@@ -19,8 +23,8 @@
 /* The folder whose files a meter's report must be made of: RUN, or the files as they were before a
  * meter was booked.  The caller frees it. */
 char *ipw_book_origin(const char *run);
-/* `plan`: of that folder alone; `meter`: of it, too; `report`: the text of energy_report.json. */
-int ipw_book_run(const char *run, const struct ipw_json *plan, const struct ipw_metered_run *meter,
-                 const char *report, struct ipw_err *err);
+/* `plan`: of that folder alone; `report`: the text of energy_report.json. */
+int ipw_book_run(const char *run, const struct ipw_json *plan, const char *report,
+                 struct ipw_err *err);
 
 #endif
