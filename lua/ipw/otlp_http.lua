@@ -14,9 +14,12 @@ local function variable(signal, name)
   return core.environment(("OTEL_EXPORTER_OTLP_%s_%s"):format(signal:upper(), name))
 end
 
-local function url_of(signal)
-  local base = core.environment "OTEL_EXPORTER_OTLP_ENDPOINT" or "http://localhost:4318"
-  return variable(signal, "ENDPOINT") or base:gsub("/+$", "") .. "/v1/" .. signal
+local DEFAULT <const> = "http://localhost:4318"
+
+--- `given`: the collector's URL, in place of the environment's; or nil.
+local function url_of(signal, given)
+  local base = given or core.environment "OTEL_EXPORTER_OTLP_ENDPOINT" or DEFAULT
+  return not given and variable(signal, "ENDPOINT") or base:gsub("/+$", "") .. "/v1/" .. signal
 end
 
 local function byte(digits) return string.char(tonumber(digits, 16)) end
@@ -34,16 +37,53 @@ end
 local Collector = {}
 Collector.__index = Collector
 
---- goes_on(): of a run that is being written, whether it still is; nil: a saved run.
----@param goes_on? fun(): boolean
-function Collector.open(goes_on)
-  local self = setmetatable({ goes_on = goes_on, sent = {}, lost = {}, targets = {} }, Collector)
-  if core.environment "OTEL_EXPORTER_OTLP_PROTOCOL" == "grpc" then
-    error({ code = "invalid", message = "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: only http/json is spoken; "
-      .. "name the collector's HTTP receiver (port 4318)" }, 0)
+local function invalid(text, ...) error({ code = "invalid", message = text:format(...) }, 0) end
+
+local function check_protocol()
+  if core.environment "OTEL_EXPORTER_OTLP_PROTOCOL" ~= "grpc" then return end
+  invalid "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: only http/json is spoken; name the collector's HTTP receiver (port 4318)"
+end
+
+--- The addresses that hold: { the name of the option or variable, its URL }.
+local function addresses(given)
+  if given ~= "" then return { { "--otlp", given } } end
+  local out = {}
+  for _, name in ipairs { "ENDPOINT", "TRACES_ENDPOINT", "METRICS_ENDPOINT" } do
+    local url = core.environment("OTEL_EXPORTER_OTLP_" .. name)
+    if url and url ~= "" then out[#out + 1] = { "OTEL_EXPORTER_OTLP_" .. name, url } end
   end
+  return out
+end
+
+--- Raises what is wrong with the addresses. `given`: a URL, or "" for those of the environment.
+---@param given string
+function Collector.check(given)
+  if given == "" then check_protocol() end
+  for _, one in ipairs(addresses(given)) do
+    if not one[2]:find "^https?://[^/?# ]" or one[2]:find "[ \t\r\n]" then
+      invalid("%s: expected the URL of a collector's HTTP receiver, such as %s", one[1], DEFAULT)
+    end
+  end
+end
+
+--- The hosts that are sent to. Who names a collector wants it reached, also where it is not a public address.
+---@param given string
+function Collector.hosts(given)
+  local out = {}
+  for _, one in ipairs(addresses(given)) do out[#out + 1] = one[2]:match "://([^/?#]*)" end
+  if given == "" and not core.environment "OTEL_EXPORTER_OTLP_ENDPOINT" then out[#out + 1] = DEFAULT:match "://(.*)" end
+  return out
+end
+
+--- goes_on(): of a run that is being written, whether it still is; nil: a saved run. url: the collector's, in place of
+--- the environment's.
+---@param goes_on? fun(): boolean
+---@param url? string
+function Collector.open(goes_on, url)
+  local self = setmetatable({ goes_on = goes_on, sent = {}, lost = {}, targets = {} }, Collector)
+  if not url then check_protocol() end
   for _, signal in ipairs { "traces", "metrics" } do
-    self.targets[signal] = { url = url_of(signal), headers = headers_of(signal) }
+    self.targets[signal] = { url = url_of(signal, url), headers = headers_of(signal) }
     self.sent[signal], self.lost[signal] = 0, 0
   end
   self.seconds = (tonumber(core.environment "OTEL_EXPORTER_OTLP_TIMEOUT") or 10000) / 1000

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "proxy/measured_run.h"
-#include "telemetry/run_watch.h"
 
 struct values {
     struct ipw_measure_options measure;
@@ -127,7 +126,7 @@ int ipw_cmd_measure(int argc, char **argv)
     struct values v = {.measure = {.idle_ns = 300 * IPW_NS_PER_S}};
     struct ipw_measure_options *o = &v.measure;
     struct ipw_run_end end = {0};
-    struct ipw_run_watch *watch = NULL;
+    struct ipw_follower *follower = NULL;
     struct ipw_err err = {0};
     int at, n_args, exit_code, rc;
     const char *agent = NULL;
@@ -152,11 +151,11 @@ int ipw_cmd_measure(int argc, char **argv)
         o->run.server.net.base_urls.items[0] =
             scheme && equals && equals < scheme ? equals + 1 : url;
     }
-    if ((rc = ipw_run_watch_open(&watch, &v.watch, o->run.output.quiet, &err)))
+    if ((rc = ipw_follower_open(&follower, &v.watch, o->run.output.quiet, &err)))
         return ipw_exit_with(&err, rc == IPW_EINVAL ? IPW_EXIT_USAGE : IPW_EXIT_FAILED);
-    exit_code = ipw_measure(o, agent, ipw_cmd_run_json(&ipw_measure_command, argc, argv),
-                            ipw_run_watch_observer(watch), &end);
-    ipw_run_watch_close(watch);
+    exit_code =
+        ipw_measure(o, agent, ipw_cmd_run_json(&ipw_measure_command, argc, argv), follower, &end);
+    ipw_follower_close(follower);
     exit_code = ipw_cmd_run_tell_end(&end, exit_code, o->run.output.verbose);
     free(o->run.server.net.base_urls.items);
     free(o->upstreams.items);

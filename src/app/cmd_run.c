@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "run/run.h"
-#include "telemetry/run_watch.h"
 
 struct values {
     struct ipw_run_options run;
@@ -188,7 +187,7 @@ int ipw_cmd_run(int argc, char **argv)
     struct ipw_run_end end = {0};
     struct values v = {.watch = {.listen = NULL}};
     struct ipw_run_options *o = &v.run;
-    struct ipw_run_watch *watch = NULL;
+    struct ipw_follower *follower = NULL;
     struct ipw_err err = {0};
     char **args, *folder = NULL;
     int n_args, exit_code, rc;
@@ -205,13 +204,13 @@ int ipw_cmd_run(int argc, char **argv)
         exit_code = run_dataset(argc, argv, args, o->data.dataset);
     } else if (rc) {
         exit_code = rc > 0 ? IPW_EXIT_OK : ipw_exit_with(&err, IPW_EXIT_USAGE);
-    } else if ((rc = ipw_run_watch_open(&watch, &v.watch, o->output.quiet, &err))) {
+    } else if ((rc = ipw_follower_open(&follower, &v.watch, o->output.quiet, &err))) {
         exit_code = ipw_exit_with(&err, rc == IPW_EINVAL ? IPW_EXIT_USAGE : IPW_EXIT_FAILED);
     } else {
         ipw_dataset_origin_init(&origin);
         exit_code = ipw_run_start(o, args[0], ipw_cmd_run_json(&ipw_run_command, argc, argv),
-                                  &origin.origin, ipw_run_watch_observer(watch), &end);
-        ipw_run_watch_close(watch);
+                                  &origin.origin, follower, &end);
+        ipw_follower_close(follower);
         exit_code = ipw_cmd_run_tell_end(&end, exit_code, o->output.verbose);
     }
     free(folder);

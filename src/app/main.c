@@ -214,6 +214,14 @@ static int delivered(int code)
     return IPW_EXIT_FAILED;
 }
 
+/* The process beside a run (run/follower.h). */
+static int follow(void)
+{
+    static char name[] = "follow", *argv[] = {name, NULL};
+
+    return ipw_cmd_lua(1, argv, true);
+}
+
 int main(int argc, char **argv)
 {
     const char *names[N_COMMANDS + 1] = {NULL}, *near;
@@ -249,6 +257,7 @@ int main(int argc, char **argv)
     name_helper();
     make_room_for_lua();
     make_room_for_files();
+    if (strcmp(name, "__follow") == 0) return follow();
     own = ipw_settings_open(argv[1]);
     if (own) return own;
     for (size_t i = 0; i < N_COMMANDS; i++) {

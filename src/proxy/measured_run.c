@@ -283,7 +283,7 @@ static void over(struct ipw_origin *origin)
 }
 
 int ipw_measure(struct ipw_measure_options *o, const char *agent, char *command,
-                struct ipw_observer *observer, struct ipw_run_end *end)
+                struct ipw_follower *follower, struct ipw_run_end *end)
 {
     struct ipw_measured_run m = {.origin = {.endless = !o->argv,
                                             .check = check,
@@ -301,7 +301,7 @@ int ipw_measure(struct ipw_measure_options *o, const char *agent, char *command,
     o->run.agent.kind = "programs";
     o->run.server.any_model = true;
     if (!o->argv) o->run.concurrency = 100000; /* no limit, as lua/ipw/report/headline.lua has it */
-    code = ipw_run_start(&o->run, agent, command, &m.origin, observer, end);
+    code = ipw_run_start(&o->run, agent, command, &m.origin, follower, end);
     ipw_proxy_release(&m.proxy);
     return code == IPW_EXIT_OK || code == IPW_EXIT_FAILED ? (m.exit_code ? m.exit_code : code)
                                                           : code;

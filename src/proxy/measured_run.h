@@ -31,6 +31,6 @@ struct ipw_measured_run {
 
 /* Frees `command`; returns the exit code: the run's, or the program's if the run has none. */
 int ipw_measure(struct ipw_measure_options *o, const char *agent, char *command,
-                struct ipw_observer *observer, struct ipw_run_end *end);
+                struct ipw_follower *follower, struct ipw_run_end *end);
 
 #endif

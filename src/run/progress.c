@@ -26,7 +26,6 @@ struct point {       /* the energy so far, and its time */
 struct ipw_progress {
     struct ipw_loop *loop;
     struct ipw_timer *timer;
-    struct ipw_observer *observer; /* or NULL */
     bool quiet, terminal, drawn, changed;
     struct ipw_progress_state state;
     size_t n_before;             /* queries of earlier sessions */
@@ -45,29 +44,9 @@ static void put(const char *text, size_t n) { ipw_log_write(text, n, 0); }
 
 enum { FIELDS = 10, FIELD = 96 };
 
-size_t ipw_progress_finished(const struct ipw_progress_state *s)
+static size_t finished(const struct ipw_progress_state *s)
 {
     return s->n_done > s->stopped ? s->n_done - s->stopped : 0;
-}
-
-void ipw_progress_write(struct ipw_jw *w, const struct ipw_progress_state *s)
-{
-    ipw_jw_obj(w);
-    ipw_jw_kint(w, "correct", (int64_t)s->ok);
-    ipw_jw_kint(w, "done", (int64_t)ipw_progress_finished(s));
-    ipw_jw_kint(w, "failed", (int64_t)s->failed);
-    ipw_jw_kint(w, "interrupted", (int64_t)s->stopped);
-    ipw_jw_knum(w, "joules", s->joules);
-    ipw_jw_knum(w, "left_s", s->left_s);
-    ipw_jw_kint(w, "queries", (int64_t)s->n_queries);
-    ipw_jw_knum(w, "seconds", s->seconds);
-    ipw_jw_kstr(w, "standstill", s->standstill[0] ? s->standstill : NULL);
-    ipw_jw_kint(w, "tool_calls", (int64_t)s->tools);
-    ipw_jw_kint(w, "turns", (int64_t)s->turns);
-    ipw_jw_knum(w, "wait_s", s->wait_s > 1 ? s->wait_s : NAN);
-    ipw_jw_knum(w, "watts", s->watts);
-    ipw_jw_kint(w, "wrong", (int64_t)s->wrong);
-    ipw_jw_obj_end(w);
 }
 
 /* The most important fields come first: a narrow terminal has no room for the last ones. */
@@ -76,7 +55,7 @@ static size_t fields_of(char fields[FIELDS][FIELD], const struct ipw_progress_st
     char number[32];
     size_t n = 0;
 
-    snprintf(fields[n++], FIELD, "%zu/%zu done", ipw_progress_finished(s), s->n_queries);
+    snprintf(fields[n++], FIELD, "%zu/%zu done", finished(s), s->n_queries);
     snprintf(fields[n++], FIELD, "%zu correct  %zu wrong  %zu failed", s->ok, s->wrong, s->failed);
     if (s->stopped) snprintf(fields[n++], FIELD, "%zu interrupted", s->stopped);
     if (!isnan(s->joules))
@@ -156,7 +135,12 @@ static void look(struct ipw_progress *p)
     if (p->say_standstill) p->say_standstill(p->standstill_ud, s->standstill, sizeof s->standstill);
     if (p->energy) p->energy(p->energy_ud, &s->joules, &energy_s);
     s->watts = watts_now(p, s->joules, energy_s);
-    if (p->observer) p->observer->progress(p->observer, s);
+}
+
+struct ipw_progress_state ipw_progress_now(struct ipw_progress *p)
+{
+    look(p);
+    return p->state;
 }
 
 void ipw_progress_clear(struct ipw_progress *p)
@@ -204,7 +188,7 @@ static void plain(struct ipw_progress *p)
 static void tick(void *ud)
 {
     struct ipw_progress *p = ud;
-    int64_t period_ns = p->terminal || p->observer ? REDRAW_NS : PLAIN_NS;
+    int64_t period_ns = p->terminal ? REDRAW_NS : PLAIN_NS;
 
     look(p);
     if (!p->quiet && p->terminal) draw(p);
@@ -215,23 +199,20 @@ static void tick(void *ud)
 static void before_line(void *ud) { ipw_progress_clear(ud); }
 
 struct ipw_progress *ipw_progress_new(struct ipw_loop *loop, size_t n_queries, size_t n_done,
-                                      bool quiet, struct ipw_observer *observer)
+                                      bool quiet)
 {
     struct ipw_progress *p = ipw_calloc(1, sizeof *p);
     const char *ci = getenv("CI");
 
     p->loop = loop;
     p->quiet = quiet;
-    p->observer = observer && observer->progress ? observer : NULL;
     p->state = IPW_PROGRESS_NONE;
     p->state.n_queries = n_queries;
     p->state.n_done = p->n_before = n_done;
     p->terminal = isatty(STDERR_FILENO) && !(ci && ci[0]);
     p->start_ns = ipw_now_ns();
     p->plain_ns = PLAIN_NS;
-    if (!quiet || p->observer)
-        p->timer =
-            ipw_timer_start(loop, p->terminal || p->observer ? REDRAW_NS : PLAIN_NS, tick, p);
+    if (!quiet) p->timer = ipw_timer_start(loop, p->terminal ? REDRAW_NS : PLAIN_NS, tick, p);
     if (!quiet) ipw_log_set_hook(before_line, p);
     return p;
 }
@@ -239,7 +220,6 @@ struct ipw_progress *ipw_progress_new(struct ipw_loop *loop, size_t n_queries, s
 void ipw_progress_free(struct ipw_progress *p)
 {
     if (!p) return;
-    if (p->observer) look(p);
     ipw_progress_clear(p);
     ipw_log_set_hook(NULL, NULL);
     ipw_timer_cancel(p->timer);

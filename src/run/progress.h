@@ -2,7 +2,7 @@
  *
  * On a terminal it is one line, redrawn at most a few times a second, within the terminal's width,
  * and each query that ends passes above it as a row.  Elsewhere it is a plain line every few
- * seconds; with --quiet there is none.  An observer of the run gets the same figures.  The joules
+ * seconds; with --quiet there is none.  The joules
  * are the run's so far, from any sensors; the watts are those of the last second.  Owns a timer on
  * the loop; it is never on the path of a measurement. */
 #ifndef IPW_RUN_PROGRESS_H
@@ -12,9 +12,7 @@
 #include <stdbool.h>
 
 #include "io/loop.h"
-#include "json/write.h"
 #include "report/summary.h"
-#include "run/observer.h"
 #include "trace/schema.h"
 
 struct ipw_progress;
@@ -27,10 +25,6 @@ struct ipw_progress_state {
     char standstill[80];    /* why all queries wait, or "" */
 };
 #define IPW_PROGRESS_NONE ((struct ipw_progress_state){.joules = NAN, .watts = NAN, .left_s = NAN})
-/* The queries that are done and were not cut short by the end of the run. */
-size_t ipw_progress_finished(const struct ipw_progress_state *state);
-/* Writes the figures as an object. */
-void ipw_progress_write(struct ipw_jw *w, const struct ipw_progress_state *state);
 /* One line of at most `width` columns: the fields that fit, after a bar if there is room.  Returns
  * its bytes. */
 size_t ipw_progress_line(char *out, size_t size, const struct ipw_progress_state *state,
@@ -39,10 +33,11 @@ size_t ipw_progress_line(char *out, size_t size, const struct ipw_progress_state
 /* The energy of the run so far; leaves the numbers as they are if it is unknown. */
 typedef void ipw_progress_energy_fn(void *ud, double *joules, double *seconds);
 
-/* `n_done`: queries of earlier sessions; `observer` or its progress() may be NULL. */
+/* `n_done`: queries of earlier sessions. */
 struct ipw_progress *ipw_progress_new(struct ipw_loop *loop, size_t n_queries, size_t n_done,
-                                      bool quiet, struct ipw_observer *observer);
+                                      bool quiet);
 void ipw_progress_free(struct ipw_progress *p); /* removes the line; NULL is fine */
+struct ipw_progress_state ipw_progress_now(struct ipw_progress *p);
 void ipw_progress_measure(struct ipw_progress *p, ipw_progress_energy_fn *energy, void *ud);
 void ipw_progress_event(struct ipw_progress *p, const struct ipw_event *event);
 void ipw_progress_query(struct ipw_progress *p, const struct ipw_query_trace *trace,

@@ -23,8 +23,6 @@
 #include "run/resume_hint.h"
 #include "run/run_priv.h"
 
-#define OBSERVE_NS (200 * IPW_NS_PER_MS)
-
 /* ---- the parts report ---- */
 
 void ipw_run_step_soon(void *ud) { ipw_schedule_step_soon(&((struct run *)ud)->schedule); }
@@ -39,29 +37,12 @@ static void query_over(void *ud, struct ipw_query *q)
     ipw_schedule_over(&((struct run *)ud)->schedule, q);
 }
 
-static void tell_energy(struct run *run)
-{
-    struct ipw_observed_energy energy;
-    struct ipw_energy_so_far whole;
-    int64_t now_ns = ipw_now_ns();
-
-    if (!run->observer || !run->observer->energy || !run->session.start_ns) return;
-    if (now_ns - run->observed_ns < OBSERVE_NS) return;
-    run->observed_ns = now_ns;
-    ipw_energy_of_run(&whole, run->sensors.ledger, run->session.start_ns);
-    energy.until_ns = whole.until_ns;
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
-        energy.joules[d] = whole.domain[d].known ? whole.domain[d].j : NAN;
-    run->observer->energy(run->observer, &energy);
-}
-
 void ipw_run_sampled(void *ud)
 {
     struct run *run = ud;
 
     ipw_sensors_drain(&run->sensors);
     if (!run->session.end_ns) ipw_run_limits_samples(&run->limits);
-    tell_energy(run);
     if (run->dir) ipw_finished_queries_check(&run->finished);
 }
 
@@ -198,8 +179,7 @@ static void join_parts(struct run *run)
                   .sensors = &run->sensors,
                   .dir = run->dir,
                   .servers = &run->servers,
-                  .origin = run->origin,
-                  .observer = run->observer},
+                  .origin = run->origin},
         .over = query_over,
         .ud = run};
     ipw_run_all_grants(&run->ground.grants, run);
@@ -238,7 +218,7 @@ static void join_parts(struct run *run)
 static void start_progress(struct run *run)
 {
     run->progress = ipw_progress_new(run->loop, ipw_plan_total(&run->plan), run->durable.n_done,
-                                     run->o->output.quiet, run->observer);
+                                     run->o->output.quiet);
     ipw_progress_earlier(run->progress, &run->results.summary);
     ipw_progress_measure(run->progress, energy_so_far, run);
     ipw_progress_standstill(run->progress, ipw_server_watch_standstill, &run->servers);
@@ -246,18 +226,15 @@ static void start_progress(struct run *run)
     run->shows_rows = ipw_progress_shows_rows(run->progress);
 }
 
-static void tell_begun(struct run *run)
+static void tell_follower(const struct run *run)
 {
-    const struct ipw_observed_run seen = {
-        .folder = ipw_rundir_path(run->dir),
-        .agent = run->agent.name,
-        .model = run->connection.model,
-        .dataset = ipw_dataset_name(run->cases),
-        .session = run->session.number,
-        .wall_ns = ipw_anchor_wall_ns(&run->session.anchor, run->session.start_ns),
-        .planned = ipw_plan_total(&run->plan)};
-
-    if (run->observer && run->observer->begun) run->observer->begun(run->observer, &seen);
+    ipw_follower_begin(run->follower,
+                       &(struct ipw_followed_run){.folder = ipw_rundir_path(run->dir),
+                                                  .agent = run->agent.name,
+                                                  .model = run->connection.model,
+                                                  .dataset = ipw_dataset_name(run->cases),
+                                                  .session = run->session.number,
+                                                  .planned = ipw_plan_total(&run->plan)});
 }
 
 /* The rules of the ledger, and the manifest, in case its file is lost. */
@@ -345,10 +322,9 @@ static int finish(struct run *run, bool silent, struct ipw_err *err)
 static void take_end(struct run *run)
 {
     struct ipw_manifest manifest = ipw_run_manifest(run);
-    const struct ipw_observer *o = run->observer;
 
     run->sensors.sealed = true;
-    ipw_run_ended_take(&run->ended, &manifest, o && o->cpu_ns ? o->cpu_ns(o) : 0);
+    ipw_run_ended_take(&run->ended, &manifest, ipw_follower_cpu_ns(run->follower));
 }
 
 /* Readings that pass the end make the session's balance final. */
@@ -421,6 +397,7 @@ static int run_all(struct run *run, struct ipw_err *err)
 
     if (rc) return rc;
     join_parts(run);
+    tell_follower(run);
     if (run->origin->resumes) ipw_resume_hint_ready(ipw_rundir_path(run->dir), &run->results);
     print_notes(run);
     ipw_sensors_wait(&run->sensors, run->dir);
@@ -433,7 +410,6 @@ static int run_all(struct run *run, struct ipw_err *err)
     run->session.start_ns = ipw_now_ns();
     run->session.cpu_start_ns = ipw_cpu_self_ns();
     emit_start(run);
-    tell_begun(run);
     ipw_sensors_started(&run->sensors);
     ipw_run_limits_start(&run->limits);
     ipw_schedule_run(&run->schedule);
@@ -545,8 +521,6 @@ static void release(struct run *run)
     if (run->loop) {
         /* What it opened for a run that did not begin. */
         if (run->origin->over) run->origin->over(run->origin);
-        if (run->observer && run->observer->closing)
-            run->observer->closing(run->observer, run->loop);
         ipw_loop_run(run->loop); /* reaps children and closes handles */
         ipw_loop_free(run->loop);
     }
@@ -567,13 +541,13 @@ static int exit_code_of(const struct run *run)
 }
 
 int ipw_run_start(const struct ipw_run_options *o, const char *agent, char *command,
-                  struct ipw_origin *origin, struct ipw_observer *observer, struct ipw_run_end *end)
+                  struct ipw_origin *origin, struct ipw_follower *follower, struct ipw_run_end *end)
 {
     struct run run = {.o = o,
                       .agent_name = agent,
                       .command = command,
                       .origin = origin,
-                      .observer = observer,
+                      .follower = follower,
                       .workspaces = IPW_WORKSPACES_NONE};
     struct ipw_err err = {0};
     char *dir = NULL;

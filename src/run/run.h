@@ -9,7 +9,7 @@
 #ifndef IPW_RUN_RUN_H
 #define IPW_RUN_RUN_H
 
-#include "run/observer.h"
+#include "run/follower.h"
 #include "run/origin.h"
 #include "run/run_options.h"
 
@@ -22,9 +22,9 @@ struct ipw_run_end {
     bool rows;          /* its queries were shown as they ended */
 };
 /* Runs with complete options.  Frees `command` (a JSON object: the command that began the run) and
- * returns the exit code.  `observer` can be NULL. */
+ * returns the exit code.  `follower` can be NULL. */
 int ipw_run_start(const struct ipw_run_options *options, const char *agent, char *command,
-                  struct ipw_origin *origin, struct ipw_observer *observer,
+                  struct ipw_origin *origin, struct ipw_follower *follower,
                   struct ipw_run_end *end);
 
 #endif

@@ -211,7 +211,6 @@ static int connect_server(struct run *run, struct ipw_err *err)
     rc = ipw_http_global_init(err);
     if (!rc) rc = ipw_loop_new(&run->loop, err);
     if (rc) return rc;
-    if (run->observer && run->observer->opened) run->observer->opened(run->observer, run->loop);
     run->reach.web = ipw_script_web(&o->script, run->loop, o->server.net.cacert);
     run->connection =
         (struct ipw_connection){.o = &o->server, .loop = run->loop, .quiet = o->output.quiet};

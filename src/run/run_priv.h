@@ -5,6 +5,7 @@
 #define IPW_RUN_RUN_PRIV_H
 
 #include "run/finish.h"
+#include "run/follower.h"
 #include "run/grading.h"
 #include "run/manifest.h"
 #include "run/run.h"
@@ -28,8 +29,7 @@ struct run {
     const char *agent_name; /* as on the command line */
     char *command;
     struct ipw_origin *origin;
-    struct ipw_observer *observer; /* or NULL */
-    int64_t observed_ns;           /* when it was last told of the energy */
+    struct ipw_follower *follower; /* or NULL */
     struct ipw_loop *loop;
     struct ipw_agent_info agent;
     struct ipw_agent_config config;

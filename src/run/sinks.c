@@ -45,13 +45,6 @@ static void to_origin(struct passing *p)
     if (o->event) o->event(o, &p->query->seat, p->event);
 }
 
-static void to_observer(struct passing *p)
-{
-    struct ipw_observer *o = p->run->observer;
-
-    if (o && o->event) o->event(o, p->event);
-}
-
 static void to_limits(struct passing *p)
 {
     ipw_query_limits_event(&p->query->limits, p->event, p->most_usd);
@@ -63,11 +56,11 @@ static void to_limits(struct passing *p)
  *   events    before the ledger: the file has events and readings in the order in which the ledger
  *             took them, so that `ledger RUN` gets the same values from it;
  *   ledger    before the limits: a limit of energy asks it about the query as of this event;
- *   turns, progress, servers, origin, observer: independent of each other;
+ *   turns, progress, servers, origin: independent of each other;
  *   limits    last: they can end the query, and all others must have seen the event by then. */
 static void (*const sinks[])(struct passing *) = {
-    to_sensors,  to_pricing, to_events, to_ledger,   to_turns,
-    to_progress, to_servers, to_origin, to_observer, to_limits,
+    to_sensors,  to_pricing, to_events, to_ledger, to_turns,
+    to_progress, to_servers, to_origin, to_limits,
 };
 
 void ipw_sinks_take(const struct ipw_sinks *run, struct ipw_query_sinks *query,

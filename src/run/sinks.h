@@ -7,7 +7,6 @@
 #define IPW_RUN_SINKS_H
 
 #include "run/limit_actions.h"
-#include "run/observer.h"
 #include "run/origin.h"
 #include "run/progress.h"
 #include "run/run_pricing.h"
@@ -22,7 +21,6 @@ struct ipw_sinks {
     struct ipw_progress *progress;
     struct ipw_server_watch *servers;
     struct ipw_origin *origin;
-    struct ipw_observer *observer; /* or NULL */
 };
 
 struct ipw_query_sinks {

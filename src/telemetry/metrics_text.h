@@ -24,16 +24,4 @@ void ipw_metrics_label(struct ipw_buf *out, const char *name, const char *value)
 void ipw_metrics_end(struct ipw_buf *out, double value);
 void ipw_metrics_end_joules(struct ipw_buf *out, int64_t uj); /* microjoules, to the last digit */
 
-/* Seconds of calls: the buckets' bounds are those of ipw_metrics_bounds_s. */
-enum { IPW_METRICS_BUCKETS = 14 };
-extern const double ipw_metrics_bounds_s[IPW_METRICS_BUCKETS];
-struct ipw_metrics_histogram {
-    uint64_t in_bucket[IPW_METRICS_BUCKETS + 1]; /* the last: above all bounds */
-    double sum_s;
-};
-void ipw_metrics_histogram_add(struct ipw_metrics_histogram *h, double seconds);
-/* The whole family. */
-void ipw_metrics_histogram_write(struct ipw_buf *out, const struct ipw_metrics_histogram *h,
-                                 const char *name, const char *help);
-
 #endif

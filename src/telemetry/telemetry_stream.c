@@ -166,10 +166,10 @@ static void on_metrics(struct ipw_exchange *x, void *stream)
 
 static void on_root(struct ipw_exchange *x, void *stream)
 {
-    struct ipw_telemetry_stream *s = stream;
     struct ipw_buf page = IPW_BUF(PAGE_BYTES);
 
-    ipw_run_page_html(&page, s->page);
+    (void)stream;
+    ipw_sensor_page_html(&page);
     ipw_answer_page(x, "text/html; charset=utf-8", ipw_buf_str(&page), page.len);
     ipw_buf_release(&page);
 }
@@ -177,7 +177,14 @@ static void on_root(struct ipw_exchange *x, void *stream)
 /* The page learns that there is no run: it reads /metrics. */
 static void on_figures(struct ipw_exchange *x, void *stream)
 {
-    ipw_run_page_answer(x, ((struct ipw_telemetry_stream *)stream)->page);
+    const char *text = ipw_exchange_query(x, "after");
+    struct ipw_buf out = IPW_BUF(IPW_MIB);
+    int64_t after = 0;
+
+    if (text && ipw_parse_int(&after, text, 0, INT64_MAX, NULL)) after = 0;
+    ipw_sensor_page_json(&out, ((struct ipw_telemetry_stream *)stream)->page, after);
+    ipw_answer_page(x, "application/json", ipw_buf_str(&out), out.len);
+    ipw_buf_release(&out);
 }
 
 /* ---- opening ---- */
@@ -201,7 +208,7 @@ static int open_server(struct ipw_telemetry_stream *s, struct ipw_loop *loop, co
     s->routes[3] = (struct ipw_route){.path = "/", .methods = "GET", .answer = on_root, .ud = s};
     s->routes[4] =
         (struct ipw_route){.path = "/live.json", .methods = "GET", .answer = on_figures, .ud = s};
-    s->page = ipw_run_page_new(true);
+    s->page = ipw_calloc(1, sizeof *s->page);
     s->options.routes = s->routes;
     s->options.n_routes = 5;
     s->options.host = s->host;
@@ -295,8 +302,8 @@ void ipw_telemetry_stream_tell(struct ipw_telemetry_stream *s)
     int64_t now_ns = ipw_now_ns();
 
     if (s->page)
-        ipw_run_page_power(s->page, ipw_ns_to_s(now_ns - s->telemetry->start_ns),
-                           watts_now(s->telemetry, now_ns));
+        ipw_sensor_page_power(s->page, ipw_ns_to_s(now_ns - s->telemetry->start_ns),
+                              watts_now(s->telemetry, now_ns));
     if (!s->server || (!s->waiting && ipw_now_ns() - s->told_ns < IPW_NS_PER_S)) return;
     s->waiting = false;
     s->told_ns = ipw_now_ns();
@@ -306,7 +313,7 @@ void ipw_telemetry_stream_tell(struct ipw_telemetry_stream *s)
 void ipw_telemetry_stream_close(struct ipw_telemetry_stream *s)
 {
     ipw_server_close(s->server);
-    ipw_run_page_free(s->page);
+    free(s->page);
     ipw_line_ring_free(s->lines);
     ipw_buf_release(&s->hello);
     ipw_buf_release(&s->line);

@@ -15,7 +15,7 @@
 
 #include "io/server.h"
 #include "telemetry/line_ring.h"
-#include "telemetry/run_page.h"
+#include "telemetry/sensor_page.h"
 #include "telemetry/telemetry.h"
 
 struct ipw_telemetry_reader; /* a client of /stream */
@@ -28,7 +28,7 @@ struct ipw_telemetry_stream {
     bool waiting;    /* lines that the readers have not got */
     int64_t told_ns; /* when they were last given what there is */
     struct ipw_telemetry_reader *readers;
-    struct ipw_run_page *page; /* without a run: it shows /metrics */
+    struct ipw_sensor_page *page;
     struct ipw_route routes[5];
     struct ipw_server_options options;
     struct ipw_server *server;

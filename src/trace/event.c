@@ -79,7 +79,7 @@ static void put_cost_source(struct ipw_jw *w, const struct ipw_spec *s, const vo
 
 /* clang-format off */
 #define DATA                 PUT("data", O | OPT, put_data, 0)
-#define EVENT                PUT("event", T, put_kind, 0)
+#define EVENT                PUT("event", T | OPEN, put_kind, 0)
 #define QUERY                HELD("query", I, 0, struct ipw_event, query)
 #define ROWS                 HELD("rows", C | OPT, 0, struct ipw_event, rows)
 #define SPAN                 HELD("span", C, 0, struct ipw_event, span)
@@ -102,33 +102,33 @@ static const struct ipw_spec run_start[] = {
     DATA, EVENT, QUERY, ROWS, HELD("segment", C, 0, struct ipw_event, segment), SPAN, T_NS, END};
 static const struct ipw_spec run_end[] = {DATA, EVENT, QUERY, ROWS, SPAN, T_NS, END};
 static const struct ipw_spec note[] = {
-    DATA, EVENT, TOOL(name, T | OPT), QUERY, TOOL(result_bytes, C | OPT), ROWS, SPAN, T_NS, END};
+    DATA, EVENT, TOOL(name, T | OPT | OPEN), QUERY, TOOL(result_bytes, C | OPT), ROWS, SPAN, T_NS, END};
 static const struct ipw_spec query_start[] = {
-    DATA, EVENT, ASKED(id, T), QUERY, ROWS, ASKED(scheduled_ns, C | OPT), ASKED(scope, C | OPT), SPAN,
+    DATA, EVENT, ASKED(id, T | OPEN), QUERY, ROWS, ASKED(scheduled_ns, C | OPT), ASKED(scope, C | OPT), SPAN,
     T_NS, END};
 static const struct ipw_spec query_end[] = {
-    ASKED(completed, B), DATA, ASKED(ended_ns, C | OPT), ASKED(error, TZ), EVENT, ASKED(id, T), ASKED(outcome, T), QUERY, ROWS,
+    ASKED(completed, B), DATA, ASKED(ended_ns, C | OPT), ASKED(error, TZ), EVENT, ASKED(id, T | OPEN), ASKED(outcome, T | OPEN), QUERY, ROWS,
     SPAN, T_NS, END};
 static const struct ipw_spec tool_start[] = {
-    TOOL(argument_bytes, C | OPT), TOOL(call_id, TZ), DATA, EVENT, INSIDE, TOOL(name, T), QUERY, ROWS, SPAN,
-    T_NS, END};
+    TOOL(argument_bytes, C | OPT), TOOL(call_id, TZ | OPEN), DATA, EVENT, INSIDE, TOOL(name, T | OPEN), QUERY,
+    ROWS, SPAN, T_NS, END};
 static const struct ipw_spec tool_end[] = {
-    TOOL(call_id, TZ), TOOL(child_cpu_ns, C | OPT), TOOL(child_peak_bytes, C | OPT),
+    TOOL(call_id, TZ | OPEN), TOOL(child_cpu_ns, C | OPT), TOOL(child_peak_bytes, C | OPT),
     {NAME("child_provenance"), .kind = T | OPT, .words = ipw_child_provenance_words,
      .hold = IPW_HOLD_TEXT, .at = offsetof(struct ipw_event, tool.child_provenance)},
-    TOOL(cut_bytes, C | OPT), DATA, TOOL(error, TZ), EVENT, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ),
+    TOOL(cut_bytes, C | OPT), DATA, TOOL(error, TZ), EVENT, TOOL(name, T | OPEN), TOOL(ok, B), TOOL(outcome, TZ | OPEN),
     QUERY, TOOL(result_bytes, CZ), ROWS, SPAN, T_NS, END};
 static const struct ipw_spec tool_span[] = {
-    TOOL(call_id, TZ), DATA, EVENT, TOOL(from_ns, C), TOOL(name, T), TOOL(ok, B), QUERY, ROWS, SPAN, T_NS,
+    TOOL(call_id, TZ | OPEN), DATA, EVENT, TOOL(from_ns, C), TOOL(name, T | OPEN), TOOL(ok, B), QUERY, ROWS, SPAN, T_NS,
     TOOL(to_ns, C), END};
 static const struct ipw_spec own_start[] = {
     DATA, EVENT, INSIDE, OWN_KIND, TOOL(name, T), QUERY, ROWS, SPAN, T_NS, END};
 static const struct ipw_spec own_end[] = {
-    DATA, TOOL(error, TZ), EVENT, OWN_KIND, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ), QUERY,
+    DATA, TOOL(error, TZ), EVENT, OWN_KIND, TOOL(name, T), TOOL(ok, B), TOOL(outcome, TZ | OPEN), QUERY,
     TOOL(result_bytes, CZ), ROWS, SPAN, T_NS, END};
 static const struct ipw_spec lm_start[] = {
-    LM(attempt, C), DATA, LM(due_ns, C | OPT), EVENT, LM(held_ns, C | OPT), INSIDE, LM(model, TZ), QUERY, ROWS,
-    SPAN, T_NS, END};
+    LM(attempt, C), DATA, LM(due_ns, C | OPT), EVENT, LM(held_ns, C | OPT), INSIDE, LM(model, TZ | OPEN), QUERY,
+    ROWS, SPAN, T_NS, END};
 static const struct ipw_spec lm_end[] = {
     LM(attempt, C),
     LM(bytes_received, CZ),
@@ -139,14 +139,14 @@ static const struct ipw_spec lm_end[] = {
     LM(calls, C),
     LM(chunks, CZ),
     TIME(connect_ns, C | OPT),
-    LM_PUT("cost_source", TZ | OPT, cost.source, put_cost_source),
+    LM_PUT("cost_source", TZ | OPT | OPEN, cost.source, put_cost_source),
     LM_PUT("cost_usd", N | OPT, cost.usd, put_cost),
     DATA,
     TIME(dns_ns, C | OPT),
     LM(endpoint, T | OPT),
     LM(error, TZ),
     EVENT,
-    LM(finish_reason, TZ),
+    LM(finish_reason, TZ | OPEN),
     TIME(first_byte_ns, IZ),
     TIME(first_call_ns, C | OPT),
     TIME(first_event_ns, C | OPT),
@@ -162,7 +162,7 @@ static const struct ipw_spec lm_end[] = {
     LM(input_tokens, CZ),
     TIME(last_token_ns, IZ),
     LM(malformed, B),
-    LM(model, TZ),
+    LM(model, TZ | OPEN),
     {NAME("outcome"), .kind = T, .words = outcome_names, .hold = IPW_HOLD_WORD,
      .at = offsetof(struct ipw_event, lm.outcome)},
     LM(output_tokens, CZ),

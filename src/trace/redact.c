@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "json/write.h"
+#include "trace/spec.h"
 
 enum { CHUNK = 64, MAX_TEXT_BYTES = 512 * 1024 * 1024 };
 
@@ -119,6 +120,20 @@ static void copy(struct ipw_jw *w, const struct ipw_json *node)
     ipw_buf_release(&text);
 }
 
+/* The member's row of the table of the format; NULL: it has none. */
+static const struct ipw_spec *row_of(const struct ipw_spec *table, const struct ipw_json *member)
+{
+    const struct ipw_spec *row = table;
+
+    while (row && row->key && strcmp(row->key, ipw_json_key(member))) row++;
+    return row && row->key ? row : NULL;
+}
+
+static bool is_open(const struct ipw_spec *row)
+{
+    return row && (row->words || row->kind & IPW_SPEC_OPEN);
+}
+
 struct walk {
     const struct ipw_redactor *r;
     struct ipw_jw *w;
@@ -225,25 +240,13 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
     static const char *const in_data[] = {
         "answer_source",    "arrivals", "call_id", "finish", "id",          "model",        "name",
         "reasoning_effort", "required", "role",    "type",   "tool_choice", "tool_call_id", NULL};
-    static const char *const own[] = {"call_id",
-                                      "child_provenance",
-                                      "cost_source",
-                                      "event",
-                                      "finish_reason",
-                                      "id",
-                                      "kind",
-                                      "model",
-                                      "name",
-                                      "outcome",
-                                      NULL};
-    static const char *const spans_own[] = {"event", "kind", "outcome", NULL};
     const char *event = ipw_json_str(ipw_json_get(line, "event"), "");
     const char *name = ipw_json_str(ipw_json_get(ipw_json_get(line, "data"), "name"), "");
     struct ipw_jw w;
     static const char *const nothing[] = {NULL}, *const module[] = {"name", NULL};
+    const struct ipw_spec *table = ipw_spec_event(event);
     bool note = strcmp(event, "note") == 0;
-    struct walk inner = {r, &w, in_data, note},
-                outer = {r, &w, strncmp(event, "span", 4) == 0 ? spans_own : own, false};
+    struct walk inner = {r, &w, in_data, note}, outer = {r, &w, nothing, false};
 
     if (ipw_json_get(line, "name")) name = ipw_json_str(ipw_json_get(line, "name"), "");
     if (note) inner.kept = strcmp(name, "native_module") == 0 ? module : nothing;
@@ -253,6 +256,8 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
         key_of(&w, m);
         if (strcmp(ipw_json_key(m), "data") == 0)
             put_data(&inner, m, event, name);
+        else if (is_open(row_of(table, m)))
+            copy(&w, m);
         else
             put(&outer, m, ipw_json_key(m), IPW_REDACT_ALL);
     }
@@ -261,80 +266,75 @@ void ipw_redact_event(struct ipw_buf *out, const struct ipw_redactor *r,
 
 /* ---- traces ---- */
 
-static const char *const trace_kept[] = {"answer_source",
-                                         "by",
-                                         "child_provenance",
-                                         "finish_reason",
-                                         "judge_model",
-                                         "judge_verdict",
-                                         "kind",
-                                         "model",
-                                         "model_asked",
-                                         "name",
-                                         "outcome",
-                                         "part",
-                                         "provenance",
-                                         "query_id",
-                                         "reason",
-                                         "remote_domains",
-                                         "sources",
-                                         "started_at",
-                                         "superseded",
-                                         "tools_called",
-                                         "unit",
-                                         NULL};
-static const char *const span_kept[] = {"by",         "child_provenance", "kind",    "outcome",
-                                        "provenance", "reason",           "sources", NULL};
+static void put_trace(const struct walk *k, const struct ipw_json *object,
+                      const struct ipw_spec *table);
 
-/* Filler of an answer's length still tells its length: these are absent. */
-static const char *const left_out[] = {"judge_text", "reference", "reference_answer", "subject",
-                                       NULL};
-
-static void put_trace(const struct walk *k, const struct ipw_json *node, const char *key)
+/* The name of these spans is a host, or a script's word. */
+static bool is_private_name(const struct ipw_json *object, const struct ipw_spec *row)
 {
-    const char *kind;
+    const char *kind = ipw_json_str(ipw_json_get(object, "kind"), "");
 
-    switch (ipw_json_kind(node)) {
-    case IPW_JSON_ARR:
-        ipw_jw_arr(k->w);
-        for (const struct ipw_json *e = ipw_json_first(node); e; e = ipw_json_next(e))
-            put_trace(k, e, key);
-        ipw_jw_arr_end(k->w);
-        break;
-    case IPW_JSON_OBJ:
-        kind = ipw_json_str(ipw_json_get(node, "kind"), "");
-        if (strcmp(kind, "http") == 0 || strcmp(kind, "event") == 0) {
-            struct walk named = {k->r, k->w, span_kept,
-                                 false}; /* their name is a host, or a script's word */
+    return row && strcmp(row->key, "name") == 0 &&
+           (strcmp(kind, "http") == 0 || strcmp(kind, "event") == 0);
+}
 
-            put(&named, node, key, IPW_REDACT_ALL);
-            break;
-        }
-        ipw_jw_obj(k->w);
-        if (strcmp(key, "metadata") && strcmp(key, "score_metadata")) {
-            for (const struct ipw_json *m = ipw_json_first(node); m; m = ipw_json_next(m)) {
-                if (is_one_of(ipw_json_key(m), left_out)) continue;
-                key_of(k->w, m);
-                put_trace(k, m, ipw_json_key(m));
-            }
-        }
-        ipw_jw_obj_end(k->w);
-        break;
-    default: /* an endpoint is an address, so it is always hidden, here as in the events */
-        put(k, node, key,
-            strcmp(key, "error") == 0 || strcmp(key, "endpoint") == 0 ? (unsigned)IPW_REDACT_ALL
-                                                                      : (unsigned)IPW_REDACT_TEXT);
+static void put_each(const struct walk *k, const struct ipw_json *node, const struct ipw_spec *row)
+{
+    bool list = ipw_json_kind(node) == IPW_JSON_ARR;
+
+    (list ? ipw_jw_arr : ipw_jw_obj)(k->w);
+    for (const struct ipw_json *e = ipw_json_first(node); e; e = ipw_json_next(e)) {
+        if (!list) key_of(k->w, e);
+        if (ipw_json_kind(e) == IPW_JSON_OBJ)
+            put_trace(k, e, row->of);
+        else
+            put(k, e, row->key, IPW_REDACT_TEXT);
     }
+    (list ? ipw_jw_arr_end : ipw_jw_obj_end)(k->w);
+}
+
+static void put_member(const struct walk *k, const struct ipw_json *object,
+                       const struct ipw_json *m, const struct ipw_spec *row)
+{
+    enum ipw_json_kind kind = ipw_json_kind(m);
+
+    if (row && row->kind & IPW_SPEC_GONE)
+        ipw_jw_raw(k->w, "{}", 2);
+    else if (is_private_name(object, row) || (row && row->kind & IPW_SPEC_PRIVATE))
+        put(k, m, ipw_json_key(m), IPW_REDACT_ALL);
+    else if (is_open(row))
+        copy(k->w, m);
+    else if (row && row->of && (kind == IPW_JSON_ARR || row->kind & IPW_SPEC_EACH))
+        put_each(k, m, row);
+    else if (row && row->of && kind == IPW_JSON_OBJ)
+        put_trace(k, m, row->of);
+    else
+        put(k, m, ipw_json_key(m), IPW_REDACT_TEXT);
+}
+
+static void put_trace(const struct walk *k, const struct ipw_json *object,
+                      const struct ipw_spec *table)
+{
+    ipw_jw_obj(k->w);
+    for (const struct ipw_json *m = ipw_json_first(object); m; m = ipw_json_next(m)) {
+        const struct ipw_spec *row = row_of(table, m);
+
+        if (row && row->kind & IPW_SPEC_GONE && row->kind & IPW_SPEC_OPTIONAL) continue;
+        key_of(k->w, m);
+        put_member(k, object, m, row);
+    }
+    ipw_jw_obj_end(k->w);
 }
 
 void ipw_redact_trace(struct ipw_buf *out, const struct ipw_redactor *r,
                       const struct ipw_json *line)
 {
+    static const char *const nothing[] = {NULL};
     struct ipw_jw w;
-    struct walk k = {r, &w, trace_kept, false};
+    struct walk k = {r, &w, nothing, false};
 
     ipw_jw_init(&w, out);
-    put_trace(&k, line, "");
+    put_trace(&k, line, ipw_spec_trace);
 }
 
 /* ---- the manifest and the summary ---- */

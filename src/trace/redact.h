@@ -4,7 +4,8 @@
  * again as a workload.  Equal texts become equal words.  Texts with the same beginning (of 64 bytes
  * or more) keep a common beginning, so prefix caches are hit as before.  A hash with a random key,
  * which is thrown away, selects the words.  Lengths, times, token counts, energy values, roles, ids
- * of queries, and the names of models and tools stay.  Pure except for the key. */
+ * of queries, and the names of models and tools stay: the tables of the format (trace/spec.h) flag
+ * them.  A text that no table names is hidden.  Pure except for the key. */
 #ifndef IPW_TRACE_REDACT_H
 #define IPW_TRACE_REDACT_H
 

@@ -21,16 +21,16 @@ struct figures {
 static const struct ipw_spec figure[] = {
     KEY("coverage", S | OPT),
     OF("devices", O | EACH | OPT, figure),
-    KEY("estimate", O | OPT),
+    KEY("estimate", O | OPT | OPEN),
     KEY("hi", J | OPT),
     KEY("joules", JU),
     KEY("lo", J | OPT),
     KEY("mean_w", JU),
     KEY("peak_w", JU),
     WORD("provenance", T | OPT, ipw_provenance_words),
-    KEY("reason", T | OPT),
+    KEY("reason", T | OPT | OPEN),
     KEY("samples", C | OPT),
-    KEY("sources", A | OPT),
+    KEY("sources", A | OPT | OPEN),
     KEY("split_fraction", S | OPT),
     KEY("u", J | OPT),
     END,
@@ -293,7 +293,7 @@ const struct ipw_spec ipw_spec_metric[] = {
     METRIC(median, N),
     METRIC(min, N),
     METRIC(n, C),
-    METRIC(unit, T),
+    METRIC(unit, T | OPEN),
     END,
 };
 

@@ -51,7 +51,7 @@ const struct ipw_spec ipw_spec_part[] = {
     PUT_OF("bounds", O | OPT, put_part_bounds, NULL),
     PART("calls", C, calls),
     PUT_OF("joules", O, put_part_joules, joules),
-    PART("name", T | OPT, name),
+    PART("name", T | OPT | OPEN, name),
     {NAME("part"), .kind = T, .words = ipw_part_kind_words, .hold = IPW_HOLD_WORD,
      .at = offsetof(struct ipw_query_part, kind)},
     PART("seconds", S, seconds),

@@ -31,6 +31,10 @@ enum ipw_spec_kind {
     IPW_SPEC_EACH = 256,     /* `of` is the table of every member's value, for any key */
     IPW_SPEC_COUNT = 512,    /* not negative */
     IPW_SPEC_MICRO = 1024,   /* joules or watts: written as whole microjoules or microwatts */
+    /* Redaction (trace/redact.h).  A text without a flag is hidden with the texts of queries. */
+    IPW_SPEC_OPEN = 2048,    /* reveals nothing, and stays; so does one of `words` */
+    IPW_SPEC_PRIVATE = 4096, /* an address, or an error with one: hidden in every mode */
+    IPW_SPEC_GONE = 8192,    /* filler would tell its length: left out, or {} if it must be there */
 };
 
 /* The type of the member that holds a value, and its form for an unknown value. */

@@ -38,6 +38,9 @@ enum {
     Z = IPW_SPEC_NULL,
     OPT = IPW_SPEC_OPTIONAL,
     EACH = IPW_SPEC_EACH,
+    OPEN = IPW_SPEC_OPEN,
+    PRIVATE = IPW_SPEC_PRIVATE,
+    GONE = IPW_SPEC_GONE,
 };
 
 /* clang-format off */

@@ -111,6 +111,14 @@ assert_json measured/summary.json "d['ledger']['cpu']['balanced'] is True"
 assert_json measured/traces.jsonl "len(d) == 5 and sum(q['completed'] for q in d) == 3"
 assert_json measured/manifest.json "not any('listen' in a for a in d['command']['args'])"
 
+step "the process that answers is killed: the run goes on, and says so in a line"
+begin alone
+kill -9 "$(pgrep -P $RUN -f __follow)" || fail "there is no such process"
+wait $RUN || fail "the run: $(cat said)"
+assert_file_lines said 2
+assert_contains said "ended early: their process was ended by signal 9"
+assert_json alone/traces.jsonl "len(d) == 5"
+
 step "a port that is taken"
 begin taken
 expect_exit 1 agent run single --dataset rows.jsonl --model demo --listen "$(echo "$URL" | sed 's,http://\(.*\)/metrics,\1,')" -o never

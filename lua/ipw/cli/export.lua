@@ -68,17 +68,6 @@ local function settings_of(format, texts)
   return checked
 end
 
---- Who names a collector to send to wants it reached, also where it is not a public address.
-local function allow_collector(io)
-  local default = "http://localhost:4318"
-  for i, name in ipairs { "ENDPOINT", "TRACES_ENDPOINT", "METRICS_ENDPOINT" } do
-    local url = core.environment("OTEL_EXPORTER_OTLP_" .. name)
-    if not url or url == "" then url = i == 1 and default or "" end
-    local host = url:match "://([^/?#]*)"
-    if host then io.call("allow_web", host) end
-  end
-end
-
 --- A format's script reads the runs and writes the output, and can do no more than other scripts.
 local function run_format(io, o, name)
   local path = script.find("exports", name)
@@ -89,7 +78,9 @@ local function run_format(io, o, name)
   if format.lines_only and prices.given() then
     io.usage("--prices: the format %s copies lines as they were saved; choose another, such as csv", format.name)
   end
-  if name == "otlp" then allow_collector(io) end
+  if name == "otlp" and settings.post then
+    for _, host in ipairs(require("ipw.otlp_http").hosts "") do io.call("allow_web", host) end
+  end
   local export = require "ipw.export"
   local out = export.output(format.writes or "file", settings)
   export.run(format, out, function(text) io.warn("ipw-agent: " .. text) end)

@@ -366,7 +366,7 @@ return {
     out.next_reading, out.channels, out.from, out.to = nil, nil, nil, nil
     if out.settings.post then
       local goes_on = out.settings.follow and function() return core.goes_on(run.reader) end or nil
-      out.collector = require("ipw.otlp_http").open(goes_on)
+      out.collector = require("ipw.otlp_http").open(goes_on, out.settings.url)
     end
   end,
 

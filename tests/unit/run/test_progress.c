@@ -65,45 +65,13 @@ static void a_narrow_terminal_drops_fields(void **state)
     assert_non_null(strstr(line, "312 J  95.0 W  3 s  3.30 s left"));
 }
 
-/* The page of a run gets the same figures; what is not known is null. */
-static void the_figures_as_json(void **state)
-{
-    struct ipw_progress_state s = some;
-    struct ipw_buf out = IPW_BUF(4096);
-    struct ipw_jw w;
-
-    (void)state;
-    ipw_jw_init(&w, &out);
-    ipw_progress_write(&w, &s);
-    assert_string_equal(
-        ipw_buf_str(&out),
-        "{\"correct\":1,\"done\":2,\"failed\":0,\"interrupted\":0,\"joules\":312.4,\"left_s\":3.3,"
-        "\"queries\":4,\"seconds\":3.3,\"standstill\":null,\"tool_calls\":12,\"turns\":1,"
-        "\"wait_s\":null,\"watts\":95.0,\"wrong\":1}");
-    ipw_buf_clear(&out);
-    s = IPW_PROGRESS_NONE;
-    ipw_jw_init(&w, &out);
-    ipw_progress_write(&w, &s);
-    assert_non_null(strstr(ipw_buf_str(&out), "\"joules\":null,\"left_s\":null"));
-    assert_non_null(strstr(ipw_buf_str(&out), "\"watts\":null"));
-    ipw_buf_release(&out);
-}
-
-static struct ipw_progress_state told;
-
-static void tell(struct ipw_observer *o, const struct ipw_progress_state *state)
-{
-    (void)o;
-    told = *state;
-}
-
 /* A resumed run: 3 of 8 queries are done, and each is in the class that it had. */
 static void queries_of_earlier_sessions_are_counted(void **state)
 {
     struct ipw_query_trace right = {.id = "right", .completed = true, .outcome = "answered"},
                            wrong = {.id = "wrong", .completed = true, .outcome = "answered"},
                            failed = {.id = "failed", .outcome = "timeout"};
-    struct ipw_observer observer = {.progress = tell};
+    struct ipw_progress_state told;
     struct ipw_summary earlier;
     struct ipw_progress *p;
     struct ipw_loop *loop;
@@ -114,10 +82,11 @@ static void queries_of_earlier_sessions_are_counted(void **state)
     ipw_summary_add(&earlier, &wrong, &(struct ipw_query_details){.is_resolved = 0});
     ipw_summary_add(&earlier, &failed, &(struct ipw_query_details){.is_resolved = -1});
     assert_int_equal(ipw_loop_new(&loop, NULL), 0);
-    p = ipw_progress_new(loop, 8, 3, true, &observer);
+    p = ipw_progress_new(loop, 8, 3, true);
     ipw_progress_earlier(p, &earlier);
     ipw_progress_query(p, &right, &(struct ipw_query_details){.is_resolved = 1});
     ipw_progress_done(p, 4);
+    told = ipw_progress_now(p);
     ipw_progress_free(p);
     assert_int_equal(told.n_done, 4);
     assert_int_equal(told.ok, 2);
@@ -170,7 +139,6 @@ UNIT(progress)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joules_and_watts_stand_before_the_time),
         cmocka_unit_test(a_narrow_terminal_drops_fields),
-        cmocka_unit_test(the_figures_as_json),
         cmocka_unit_test(a_row_of_a_query),
         cmocka_unit_test(queries_of_earlier_sessions_are_counted),
     };

@@ -279,9 +279,12 @@ static void a_trace(void **state)
     struct ipw_redactor r = {.key = 17, .what = IPW_REDACT_TOOLS};
     static const char line[] =
         "{\"answer\":\"42 of them\",\"error\":\"why it "
-        "failed\",\"metadata\":{\"key\":\"x\"},\"query_id\":\"q7\","
+        "failed\",\"judge_text\":\"it is 42\",\"later\":{\"key\":\"a new key\"},\"metadata\":"
+        "{\"key\":\"x\"},\"query_id\":\"q7\","
         "\"turns\":[{\"endpoint\":\"http://"
-        "host\",\"energy\":{\"gpu\":{\"joules\":2.5,\"provenance\":\"measured\"}},"
+        "host\",\"energy\":{\"gpu\":{\"devices\":{\"GPU-1\":{\"reason\":\"no_samples\"}},"
+        "\"estimate\":{\"by\":\"cpu model\"},\"joules\":2.5,\"provenance\":\"measured\"}},"
+        "\"model\":\"m\",\"model_asked\":\"alias\","
         "\"spans\":[{\"error\":\"no such host\",\"kind\":\"http\",\"name\":\"GET host\"},"
         "{\"error\":null,\"kind\":\"tool\",\"name\":\"vault\"}]}]}";
     struct ipw_json *doc = after(&r, ipw_redact_trace, line);
@@ -295,11 +298,17 @@ static void a_trace(void **state)
     hidden(doc, "turns.0.spans.0.error", "no such host");
     stays(doc, "turns.0.spans.1.name", "vault");
     stays(doc, "turns.0.energy.gpu.provenance", "measured");
+    stays(doc, "turns.0.energy.gpu.devices.GPU-1.reason", "no_samples");
+    stays(doc, "turns.0.energy.gpu.estimate.by", "cpu model");
+    stays(doc, "turns.0.model_asked", "alias");
+    assert_null(ipw_json_get(doc, "judge_text"));
     assert_int_equal(ipw_json_count(ipw_json_get(doc, "metadata")), 0);
     ipw_json_free(doc);
     r.what = IPW_REDACT_TEXT;
     doc = after(&r, ipw_redact_trace, line);
     hidden(doc, "answer", "42 of them");
+    hidden(doc, "later.key", "a new key"); /* a key that no table names */
+    stays(doc, "turns.0.model", "m");
     ipw_json_free(doc);
 }
 
