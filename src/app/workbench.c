@@ -189,7 +189,8 @@ int ipw_workbench_command(struct ipw_workbench *b, int64_t *status, struct ipw_l
     entry->vm = (struct ipw_vm_options){.paths = ipw_script_paths(&b->o->script),
                                         .host = &b->host,
                                         .slice_cpu_ns = b->o->lua_cpu_ns,
-                                        .memory_bytes = b->memory_bytes};
+                                        .memory_bytes = b->memory_bytes,
+                                        .lasting = true};
     entry->facts.colour = ipw_use_colour(STDOUT_FILENO);
     entry->facts.input = isatty(STDIN_FILENO);
     entry->facts.width = (int)ipw_terminal_width(STDOUT_FILENO);

@@ -18,6 +18,7 @@ struct lua_State; /* only script/ includes lua.h */
 struct ipw_vm_options {
     size_t memory_bytes;      /* soft cap of the Lua heap; 0: 64 MiB */
     int64_t slice_cpu_ns;     /* CPU time between two waits; 0: 2 s */
+    bool lasting;             /* no limit of all slices together; else a minute */
     const char *const *paths; /* --path folders, NULL-terminated; or NULL */
     const char *script_dir;   /* the folder of the user's script, or NULL */
     uint64_t seed;            /* for math.random */

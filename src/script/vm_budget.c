@@ -94,7 +94,7 @@ void ipw_budget_enter(struct ipw_vm *vm)
 {
     if (!timer_made) make_timer();
     vm->slice_ticks = 0;
-    if (vm->cpu_ns > QUERY_CPU_NS) {
+    if (!vm->options.lasting && vm->cpu_ns > QUERY_CPU_NS) {
         vm->over_cpu = 1;
         if (vm->running) ipw_budget_stop(vm->running);
     }

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "io/proc.h"
 #include "script/stuck_watch.h"
 #include "script/task.h"
@@ -109,6 +110,23 @@ static void rule_5_loops_stop_wherever_they_are(void **state)
         w.vm->slice_ticks_max = 5; /* of 20 ms */
         world_run(&w, loops[i]);
         if (w.end != IPW_TASK_CPU) fail_msg("%s: ended with %d", loops[i], w.end);
+        world_close(&w);
+    }
+}
+
+static void use_up_a_minute(void *ud) { ((struct ipw_vm *)ud)->cpu_ns = 61 * IPW_NS_PER_S; }
+
+/* A query has a minute in all; a command, which may last for as long as a run, has not. */
+static void rule_6_all_slices_together(void **state)
+{
+    (void)state;
+    for (int lasting = 0; lasting < 2; lasting++) {
+        struct world w;
+        world_open(&w, 0);
+        w.vm->options.lasting = lasting;
+        ipw_defer_start(w.loop, use_up_a_minute, w.vm); /* while it waits */
+        world_run(&w, "require 'ipw'.sleep(0.01) return 1");
+        assert_int_equal(w.end, lasting ? IPW_TASK_DONE : IPW_TASK_CPU);
         world_close(&w);
     }
 }
@@ -374,6 +392,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(rule_4_bombs_stop_under_four_times_the_cap),
         cmocka_unit_test(rule_4_garbage_does_not_count),
         cmocka_unit_test(rule_5_loops_stop_wherever_they_are),
+        cmocka_unit_test(rule_6_all_slices_together),
         cmocka_unit_test(rule_6_cancellation_is_sticky),
         cmocka_unit_test(rule_11_L_8_error_objects_become_one_printable_line),
         cmocka_unit_test(rule_12_the_watch_notices_who_is_stuck_and_where),
