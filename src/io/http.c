@@ -2,19 +2,15 @@
  * inside libcurl's callbacks are carried out after them, in order. */
 #include "io/http.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/keyring.h"
 #include "base/mem.h"
 #include "base/open.h"
-#include "io/http_guard.h"
 #include "io/http_priv.h"
 
 int ipw_http_global_init(struct ipw_err *err)
@@ -50,11 +46,6 @@ static bool is_empty(const struct ipw_http_call *head) { return head->next == he
 
 /* --- sockets --------------------------------------------------------------------------------- */
 
-/* A descriptor that we opened keeps its libuv poll, armed for reading, from its first use to its
- * close. libcurl says "remove" and "in" again around every request of a kept-alive connection; each
- * would cost two system calls.  Other descriptors (the resolver's pipe) are closed without notice,
- * so stop watching them at once. */
-
 static void end_calls(const struct http_lane *lane)
 {
     struct CURLMsg *msg;
@@ -85,21 +76,14 @@ static void enter_curl(const struct http_lane *lane, curl_socket_t fd, int event
 
 static void on_poll(uv_poll_t *uv, int status, int events)
 {
-    struct sock *sock = (struct sock *)uv;
+    const struct sock *sock = (struct sock *)uv;
     int action = 0;
 
-    if (!sock->wanted) {
-        /* The server closed an idle connection, or sent something without a request.  libcurl
-         * checks the connection before it uses it again; until then do not listen. */
-        uv_poll_stop(uv);
-        sock->armed = 0;
-        return;
-    }
     if (status < 0) {
         /* The socket has an error, and libuv has stopped the poll.  There may still be bytes to
          * read before the error, so tell libcurl to do what it waited for, again and again. */
         events = sock->wanted;
-        sock->armed = uv_poll_start(uv, sock->wanted, on_poll) ? 0 : sock->wanted;
+        uv_poll_start(uv, events, on_poll);
     }
     if (events & UV_READABLE) action |= CURL_CSELECT_IN;
     if (events & UV_WRITABLE) action |= CURL_CSELECT_OUT;
@@ -108,117 +92,33 @@ static void on_poll(uv_poll_t *uv, int status, int events)
 
 static void free_handle(uv_handle_t *handle) { free(handle); }
 
-static struct sock *find_sock(const struct ipw_http *http, curl_socket_t fd)
-{
-    return fd >= 0 && (size_t)fd < http->cap_socks ? http->socks[fd] : NULL;
-}
-
-static void drop_sock(struct ipw_http *http, curl_socket_t fd)
-{
-    struct sock *sock = find_sock(http, fd);
-
-    if (!sock) return;
-    http->socks[fd] = NULL;
-    if (sock->prev)
-        sock->prev->next = sock->next;
-    else
-        sock->lane->socks = sock->next;
-    if (sock->next) sock->next->prev = sock->prev;
-    uv_close((uv_handle_t *)&sock->uv, free_handle);
-}
-
-static struct sock *add_sock(struct http_lane *lane, curl_socket_t fd, bool ours)
-{
-    struct ipw_http *http = lane->http;
-    struct sock *sock;
-
-    drop_sock(http, fd);
-    if ((size_t)fd >= http->cap_socks) {
-        size_t old = http->cap_socks;
-        IPW_GROW(http->socks, http->cap_socks, (size_t)fd + 1);
-        memset(http->socks + old, 0, (http->cap_socks - old) * sizeof *http->socks);
-    }
-    sock = ipw_calloc(1, sizeof *sock);
-    sock->lane = lane;
-    sock->fd = fd;
-    sock->ours = ours;
-    if (uv_poll_init_socket(ipw_loop_uv(http->loop), &sock->uv, fd)) {
-        free(sock);
-        return NULL;
-    }
-    uv_unref((uv_handle_t *)&sock->uv);
-    http->socks[fd] = sock;
-    sock->next = lane->socks;
-    if (sock->next) sock->next->prev = sock;
-    lane->socks = sock;
-    return sock;
-}
-
-static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *addr)
-{
-    struct ipw_http_call *call = ud;
-    int fd;
-
-    (void)purpose;
-    if (!ipw_address_is_public((const struct sockaddr *)&addr->addr)) {
-        call->met_private = true;
-        if (call->guarded) return CURL_SOCKET_BAD;
-    }
-    fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, addr->protocol);
-    if (fd < 0) {
-        call->no_room = errno == EMFILE || errno == ENFILE || errno == ENOBUFS;
-        return CURL_SOCKET_BAD;
-    }
-    if (!add_sock(call->lane, fd, true)) {
-        close(fd);
-        return CURL_SOCKET_BAD;
-    }
-    return fd;
-}
-
-static int on_close(void *ud, curl_socket_t fd)
-{
-    drop_sock(ud, fd);
-    return close(fd);
-}
-
+/* A descriptor is watched while libcurl waits for it: one that it no longer needs may be closed
+ * without notice. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud, void *sock_ud)
 {
     struct http_lane *lane = ud;
-    struct sock *sock = find_sock(lane->http, fd);
-    int events;
+    struct sock *sock = sock_ud;
 
     (void)easy;
-    (void)sock_ud;
     if (what == CURL_POLL_REMOVE) {
-        if (!sock) return 0;
-        sock->wanted = 0;
-        if (!sock->ours) {
-            drop_sock(lane->http, fd);
-        } else if (sock->armed & UV_WRITABLE) {
-            uv_poll_stop(&sock->uv);
-            sock->armed = 0;
-        }
+        curl_multi_assign(lane->multi, fd, NULL);
+        if (sock) uv_close((uv_handle_t *)&sock->uv, free_handle);
         return 0;
     }
-    if (!sock) sock = add_sock(lane, fd, false);
-    if (!sock) return -1;
-    events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
-    sock->wanted = events;
-    if (sock->armed == events) return 0;
-    sock->armed = events;
-    if (uv_poll_start(&sock->uv, events, on_poll)) return -1;
-    return 0;
-}
-
-void ipw_http_setup_sockets(struct ipw_http_call *call)
-{
-    CURL *easy = call->easy;
-
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, call->http);
+    if (!sock) {
+        sock = ipw_calloc(1, sizeof *sock);
+        sock->lane = lane;
+        sock->fd = fd;
+        if (uv_poll_init_socket(ipw_loop_uv(lane->http->loop), &sock->uv, fd)) {
+            free(sock);
+            return -1;
+        }
+        uv_unref((uv_handle_t *)&sock->uv);
+        curl_multi_assign(lane->multi, fd, sock);
+    }
+    sock->wanted =
+        (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+    return uv_poll_start(&sock->uv, sock->wanted, on_poll) ? -1 : 0;
 }
 
 /* --- libcurl's timer ------------------------------------------------------------------------- */
@@ -283,8 +183,7 @@ static struct http_lane *open_lane(struct ipw_http *http)
 
 static void close_lane(struct http_lane *lane)
 {
-    curl_multi_cleanup(lane->multi); /* closes the kept connections through on_close */
-    while (lane->socks) drop_sock(lane->http, lane->socks->fd);
+    curl_multi_cleanup(lane->multi);
     ipw_timer_disarm(&lane->clock);
     ipw_defer_disarm(&lane->kick);
     free(lane);
@@ -441,6 +340,5 @@ void ipw_http_free(struct ipw_http *http)
     free(http->user_agent);
     free(http->no_proxy);
     free(http->cacert);
-    free(http->socks);
     free(http);
 }

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "io/http_guard.h"
 #include "io/http_priv.h"
 #include "io/url.h"
 
@@ -21,6 +23,21 @@ const char *ipw_http_field(const struct ipw_http_head *head, const char *name)
 }
 
 /* --- what libcurl calls ---------------------------------------------------------------------- */
+
+static curl_socket_t on_open(void *ud, curlsocktype purpose, struct curl_sockaddr *addr)
+{
+    struct ipw_http_call *call = ud;
+    int fd;
+
+    (void)purpose;
+    if (!ipw_address_is_public((const struct sockaddr *)&addr->addr)) {
+        call->met_private = true;
+        if (call->guarded) return CURL_SOCKET_BAD;
+    }
+    fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, addr->protocol);
+    if (fd < 0) call->no_room = errno == EMFILE || errno == ENFILE || errno == ENOBUFS;
+    return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
 
 /* Connected; the next step is to write the request.  A second call means that the request is sent
  * again, by libcurl or by send_again(), because a reused connection died before a line of the
@@ -232,7 +249,8 @@ static void set_constant_options(struct ipw_http_call *call)
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
     curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_request_body);
     curl_easy_setopt(easy, CURLOPT_READDATA, call);
-    ipw_http_setup_sockets(call);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
 }
 
 static void on_deadline(void *ud);

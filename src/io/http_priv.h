@@ -79,18 +79,14 @@ struct ipw_http_call {
 struct sock {
     uv_poll_t uv; /* must be first: the close callback frees the whole struct */
     struct http_lane *lane;
-    struct sock *prev, *next; /* in the lane's list */
     curl_socket_t fd;
-    int armed;  /* registered libuv events */
-    int wanted; /* the events that libcurl waits for; 0 between two requests */
-    bool ours;  /* opened by on_open, so on_close will report its end */
+    int wanted; /* the events that libcurl waits for */
 };
 
 struct http_lane {
     struct ipw_http *http;
     CURLM *multi;
     size_t n_running;
-    struct sock *socks;
     struct ipw_timer clock; /* libcurl's timer */
     int64_t clock_due_ns;   /* 0: libcurl wants no timer */
     struct ipw_defer kick;  /* libcurl wants to run now */
@@ -108,8 +104,6 @@ struct ipw_http {
     struct ipw_http_call queue, running, doomed; /* list heads */
     struct ipw_http_call *unused;                /* singly linked by next */
     size_t in_flight, n_running;
-    struct sock **socks; /* by descriptor */
-    size_t cap_socks;
     int entered; /* depth of ipw_http_enter() */
     bool in_curl;
     bool dying;
@@ -128,7 +122,6 @@ void ipw_http_lane_remove(struct ipw_http_call *call);
 void ipw_http_lane_continue(struct ipw_http_call *call);
 void ipw_http_list_add(struct ipw_http_call *head, struct ipw_http_call *call);
 void ipw_http_list_remove(struct ipw_http_call *call);
-void ipw_http_setup_sockets(struct ipw_http_call *call);
 
 /* http_call.c */
 void ipw_http_call_launch(struct ipw_http_call *call);

@@ -17,13 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/spawn.h"
 #include "io/bubblewrap.h"
 #include "io/cgroup.h"
 #include "io/loop_priv.h"
-#include "io/proc_output.h"
 #include "io/proc_priv.h"
 
 #define MARKER    "IPW_TOOL_ID" /* in a tool's environment: names the runner and the call */
@@ -33,7 +33,7 @@
 #define GRACE_NS  (2 * IPW_NS_PER_S)    /* between TERM and KILL */
 #define LOOK_NS   (250 * IPW_NS_PER_MS) /* between two looks at its memory, at least */
 
-enum { DEFAULT_SECONDS = 60, OPEN_FILES = 256, READS_A_ROUND = 4, WAIT_MS = 500 };
+enum { DEFAULT_SECONDS = 60, OPEN_FILES = 256, READS_A_ROUND = 4, WAIT_MS = 500, MARK_MAX = 80 };
 
 enum phase {
     RUNNING,
@@ -49,9 +49,16 @@ struct pipe {
     struct ipw_proc *proc;
 };
 
+/* What is kept of a stream: all until half of the limit is full, then the last half, in a ring
+ * that grows with use. */
+struct output {
+    struct ipw_buf head, tail; /* `tail` is a ring once it is full */
+    size_t tail_start, dropped;
+};
+
 struct stream {
     struct pipe *pipe; /* NULL: it has ended */
-    struct ipw_output kept;
+    struct output kept;
 };
 
 struct ipw_proc {
@@ -111,22 +118,18 @@ static const char *helper(void)
 static size_t read_proc_file(char *out, size_t size, long pid, const char *name)
 {
     char path[64];
-    ssize_t n = -1;
-    int fd;
+    FILE *f;
+    size_t n;
 
     snprintf(path, sizeof path, "/proc/%ld/%s", pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        n = read(fd, out, size - 1);
-        close(fd);
-    }
-    if (n < 0) n = 0;
+    f = fopen(path, "re");
+    n = f ? fread(out, 1, size - 1, f) : 0;
+    if (f) fclose(f);
     out[n] = '\0';
-    return (size_t)n;
+    return n;
 }
 
-/* The call that a process belongs to, by its environment; 0 if the environment does not name
- * one. */
+/* The call that a process belongs to, by its environment; 0: that names none. */
 static unsigned long owner_of(long pid)
 {
     static char env[256 * 1024]; /* for the loop's thread only */
@@ -271,6 +274,64 @@ static void need_reaper(struct ipw_loop *loop)
     loop->reaper_free = free_reaper;
 }
 
+/* --- what is kept of its output --------------------------------------------------------------- */
+
+static void output_init(struct output *output, size_t max_bytes)
+{
+    *output = (struct output){0};
+    ipw_buf_init(&output->head, max_bytes - max_bytes / 2);
+    ipw_buf_init(&output->tail, max_bytes / 2);
+}
+
+static void output_release(struct output *output)
+{
+    ipw_buf_release(&output->head);
+    ipw_buf_release(&output->tail);
+}
+
+static void output_add(struct output *output, const char *bytes, size_t n)
+{
+    struct ipw_buf *head = &output->head, *tail = &output->tail;
+    size_t room = head->max - head->len, k = n < room ? n : room;
+
+    ipw_buf_add(head, bytes, k);
+    bytes += k;
+    n -= k;
+    room = tail->max - tail->len;
+    k = n < room ? n : room;
+    ipw_buf_add(tail, bytes, k);
+    bytes += k;
+    n -= k;
+    output->dropped += n; /* each further byte pushes one out, in the end itself */
+    if (n > tail->max) {
+        bytes += n - tail->max;
+        n = tail->max;
+    }
+    while (n) {
+        k = tail->max - output->tail_start;
+        if (k > n) k = n;
+        memcpy(tail->data + output->tail_start, bytes, k);
+        output->tail_start = (output->tail_start + k) % tail->max;
+        bytes += k;
+        n -= k;
+    }
+}
+
+/* Beginning and end in one text that lives as long as `output`.  If bytes were left out, a line
+ * between them says how many.  Nothing is added afterwards. */
+static const char *output_text(struct output *output, size_t *len)
+{
+    struct ipw_buf *head = &output->head;
+    const struct ipw_buf *tail = &output->tail;
+
+    head->max += tail->len + MARK_MAX;
+    if (output->dropped) ipw_buf_addf(head, "\n[... %zu bytes left out ...]\n", output->dropped);
+    ipw_buf_add(head, ipw_buf_str(tail) + output->tail_start, tail->len - output->tail_start);
+    ipw_buf_add(head, ipw_buf_str(tail), output->tail_start);
+    *len = head->len;
+    return ipw_buf_str(head);
+}
+
 /* --- pipes ----------------------------------------------------------------------------------- */
 
 static void go_on(struct pipe *pipe, int uv_events, uv_poll_cb fn)
@@ -316,7 +377,7 @@ static bool read_some(struct ipw_proc *proc, struct stream *from)
         if (live)
             proc->on_output(proc->ud, block, (size_t)n);
         else
-            ipw_output_add(&from->kept, block, (size_t)n);
+            output_add(&from->kept, block, (size_t)n);
         if (live && (proc->cancelled || proc->output_rests)) return true;
     }
     return true;
@@ -466,13 +527,13 @@ static void finish(struct ipw_proc *proc)
         proc->loop->leftovers--;
         result.out_dropped = proc->out.kept.dropped;
         result.err_dropped = proc->err.kept.dropped;
-        result.out = ipw_output_text(&proc->out.kept, &result.out_len);
-        result.err = ipw_output_text(&proc->err.kept, &result.err_len);
+        result.out = output_text(&proc->out.kept, &result.out_len);
+        result.err = output_text(&proc->err.kept, &result.err_len);
         result.end_ns = ipw_now_ns();
         proc->on_done(proc->ud, &result);
     }
-    ipw_output_release(&proc->out.kept);
-    ipw_output_release(&proc->err.kept);
+    output_release(&proc->out.kept);
+    output_release(&proc->err.kept);
     free(proc->input);
     free(proc);
 }
@@ -514,7 +575,7 @@ static void look_at_memory(void *ud)
                          "ended: its processes together need more than %zu MiB of memory\n",
                          proc->memory_bytes / IPW_MIB);
 
-        ipw_output_add(&proc->err.kept, line, (size_t)n);
+        output_add(&proc->err.kept, line, (size_t)n);
         end_group(proc, KILLING);
         return;
     }
@@ -816,8 +877,8 @@ int ipw_proc_start(struct ipw_proc **out, struct ipw_loop *loop,
     proc->on_done = on_done;
     proc->ud = ud;
     proc->start_ns = ipw_now_ns();
-    ipw_output_init(&proc->out.kept, output_max);
-    ipw_output_init(&proc->err.kept, output_max);
+    output_init(&proc->out.kept, output_max);
+    output_init(&proc->err.kept, output_max);
     if (request->input_len) {
         proc->input = ipw_memdup(request->input, request->input_len);
         proc->input_len = request->input_len;
