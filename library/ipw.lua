@@ -17,40 +17,34 @@ function ipw.now() end
 ---@param text any
 function ipw.log(text) end
 
---- Runs fn(item, index) for all items in parallel and returns the results in the list's order.
---- If one raises, the others are cancelled, and the error is raised again once they have ended.
+--- Runs fn(item, index) for all items in parallel; the results are in the list's order. If one raises, the others are
+--- cancelled, and the error is raised again.
 ---@param list any[]
 ---@param fn fun(item: any, index: integer): any
 ---@return any[]
 function ipw.map(list, fn) end
 
---- The energy that this query has used so far, in joules:
---- gpu_j, cpu_j, dram_j, machine_j (nil if no sensor measures the domain), the bounds of each
---- (gpu_lo_j, gpu_hi_j, ...), until_s (seconds of the query that the values cover: sensors lag by up to
---- a tenth of a second) and provenance ("measured", "interpolated", ...: of the least certain value).
---- With several queries in flight it is this query's share.
+--- The joules that this query has used so far; with several queries in flight its share. Sensors lag by up to a tenth
+--- of a second.
 ---@return ipw.Energy
 function ipw.energy() end
 
---- What is left of the limits of the query and of the run, whichever is smaller: tokens_left,
---- turns_left, seconds_left, joules_left, usd_left. nil: no limit.
+--- What is left of the limits of the query and of the run, whichever is smaller.
 ---@return ipw.Budget
 function ipw.budget() end
 
---- Names an interval of the query's time. It becomes a span of the trace with joules of its own, and
---- `ipw-agent replay` shows it. Open one that ends with its scope:
+--- Names an interval of the query's time, a span of the trace with joules of its own. Open one that ends with
+--- its scope:
 ---   local span <close> = ipw.event("retrieve", { k = 5 })
 --- or pass a function, whose results are returned:
 ---   local hits = ipw.event("retrieve", { k = 5 }, function() return search(query, 5) end)
---- If the function raises, the outcome is "error". Model calls, tools and other events can lie inside.
 ---@param name string
 ---@param data? table by name; stored in events.jsonl
 ---@param fn? fun(span: ipw.Span): ...
 ---@return ipw.Span|any ...
 function ipw.event(name, data, fn) end
 
---- Writes a note to events.jsonl. The names of the program's own notes (`booked`, `first_token`,
---- `suspend`, ...) cannot be used.
+--- Writes a note to events.jsonl, under another name than the program's own notes (docs/trace-format.md, "Notes").
 ---@param name string
 ---@param data? table by name
 function ipw.note(name, data) end

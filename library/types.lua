@@ -1,7 +1,7 @@
 ---@meta
 -- The tables that the library takes and gives. Written by hand; scripts/lua-docs puts them into docs/lua.md.
 
----@class ipw.ChatRequest What llm.chat takes.
+---@class ipw.ChatRequest What llm.chat takes. A missing field comes from the command line, else from the server.
 ---@field messages table[] the thread, at least one message
 ---@field tools? userdata|table[] kit.schemas, or a list of your own
 ---@field tool_choice? string|table "auto", "none", "required", or a tool's
@@ -11,20 +11,22 @@
 ---@field top_p? number
 ---@field seed? integer
 ---@field max_tokens? integer of the reply
----@field force_output_tokens? integer length of the reply in tokens (llama.cpp, vLLM, SGLang)
+---@field force_output_tokens? integer exact length of the reply (llama.cpp, vLLM, SGLang)
+---@field send_at? number when to send it, in seconds of ipw.now()
 ---@field stop? string|string[]
 ---@field response_format? table a JSON schema, as the server takes it
 ---@field extra? table further members of the request's body
 ---@field seal? boolean true: reply.message is sealed (json.seal)
----@field on_text? fun(piece: string, kind: "text"|"reasoning"|"again") gets the reply piece by piece; cannot wait
+---@field on_text? fun(piece: string, kind: "text"|"reasoning"|"again") gets the reply piece by piece; "again": it is repeated, earlier pieces do not count; cannot wait
 
 ---@class ipw.Reply What llm.chat returns.
 ---@field text string
 ---@field reasoning string
----@field calls {id: string, name: string, arguments: string, broken: boolean?}[] the tool calls; arguments are JSON text
+---@field calls {id: string, name: string, arguments: string, broken: boolean?}[] the tool calls; arguments are JSON text (broken: not an object; the message has {})
 ---@field message table|userdata for the thread
 ---@field finish string the server's word: "stop", "length", "tool_calls", ...
 ---@field model string? as the server named it
+---@field streamed boolean false: it came in one piece
 ---@field usage {input: integer?, output: integer?, cached: integer?, reasoning: integer?} tokens, as the server counted
 
 ---@class ipw.Error What llm.chat and other functions raise; tostring() gives the message.

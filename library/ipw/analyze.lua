@@ -3,14 +3,13 @@
 
 --- ipw.analyze: what an analysis gets, and what is common to several.
 ---
---- An analysis is one Lua file. It returns a table: name, about (what it tells, in a line), and run(run), which is
---- called for each run and returns a result (a table that becomes JSON) and a list of lines for people. A run has
---- path, name, manifest, summary, basis (the domains that are compared), and rows: its queries as numbers, each
---- with id, seconds, input, output, resolved (1, 0 or nil), energy, parts, and turns (its model calls).
+--- An analysis is one Lua file with name, about, and run(run), which returns a result (a table that becomes JSON) and a
+--- list of lines for people. A run has path, name, manifest, summary, basis (the domains that are compared), and rows:
+--- queries, each with id, seconds, input, output, resolved (1, 0 or nil), energy, parts, and turns (model calls).
 ---@class ipw.analyze
 local analyze = {}
 
---- Joules of a query, turn or phase over the run's basis, with their bounds; nil where they are not known.
+--- Joules of a query, turn or phase over the run's basis, with their bounds.
 ---@param run table
 ---@param part? table
 ---@return number? joules, number? lo, number? hi

@@ -4,13 +4,12 @@
 --- ipw.calc: arithmetic expressions, by a grammar of its own; no code is loaded or run.
 ---
 --- + - * / // % ^ (or **) and parentheses, abs ceil cos exp floor ln log log10 log2 max min round sin
---- sqrt sum tan, pi and e.  Integers stay exact while they fit 64 bits; beyond that, and after a
---- division that leaves a remainder, numbers are doubles.  "/" of two integers that divides evenly
---- is an integer; "//" and "%" round down, as in Python.  round() takes halves away from zero.
+--- sqrt sum tan, pi and e.  Integers stay exact while they fit 64 bits and divide evenly, else numbers
+--- are doubles.  "//" and "%" round down, as in Python.  round() takes halves away from zero.
 ---@class ipw.calc
 local calc = {}
 
---- The value of an expression; or nil and a message with the position of the mistake.
+--- The value of an expression; a reason has the position of the mistake.
 ---@param text string
 ---@return number? value, string? why
 function calc.eval(text) end

@@ -7,11 +7,8 @@
 ---   if not page then return nil, why end
 ---   return page.body
 ---
---- Requests look blocking, but other queries run meanwhile. Each request is a span of kind "http" in
---- the trace, with its joules; events.jsonl has its body and status. Only public addresses are allowed,
---- also after a redirect, unless the command line allows more (--web-allow HOST[:PORT]). The model's
---- key is never sent. A body over `max_bytes` (10M), or an answer later than `seconds` (60), is a
---- failure.
+--- Each request is a span of kind "http" in the trace; events.jsonl has its body and status. Only public addresses are
+--- allowed, also after a redirect, unless --web-allow HOST[:PORT] names more. The model's key is never sent.
 ---@class ipw.http
 local http = {}
 
@@ -25,16 +22,13 @@ function http.escape(text) end
 ---@return string
 function http.query(fields) end
 
---- Sends a request: url, method, headers, body, seconds, max_bytes, redirects (5).
---- Returns the response with any status; or nil, a reason, and a word ("timeout", "limit",
---- "permission", "network", ...). Headers are sent only to the origin of the URL, not to another after
---- a redirect. Each redirect is a request of its own in the trace.
+--- Sends a request. The response has any status; `word` is "timeout", "limit", "permission", "network", ... Headers are
+--- sent only to the origin of the URL. Each redirect is a request of its own in the trace.
 ---@param request ipw.WebRequest
 ---@return ipw.Response? response, string? why, string? word
 function http.request(request) end
 
---- Fetches a URL. A status outside of 200 to 299 is a failure: nil, a reason, a word, and the response
---- if there was one.
+--- Fetches a URL. A status outside of 200 to 299 is a failure.
 ---@param url string
 ---@param options? table headers, seconds, max_bytes, redirects
 ---@return ipw.Response? response, string? why, string? word, ipw.Response? failed
@@ -47,8 +41,7 @@ function http.get(url, options) end
 ---@return ipw.Response? response, string? why, string? word, ipw.Response? failed
 function http.post(url, body, options) end
 
---- Fetches JSON; or posts a value as JSON and reads the answer as JSON. Returns the value, or nil and a
---- reason.
+--- Fetches JSON; or posts a value as JSON and reads the answer as JSON.
 ---@param url string
 ---@param value? any
 ---@param options? table

@@ -7,23 +7,20 @@
 ---   local session <close> = assert(python.open())
 ---   local said, ok = session:run("x = 6 * 7\nx", 10)     -- "42", true
 ---
---- What the code prints goes to a file of the child, so that it cannot be taken for an answer. The code
---- can also call functions of the script: see python.open.
+--- The code can also call functions of the script.
 ---@class ipw.python
 local python = {}
 
 ---@class ipw.PythonSession
 local Session = {}
 
---- Starts a session. With `functions`, the code can call functions of these names; each call is answered
---- by functions.call(name, args, named), which returns a text and whether it went well.
+--- Starts a session. Calls of `functions` are answered by functions.call: a text, and whether it went well.
 ---@param functions? {names: string[], call: fun(name: string, args: any[], named: table): string, boolean}
 ---@return ipw.PythonSession? session, string? why
 function python.open(functions) end
 
---- Runs code; returns what it printed with the value of a last expression, and whether it went without
---- an exception. At the time limit, and if the child has ended: nil, a reason, and "timeout" at the limit;
---- the session is over.
+--- Runs code: what it printed with the value of a last expression, and whether it went without an exception. After nil
+--- ("timeout" at the limit) the session is over.
 ---@param code string
 ---@param seconds number between two calls of functions
 ---@return string? text, boolean|string ok, string? word

@@ -3,9 +3,8 @@
 
 --- ipw.score: rules that decide whether an answer is correct.
 ---
---- Each rule is a function (answer, task) that returns true, false, or nil (not scored), and a table of
---- details.  `answer` is text, or nil without an answer.  `task.answer` is the reference answer, nil if
---- the dataset withholds it.
+--- A rule (answer, task) gives true, false, or nil (not scored), and a table of details.  `answer` is nil without an
+--- answer, `task.answer` (the reference) if the dataset withholds it.
 ---@class ipw.score
 local score = {}
 
@@ -18,8 +17,7 @@ function score.gaia(answer, task) end
 --- Equal text, except for white space around it.
 function score.exact(answer, task) end
 
---- The last number of a text, or nil. Signs, thousands separators, decimals, exponents and per cent
---- signs are understood (12 % is 12).
+--- The last number of a text, with signs, thousands separators, exponents, per cent signs (12 % is 12).
 ---@param text string
 ---@return number?
 function score.number(text) end
@@ -37,8 +35,8 @@ function score.numeric(answer, task) end
 ---@return boolean? right, table details
 function score.contains(answer, task) end
 
---- The letter that a text chooses out of the first n, or nil: the letter after the last "answer is",
---- else after the last "answer:", else the last single capital.
+--- The letter that a text chooses out of the first n: after the last "answer is", else "answer:", else the last single
+--- capital.
 function score.letter(text, n) end
 
 --- Multiple choice: task.answer is a letter.
@@ -47,9 +45,8 @@ function score.choice(answer, task) end
 --- The content of the last \boxed{...} of a text, braces balanced; or nil.
 function score.last_boxed(text) end
 
---- A result in LaTeX as it is compared: by the rules that the MATH dataset was published with (white
---- space, \left, \dfrac, units in \text, degrees, dollars, per cent, a short "x =" in front, 0.5 as a
---- fraction), and without the zeros in front of a number and the commas between its thousands.
+--- A result in LaTeX as it is compared: by the rules that the MATH dataset was published with, and without zeros in
+--- front of a number and commas between its thousands.
 ---@param text string
 ---@return string
 function score.latex(text) end
@@ -58,28 +55,26 @@ function score.latex(text) end
 --- and 0.25 differ.
 function score.boxed(answer, record) end
 
---- The share of words that two texts have in common (F1 of precision and recall); yes, no and noanswer
---- agree with themselves alone.
+--- The share of words that two texts have in common (F1); yes, no and noanswer agree with themselves alone.
 ---@param answer string
 ---@param reference string
 ---@return number f1, boolean exact
 function score.f1_of(answer, reference) end
 
---- The same words as the reference's; how many they have in common is in the details, as f1.
+--- The same words as the reference's; their share is in the details, as f1.
 function score.f1(answer, record) end
 
 --- The names of the rules, for a dataset's row and for `score RUN --scorer`.
 ---@type string[]
 score.rules = nil
 
---- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and a message with the
---- names.
+--- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and a reason.
 function score.named(name) end
 
---- By a judge model's verdict, which the record of a saved run has; until it was asked, not scored.
+--- By a judge model's verdict; until it was asked, not scored.
 function score.judge(_, record) end
 
---- By the tests of the answer's program, which run after the queries of a run; until then, not scored.
+--- By the tests of the answer's program, which run after the queries; until then, not scored.
 function score.code(_, record) end
 
 return score

@@ -8,8 +8,7 @@ local span = {}
 ---@class ipw.Span
 local Span = {}
 
---- Ends the span. A span that is not ended this way ends with its scope (`local span <close> = ...`),
---- or with the query.
+--- Ends the span, which else ends with its scope or the query.
 ---@param outcome? string default "ok"
 ---@param data? table stored in events.jsonl
 function Span:finish(outcome, data) end

@@ -6,13 +6,12 @@
 ---   local rows, why = sqlite.query("shop.db", "SELECT name, price FROM items WHERE price < ?", { 10 })
 ---   local hits = sqlite.search("/data/handbook", "holiday request", { rows = 3 })
 ---
---- Files must be in the workspace, or below a folder of --read. Other queries run meanwhile. Needs a
---- build with libsqlite3.
+--- Files must be in the workspace, or below a folder of --read. Needs a build with libsqlite3.
 ---@class ipw.sqlite
 local sqlite = {}
 
---- Runs one SELECT; `values` replace its `?` in order. NULL is json.null. A query cannot write, attach
---- or load anything. A query over its time, a value over 4 MiB, or an answer over 8 MiB is a failure.
+--- Runs one SELECT that only reads; `values` replace its `?` in order. NULL is json.null. A value over 4 MiB or an
+--- answer over 8 MiB is a failure.
 ---@param file string
 ---@param sql string
 ---@param values? (string|number|boolean)[]
@@ -25,9 +24,7 @@ function sqlite.query(file, sql, values, options) end
 ---@return string? schema, string? why
 function sqlite.schema(file) end
 
---- Searches the files of a folder for words (English stemming); best match first. A hit has path (from
---- the folder), score and snippet. Files are UTF-8 texts of at most 4 MiB; names that begin with a dot
---- are left out. The index is built once and follows changes.
+--- Searches the UTF-8 texts (4 MiB at most, no dot files) of a folder for words (English stemming); best match first.
 ---@param folder string
 ---@param words string
 ---@param options? {rows?: integer, seconds?: number} rows: most hits (10)

@@ -3,9 +3,7 @@
 
 --- ipw.stats: statistics of lists of numbers: quantiles, intervals, least squares, densities.
 ---
---- All intervals are 95 % intervals. An unknown result is nil. Functions that draw random numbers take
---- a seed and give the same result on every machine. `summary.json`, `compare` and `analyze` use the same
---- functions.
+--- All intervals are 95 % intervals. An unknown result is nil. A seed gives the same result on every machine.
 ---@class ipw.stats
 local stats = {}
 
@@ -19,8 +17,7 @@ function stats.mean(values) end
 ---@return number?
 function stats.sd(values) end
 
---- The value below which a share p (0 to 1) of the values is, linear between two values (type 7 of
---- Hyndman and Fan; what R and NumPy do by default). With a list of shares: a list of values.
+--- The value below which a share p (0 to 1) of the values is, by type 7 of Hyndman and Fan, as R and NumPy do.
 ---@param values number[]
 ---@param p number|number[]
 ---@return number|number[]?
@@ -31,8 +28,7 @@ function stats.quantile(values, p) end
 ---@return table
 function stats.summary(values) end
 
---- Student's interval of the mean of independent values: mean, lo, hi, n. lo and hi are nil for fewer
---- than two values.
+--- Student's interval of the mean of independent values: mean, lo, hi, n.
 ---@param values number[]
 ---@return table
 function stats.t_interval(values) end
@@ -43,37 +39,30 @@ function stats.t_interval(values) end
 ---@return table
 function stats.wilson(successes, n) end
 
---- Sums and counts of the values of each task, for stats.interval. A task is known by its name; a task
---- without a name is one of its own.
+--- Sums and counts of the values of each task, by name, for stats.interval.
 ---@param values number[]
 ---@param tasks? table<integer, string> the task of each value
 ---@return {sum: number, n: number}[]
 function stats.clusters(values, tasks) end
 
---- The interval that summary.json has (docs/trace-format.md, `repeats`): mean, lo, hi, min, max, n, method.
---- Observations of one task are one cluster, so that repeats do not count as new tasks. Kinds: "mean"
---- (Student's t below 20 clusters, bootstrap from 20 on), "share" (Wilson; observations are 0 or 1), "ratio"
---- (bootstrap of the sums divided by the counts).
+--- The interval that summary.json has (docs/trace-format.md, `repeats`): mean, lo, hi, min, max, n, method. Kinds:
+--- "mean", "share" (observations are 0 or 1), "ratio" (of the sums to the counts).
 ---@param clusters {sum: number, n: number}[] as stats.clusters makes them
 ---@param kind? string "mean"
 ---@param seed? integer
 ---@return table
 function stats.interval(clusters, kind, seed) end
 
---- The percentile bootstrap of any statistic over clusters: value, lo, hi, n. `clusters` is a list of
---- anything; the statistic gets a list of as many of them, drawn with replacement, and returns a
---- number, or nil where it has none. lo and hi are nil for fewer than 3 clusters, or if more than a
---- tenth of the draws have none.
+--- The percentile bootstrap of any statistic over clusters: value, lo, hi, n. lo and hi are nil for fewer than 3
+--- clusters, or if the statistic is nil for more than a tenth of the draws.
 ---@param clusters any[]
 ---@param statistic fun(drawn: any[]): number?
 ---@param options? {seed?: integer, resamples?: integer} 20, 2000
 ---@return table
 function stats.bootstrap(clusters, statistic, options) end
 
---- Multiple least squares: the coefficients of y on the columns, each with value, se, lo, hi; count, r2, sd
---- (of the residuals) and avg_y. The intercept, if it is asked for, is the last coefficient; without one r2 is
---- 1 - residual squares / squares of y. Nil and a reason if there are too few rows or the columns depend on each
---- other.
+--- Multiple least squares: the coefficients of y on the columns, each with value, se, lo, hi, the intercept
+--- last; count, r2 (without an intercept against squares of y), sd (of the residuals) and avg_y.
 ---@param y number[]
 ---@param columns number[][] each as long as y
 ---@param options? {intercept?: boolean}
@@ -81,8 +70,7 @@ function stats.bootstrap(clusters, statistic, options) end
 function stats.fit(y, columns, options) end
 
 --- A straight line by least squares: count, slope, intercept, r2, avg_x, avg_y, sd (of the residuals), slope_lo,
---- slope_hi, intercept_lo, intercept_hi, and what stats.line_at needs. Nil and a reason for fewer than two points
---- or if all x are equal.
+--- slope_hi, intercept_lo, intercept_hi, and what stats.line_at needs.
 ---@param x number[]
 ---@param y number[]
 ---@return table? line, string? why
@@ -94,8 +82,7 @@ function stats.line(x, y) end
 ---@return number y, number? lo, number? hi
 function stats.line_at(line, x) end
 
---- A Gaussian kernel density: bandwidth, x (points at equal distances) and density. By default 200 points, from
---- 3 bandwidths below the least value to 3 above the greatest. Nil and a reason if the values have no spread.
+--- A Gaussian kernel density: bandwidth, x and density, by default at 200 points to 3 bandwidths beyond the values.
 ---@param values number[]
 ---@param options? {points?: integer, bandwidth?: number, from?: number, to?: number}
 ---@return table? density, string? why

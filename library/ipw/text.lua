@@ -5,30 +5,27 @@
 ---@class ipw.text
 local text = {}
 
---- The readable text of a web page: plain text with headings, lists, tables and paragraphs; and its
---- title. Needs a build with libgumbo.
+--- The readable text of a web page, with headings, lists and tables; and its title. Needs a build with libgumbo.
 ---@param html string
 ---@param options? {links?: boolean} links: keep them as [text](address)
 ---@return string? plain, string title the title; or the reason of a failure
 function text.from_html(html, options) end
 
---- Shortens a long text to about `limit` bytes: its head and tail, with the number of missing bytes
---- between.
+--- Shortens a text to about `limit` bytes: head and tail, with the number of missing bytes between.
 ---@param long string
 ---@param limit integer
 ---@return string
 function text.clip(long, limit) end
 
---- Cuts a long text into pieces of at most `size` bytes. A piece ends after a paragraph, line, sentence
---- or word, if there is such a place in its second half. Each piece begins `overlap` bytes before the
---- end of the piece before it.
+--- Cuts a long text into pieces of at most `size` bytes, after a paragraph, line, sentence or word where possible. Each
+--- begins `overlap` bytes before the end of the one before it.
 ---@param long string
 ---@param options? {size?: integer, overlap?: integer} default 2000 and 200
 ---@return {text: string, from: integer, to: integer}[] pieces with their places, in bytes
 function text.chunks(long, options) end
 
---- Finds the best approximate match of a text in another, in upper or lower case. Returns the first
---- byte, the last byte and the similarity (1: equal); or nil if no place is at least `least` similar.
+--- The best approximate match of a text in another, in upper or lower case; nil if no place is `least` similar
+--- (1: equal).
 ---@param long string
 ---@param needle string at most 1000 bytes
 ---@param least? number default 0.7

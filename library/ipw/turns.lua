@@ -11,10 +11,8 @@
 ---     turns.call(thread, kit, reply.calls)
 ---   end
 ---
---- A context that is full: the oldest results of tools are replaced by a mark that says how many bytes
---- are missing, and the request is sent once more; the turn in the trace says how much was left out. A
---- model that reads no pictures: those that a tool showed are replaced by the reason, and the request is
---- sent once more.
+--- If the context is full, the oldest results of tools are replaced by a mark, and if the model reads no
+--- pictures, those by the reason; then the request is sent once more.
 ---@class ipw.turns
 local turns = {}
 
@@ -23,22 +21,20 @@ local turns = {}
 ---@return string
 function turns.clip(text) end
 
---- Runs the calls of a reply and adds their results to the thread, 8,000 bytes of each at most, and the
---- pictures that they show. The results are sealed (json.seal).
+--- Runs the calls of a reply and adds their results to the thread, clipped and sealed, and the pictures that they show.
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param calls {id: string, name: string, arguments: string}[]
 function turns.call(thread, kit, calls) end
 
---- Adds results that an agent shows as a text of its own ("Observation: ..."), and the pictures of the
---- calls since the last time. Without pictures the message is sealed (json.seal).
+--- Adds results that an agent shows as a text of its own ("Observation: ..."), and the pictures since the last time.
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param text string
 function turns.show(thread, kit, text) end
 
---- Sends the thread with the temperature, seed and max_tokens of `cfg`; `more` has further fields of
---- llm.chat. A request that the server refuses is mended once. Raises as llm.chat does.
+--- Sends the thread with the temperature, seed and max_tokens of `cfg`, and `more` fields of llm.chat; a
+--- refused request is mended once.
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param cfg table

@@ -1,31 +1,29 @@
 --- ipw.fs: files of the query's workspace.
 ---
---- Paths outside of the workspace are refused. A workspace can hold 256 MiB and 10,000 files and
---- folders (--workspace-size, --workspace-files), including attachments and the files of child
---- processes. A child process that makes folders more than 64 deep ends.
+--- Paths outside of it are refused. It can hold 256 MiB and 10,000 files and folders (--workspace-size,
+--- --workspace-files), with those of child processes. A child process that makes folders more than 64 deep ends.
 local core = require "ipw.core.fs"
 
 local fs = {}
 
---- Reads a file: its bytes, or nil and a reason.
+--- Reads a file.
 ---@param path string relative to the workspace
 ---@return string? bytes, string? why
 fs.read = core.read
 
---- Writes a file, and makes the folders of its path. Returns true; or nil and a reason, for example
---- that the workspace is full.
+--- Writes a file, and makes the folders of its path.
 ---@param path string
 ---@param bytes string
 ---@return boolean? ok, string? why
 fs.write = core.write
 
---- Size in bytes, or nil and a reason.
+--- Size in bytes.
 ---@param path string
 ---@return integer? bytes, string? why
 fs.size = core.size
 
---- Names of the files in the workspace, sorted. With `folder` ("." is the workspace): names of its
---- files and folders, those of folders with '/' at the end; or nil and a reason. Links are left out.
+--- Names of the files in the workspace, sorted. With `folder` ("." is the workspace): of its files and folders, these
+--- with '/' at the end. Links are left out.
 ---@param folder? string
 ---@return string[]? names, string? why
 function fs.list(folder)

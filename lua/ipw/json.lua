@@ -12,7 +12,7 @@
 ---@return string
 -- function json.encode()
 
---- The value of a JSON text; or nil and a message that names the wrong byte.
+--- The value of a JSON text.
 ---@param text string
 ---@return any value, string? why
 -- function json.decode()
@@ -42,9 +42,8 @@
 ---@return userdata
 -- function json.raw()
 
---- A value as it is now, as JSON that cannot be changed; tostring() shows it. A message of a long thread
---- that is sealed is encoded once, and no later request looks for changes in it:
---- thread[#thread + 1] = json.seal(reply.message). json.decode(tostring(value)) opens it again.
+--- A value as it is now, as JSON that cannot be changed; json.decode(tostring(value)) opens it again. A sealed message
+--- of a long thread is encoded once: thread[#thread + 1] = json.seal(reply.message).
 ---@param value any
 ---@return userdata
 -- function json.seal()

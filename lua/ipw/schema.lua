@@ -9,9 +9,7 @@ local json = require "ipw.json"
 
 local schema = {}
 
---- Checks arguments against a declaration. Returns the completed arguments, or nil and a sentence that
---- the model can act on. Models write 5 as "5" and "5" as 5: a value that is clear beyond doubt is
---- accepted.
+--- Checks arguments against a declaration, and completes them; "5" passes as 5. `why` is a sentence for the model.
 ---@param input table
 ---@param args table
 ---@return table? args, string? why
@@ -28,8 +26,7 @@ function schema.declare(input, where)
   return input
 end
 
---- All mistakes in arguments, as a list of sentences, each with the name that was probably meant. The
---- list is empty if there is no mistake.
+--- All mistakes in arguments, as sentences, each with the name that was probably meant.
 ---@param input table
 ---@param args table
 ---@return string[]

@@ -1,8 +1,7 @@
 --- ipw.score: rules that decide whether an answer is correct.
 --
--- Each rule is a function (answer, task) that returns true, false, or nil (not scored), and a table of
--- details.  `answer` is text, or nil without an answer.  `task.answer` is the reference answer, nil if
--- the dataset withholds it.
+-- A rule (answer, task) gives true, false, or nil (not scored), and a table of details.  `answer` is nil without an
+-- answer, `task.answer` (the reference) if the dataset withholds it.
 
 local score = {}
 
@@ -45,8 +44,7 @@ function score.exact(answer, task)
   return answer ~= nil and trim(answer) == trim(task.answer), { rule = "exact" }
 end
 
---- The last number of a text, or nil. Signs, thousands separators, decimals, exponents and per cent
---- signs are understood (12 % is 12).
+--- The last number of a text, with signs, thousands separators, exponents, per cent signs (12 % is 12).
 ---@param text string
 ---@return number?
 function score.number(text)
@@ -91,8 +89,8 @@ function score.contains(answer, task)
     { rule = "contains" }
 end
 
---- The letter that a text chooses out of the first n, or nil: the letter after the last "answer is",
---- else after the last "answer:", else the last single capital.
+--- The letter that a text chooses out of the first n: after the last "answer is", else "answer:", else the last single
+--- capital.
 function score.letter(text, n)
   local allowed = "[" .. LETTERS:sub(1, n) .. "]"
   local lower = text:lower()
@@ -138,9 +136,8 @@ local function whole_fractions(s)
   return ("%s\\frac{%s}{%s}"):format(sign, digits, under)
 end
 
---- A result in LaTeX as it is compared: by the rules that the MATH dataset was published with (white
---- space, \left, \dfrac, units in \text, degrees, dollars, per cent, a short "x =" in front, 0.5 as a
---- fraction), and without the zeros in front of a number and the commas between its thousands.
+--- A result in LaTeX as it is compared: by the rules that the MATH dataset was published with, and without zeros in
+--- front of a number and commas between its thousands.
 ---@param text string
 ---@return string
 function score.latex(text)
@@ -175,8 +172,7 @@ local function words(text)
   return list
 end
 
---- The share of words that two texts have in common (F1 of precision and recall); yes, no and noanswer
---- agree with themselves alone.
+--- The share of words that two texts have in common (F1); yes, no and noanswer agree with themselves alone.
 ---@param answer string
 ---@param reference string
 ---@return number f1, boolean exact
@@ -197,7 +193,7 @@ function score.f1_of(answer, reference)
   return 2 * precision * recall / (precision + recall), false
 end
 
---- The same words as the reference's; how many they have in common is in the details, as f1.
+--- The same words as the reference's; their share is in the details, as f1.
 function score.f1(answer, record)
   if record.answer == nil then return unscorable("f1", "no_ground_truth") end
   local f1, exact = score.f1_of(answer or "", record.answer)
@@ -208,8 +204,7 @@ end
 ---@type string[]
 score.rules = { "boxed", "choice", "code", "contains", "exact", "f1", "gaia", "judge", "numeric" }
 
---- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and a message with the
---- names.
+--- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and a reason.
 function score.named(name)
   for _, rule in ipairs(score.rules) do
     if rule == name then return { rule = name, score = score[name] } end
@@ -217,13 +212,13 @@ function score.named(name)
   return nil, ("unknown scorer '%s': use %s, or a Lua file"):format(name, table.concat(score.rules, ", "))
 end
 
---- By a judge model's verdict, which the record of a saved run has; until it was asked, not scored.
+--- By a judge model's verdict; until it was asked, not scored.
 function score.judge(_, record)
   if not record.judge_verdict then return unscorable("judge", "needs_a_judge_model") end
   return record.judge_verdict == "correct", { rule = "judge", verdict = record.judge_verdict }
 end
 
---- By the tests of the answer's program, which run after the queries of a run; until then, not scored.
+--- By the tests of the answer's program, which run after the queries; until then, not scored.
 function score.code(_, record)
   local graded = record.graded
   if graded and graded.rule == "code" and graded.result then return graded.result == "passed", graded end

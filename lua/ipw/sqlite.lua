@@ -3,8 +3,7 @@
 ---   local rows, why = sqlite.query("shop.db", "SELECT name, price FROM items WHERE price < ?", { 10 })
 ---   local hits = sqlite.search("/data/handbook", "holiday request", { rows = 3 })
 ---
---- Files must be in the workspace, or below a folder of --read. Other queries run meanwhile. Needs a
---- build with libsqlite3.
+--- Files must be in the workspace, or below a folder of --read. Needs a build with libsqlite3.
 local core = require "ipw.core.sqlite"
 
 local sqlite = {}
@@ -20,8 +19,8 @@ local function tables_of(answer)
   return out, answer.more
 end
 
---- Runs one SELECT; `values` replace its `?` in order. NULL is json.null. A query cannot write, attach
---- or load anything. A query over its time, a value over 4 MiB, or an answer over 8 MiB is a failure.
+--- Runs one SELECT that only reads; `values` replace its `?` in order. NULL is json.null. A value over 4 MiB or an
+--- answer over 8 MiB is a failure.
 ---@param file string
 ---@param sql string
 ---@param values? (string|number|boolean)[]
@@ -45,9 +44,7 @@ function sqlite.schema(file)
   return table.concat(out, "\n")
 end
 
---- Searches the files of a folder for words (English stemming); best match first. A hit has path (from
---- the folder), score and snippet. Files are UTF-8 texts of at most 4 MiB; names that begin with a dot
---- are left out. The index is built once and follows changes.
+--- Searches the UTF-8 texts (4 MiB at most, no dot files) of a folder for words (English stemming); best match first.
 ---@param folder string
 ---@param words string
 ---@param options? {rows?: integer, seconds?: number} rows: most hits (10)

@@ -6,8 +6,8 @@
 ---     test.it("is louder", function() test.equal(shout { word = "hi" }, "HI!") end)
 ---   end)
 ---
---- A file can also return a list of { name, function } pairs. Each case runs inside the real runtime:
---- it can wait, start child processes and use the workspace.
+--- A file can also return a list of { name, function } pairs. A case can wait, start child processes and use the
+--- workspace.
 local test = {}
 
 local cases, prefix = {}, ""
@@ -104,8 +104,8 @@ function test.raises(fn, pattern)
   return err
 end
 
---- A tool as a function: it takes arguments and returns the text, and whether the call succeeded.
---- Arguments are checked like a model's. For an error the text is what a model reads.
+--- A tool as a function of its arguments, which are checked like a model's: the text that a model reads, and
+--- whether the call succeeded.
 ---@param tool string|table a name, a file, or a tool's table
 ---@return fun(args?: table): string, boolean
 function test.tool(tool)
@@ -122,9 +122,8 @@ local function opened(request)
   return copy
 end
 
---- Replaces the model in this file: llm.chat returns these replies one after the other. A reply is a
---- text, or a table with `text`, `reasoning`, `finish` and `calls` ({ { name, arguments table } }).
---- Returns a table that collects the requests.
+--- Replaces the model in this file: llm.chat returns these replies one after the other. A reply is a text, or a table
+--- with `text`, `reasoning`, `finish` and `calls` ({ { name, arguments table } }). The result collects the requests.
 ---@param replies (string|table)[]
 ---@return table[] requests
 function test.model(replies)
@@ -154,7 +153,7 @@ function test.model(replies)
   return requests
 end
 
---- Runs an agent on a prompt, with its defaults replaced by `cfg`. Returns the results of its run().
+--- Runs an agent on a prompt, with its defaults replaced by `cfg`.
 ---@param agent string|table a name, a file, or an agent's table
 ---@param prompt string|table the prompt, or the whole query
 ---@param cfg? table
@@ -177,8 +176,8 @@ function test.dataset(name)
   return script.load(assert(script.find("datasets", name)))
 end
 
---- An export format as a function: from queries (as its `query` gets them) and settings to all that it
---- writes, with "== NAME\n" before each file of a folder and rows of a database as JSON lines.
+--- An export format as a function from queries and settings to all that it writes, with "== NAME\n" before each file of
+--- a folder and rows of a database as JSON lines.
 ---@param name string a name or a file
 ---@return fun(queries: table[], settings?: table, run?: table): string
 function test.export(name)
@@ -219,7 +218,7 @@ local function run_of(rows, run)
   return run
 end
 
---- An analysis as a function: from the rows of a run (each may have `joules`) to its result and its lines.
+--- An analysis as a function from the rows of a run (each may have `joules`) to its result and its lines.
 ---@param name string a name or a file
 ---@return fun(rows: table[], run?: table): table, string[]
 function test.analysis(name)
@@ -243,7 +242,7 @@ local function report_run(queries)
   return run
 end
 
---- A kind of figure as a function: from queries (as for test.section) to its SVG and its caption.
+--- A kind of figure as a function from queries (as for test.section) to its SVG and its caption.
 ---@param name string a name or a file
 ---@return fun(queries: table[], settings?: table): string, string
 function test.plot(name)
@@ -256,8 +255,8 @@ function test.plot(name)
   end
 end
 
---- A section of a report as a function: from queries (id, mark, seconds, tokens_in, tokens_out; joules) to its heading,
---- its markup and its lines.
+--- A section of a report as a function from queries (id, mark, seconds, tokens_in, tokens_out; joules) to
+--- heading, markup and lines.
 ---@param name string a name or a file
 ---@return fun(queries: table[]): string, string, string[]?
 function test.section(name)
@@ -269,8 +268,7 @@ function test.section(name)
   end
 end
 
---- A command as a function: from its options and the other words of the command line to the lines that it printed
---- (also those for standard error) and its exit status. What it reads of a run is the test's to replace.
+--- A command as a function from its options and other words to the lines that it printed and its exit status.
 ---@param name string a name or a file
 ---@return fun(options: table, args: string[]): string[], integer
 function test.command(name)
@@ -284,7 +282,7 @@ function test.command(name)
   end
 end
 
---- Runs the cases. Returns how many passed and failed; `emit` gets each line of TAP.
+--- Runs the cases; `emit` gets each line of TAP.
 ---@param list table[] { name, function } pairs
 ---@param emit fun(line: string)
 ---@return integer passed, integer failed

@@ -4,11 +4,8 @@
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
---- A tool is a Lua file that returns { name, about, input, run, needs, serial, effects,
---- seconds, retries }. Its
---- run(args, ctx) returns text (or a table, sent as JSON); or nil and a reason, which the model reads.
---- Arguments are checked against `input` before the call. Every call is a span in the trace. Of a long
---- result the model reads 64 KiB: head and tail, with the number of missing bytes between.
+--- A tool is a Lua file that returns an ipw.Tool. Arguments are checked against its `input` before the call. Every call
+--- is a span in the trace. docs/tools.md has the rest.
 local core = require "ipw.core.tool"
 
 local tools = {}
@@ -22,11 +19,9 @@ local MAX_RESULT_BYTES <const> = 64 * 1024
 
 -- What few queries need is in ipw.tool_rest, so that every query loads less.
 
---- Opens tools by name, by path of a Lua file, or from a tool's table; "mcp:1" is all tools of the
---- first server of --mcp. Raises if a tool cannot be opened. Where a run was given no --tools, a tool
---- that needs what the run does not grant (a sandbox for programs, the web) is left out, and a message
---- says so. Give kit.schemas to llm.chat as `tools`;
---- it is read-only JSON, and tostring() shows it.
+--- Opens tools by name, by path of a Lua file, or from a tool's table; "mcp:1" is all tools of the first server of
+--- --mcp. Raises if one cannot be opened; without --tools, one that needs what the run does not grant is left out. Give
+--- kit.schemas to llm.chat as `tools`.
 ---@param list (string|table)[]
 ---@return ipw.Kit
 function tools.open(list)
@@ -68,9 +63,7 @@ local Begun = { __close = function(call)
   core.finish(call.span, call.name, call.call_id, false, "cancelled", "", false, call.whole)
 end }
 
---- Calls one tool with arguments (a table, or a model's JSON text). Returns the text, whether the call
---- succeeded, and the word for its outcome. An error is returned as text for the model; it is not
---- raised.
+--- Calls one tool with arguments (a table, or a model's JSON text). An error is text for the model; it is not raised.
 ---@param name string
 ---@param args table|string
 ---@param call_id? string
@@ -102,9 +95,7 @@ function Kit:call(call)
   return { role = "tool", tool_call_id = call.id, content = text }
 end
 
---- Runs all calls of a reply and returns the tool messages in the order of the calls. Calls run in
---- parallel. A tool with `serial = true` changes something: its call waits for the calls before it, and
---- the calls after it wait for it.
+--- Runs all calls of a reply in parallel, but those of tools with `serial`, and returns the messages in their order.
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls)
@@ -114,7 +105,7 @@ function Kit:call_all(calls)
   return { self:call(calls[1]) }
 end
 
---- Closes the tools: the servers that they run on end. `local kit <close>` does it at the scope's end.
+--- Ends the servers that the tools run on; `local kit <close>` does it.
 function Kit:close()
   self.by_name = {}
   if self.servers then require "ipw.tool_rest".close(self) end

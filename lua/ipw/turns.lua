@@ -8,10 +8,8 @@
 ---     turns.call(thread, kit, reply.calls)
 ---   end
 ---
---- A context that is full: the oldest results of tools are replaced by a mark that says how many bytes
---- are missing, and the request is sent once more; the turn in the trace says how much was left out. A
---- model that reads no pictures: those that a tool showed are replaced by the reason, and the request is
---- sent once more.
+--- If the context is full, the oldest results of tools are replaced by a mark, and if the model reads no
+--- pictures, those by the reason; then the request is sent once more.
 local json = require "ipw.core.json"
 local llm  = require "ipw.llm"
 
@@ -28,8 +26,7 @@ function turns.clip(text)
   return #text <= SHOWN_BYTES and text or require "ipw.clip"(text, SHOWN_BYTES)
 end
 
---- Runs the calls of a reply and adds their results to the thread, 8,000 bytes of each at most, and the
---- pictures that they show. The results are sealed (json.seal).
+--- Runs the calls of a reply and adds their results to the thread, clipped and sealed, and the pictures that they show.
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param calls {id: string, name: string, arguments: string}[]
@@ -43,15 +40,14 @@ function turns.call(thread, kit, calls)
   if shown and #shown > 0 then require "ipw.turn_rest".add_pictures(thread, kit) end
 end
 
---- Adds results that an agent shows as a text of its own ("Observation: ..."), and the pictures of the
---- calls since the last time. Without pictures the message is sealed (json.seal).
+--- Adds results that an agent shows as a text of its own ("Observation: ..."), and the pictures since the last time.
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param text string
 -- function turns.show(thread, kit, text)
 
---- Sends the thread with the temperature, seed and max_tokens of `cfg`; `more` has further fields of
---- llm.chat. A request that the server refuses is mended once. Raises as llm.chat does.
+--- Sends the thread with the temperature, seed and max_tokens of `cfg`, and `more` fields of llm.chat; a
+--- refused request is mended once.
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param cfg table

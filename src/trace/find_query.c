@@ -85,13 +85,13 @@ static int not_found(const struct ipw_query_names *names, const char *want, stru
     return rc;
 }
 
-/* Is `want` a beginning of the id, or its beginning and end with a screen's ellipsis between? */
+/* Is `want` a beginning of the id, or what a screen shows of it: beginning, ellipsis, end? */
 static bool begins(const struct ipw_query_name *name, const char *want)
 {
     const char *ellipsis = strstr(want, "\xE2\x80\xA6");
     size_t n = ellipsis ? (size_t)(ellipsis - want) : strlen(want);
 
-    return n && !strncmp(name->id, want, n) &&
+    return (n || (ellipsis && ellipsis[3])) && !strncmp(name->id, want, n) &&
            (!ellipsis || ipw_ends_with(name->id + n, ellipsis + 3));
 }
 

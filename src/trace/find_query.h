@@ -2,10 +2,10 @@
  *
  * All commands accept the same names, in this order.  An id.  If no query has that id: "q0003",
  * task 3 of the dataset counted from 0 (which is the id of a task without one), whether or not
- * there was a warm-up; or "3", query_index 3; or the beginning of an id that only one query has.  A
- * warm-up query has the same id as the task's counted query; the counted one is found.  A beginning
- * may end with the ellipsis that screens cut ids with.  Pure except for the functions that take a
- * run; other callers add the names first. */
+ * there was a warm-up; or "3", query_index 3; or the beginning of an id that only one query has.
+ * A warm-up query has the same id as the task's counted query; the counted one is found.  A
+ * beginning may end with the ellipsis that screens cut ids with, and an end may follow or stand
+ * alone.  Pure except for the functions that take a run; other callers add the names first. */
 #ifndef IPW_TRACE_FIND_QUERY_H
 #define IPW_TRACE_FIND_QUERY_H
 

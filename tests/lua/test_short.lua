@@ -70,15 +70,15 @@ end
 local screen_80 = [[
 
  sim-small solved 18 of 26 frames questions, at 1_241 J for each one solved
- (69_%,_95_%:_46–79)
+ (69_%;_95_%_interval:_46–79)
  agent react · 3 at a time · 42.8_s · joules: GPU 81 %, CPU 19 %
 
- where                 J     % ▒ wasted                          s  calls failed
- prefill          10_450  46.8 ██████████████████████████       47
- decode            5_710  25.5 █████████████▎▒                  60
- web_search        5_000  22.4 ████████████▌                    28     40      2
- agent’s own       1_173   5.2 ██▉                             1.2
- idle                 19   0.1 ]]
+ where                    J     % ▒ wasted                       s  calls failed
+ prefill (prompt)    10_450  46.8 ███████████████████████       47
+ decode (reply)       5_710  25.5 ███████████▋▒                 60
+ web_search           5_000  22.4 ███████████                   28     40      2
+ agent’s own          1_173   5.2 ██▋                          1.2
+ idle                    19   0.1 ]]
 
 return {
   { "the whole screen", function()
@@ -93,10 +93,11 @@ return {
     one.summary.dearest = dearest({ "frames-003", 303 }, { "frames-002", 202 }, { "frames-001", 101 })
     local text = told(one, 80)
     test.equal(text:sub(1, #screen_80), screen_80)
-    contains(text, "sum              22_352   100 = the sensors’ count", "not measured: DRAM (permission)",
-      "per query   798 J (560–1_040) · 5.70_s · 9_640 tokens", "TTFT 371_ms, p95", "120 turns · 49 tool calls",
-      "4 retries · overhead", "dearest     ✓_003_303_J ✓_002_202_J ✓_001_101_J\n",
-      "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules divided",
+    contains(text, "sum                 22_352   100 = the sensors’ count", "not measured: DRAM (permission)",
+      "per query   798 J (95 %: 560–1_040) · 5.70_s · 9_640 tokens", "first_token_371_ms (p95",
+      "120 turns · 49 tool calls",
+      "4 retries · ipw-agent itself", "dearest     ✓_003_303_J ✓_002_202_J ✓_001_101_J\n",
+      "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules, by a rule",
       "saved in    runs/x", "ipw-agent show runs/x -o page.html     ipw-agent show runs/x frames-003")
     told(one, 140, true)
   end },
@@ -107,9 +108,9 @@ return {
           joules_per_correct_answer = { lo = 400, hi = 2100 } }
       end), 80)
     end
-    contains(with(700, 900), "per query   798 J (560–1_040, sensor 700–900) ·",
+    contains(with(700, 900), "per query   798 J (95 %: 560–1_040, sensor 700–900) ·",
       "at 1_241 J (400–2_100) for each one\n solved")
-    contains(with(750, 850), "per query   798 J (560–1_040) ·")
+    contains(with(750, 850), "per query   798 J (95 %: 560–1_040) ·")
   end },
   { "a row for each query, by its number", function()
     local one = run()
@@ -155,7 +156,7 @@ return {
       for _, part in ipairs(s.parts) do part.joules, part.waste_joules = {}, {} end
     end), 80)
     contains(text, "not measured: sensors are switched off (--telemetry none)",
-      "\n where                 s  calls failed\n prefill              47\n", "in all")
+      "\n where                    s  calls failed\n prefill (prompt)        47\n", "in all")
     test.ok(not text:find("sensors’ count", 1, true) and not text:find("shared", 1, true))
   end },
   { "joules of a part are not known", function()

@@ -127,8 +127,8 @@ function short.head(out, view, run)
   local summary = run.summary
   local accuracy = key_numbers.accuracy(run)
   local interval = accuracy.text and (" (%s %%%s)"):format(accuracy.text,
-    accuracy.range and ", 95 %: " .. accuracy.range or "") or ""
-  local title = screen.cell(headline.title(run)) .. interval:gsub("(%S) (%S)", "%1\u{A0}%2")
+    accuracy.range and "; 95 % interval: " .. accuracy.range or "") or ""
+  local title = screen.cell(headline.title(run)) .. interval:gsub("(.) ", "%1\u{A0}")
   out[#out + 1] = ""
   out[#out + 1] = " " .. view.paint(screen.wrap(title, 1, 1, view.width), "bold")
   local facts = { "agent " .. screen.cell((summary.run or {}).agent or "?"),
@@ -154,7 +154,8 @@ function short.head(out, view, run)
 end
 
 local words = { ["agent’s own code"] = "agent’s own", ["waiting to retry"] = "retry wait",
-  ["other model time"] = "other model", ["idle, no query in flight"] = "idle" }
+  ["other model time"] = "model, rest", ["idle, no query in flight"] = "idle",
+  prefill = "prefill (prompt)", decode = "decode (reply)" }
 
 --- The parts with their joules, seconds and calls: a row each, one unit a column.
 local function put_parts(out, view, run)
@@ -256,7 +257,7 @@ local function put_per_query(out, view, run)
     local m = metrics.joules or {}
     local text, range = numbers.interval(joules, m.lo and math.max(0, m.lo), m.hi)
     local open, known = headline.open_by_sensor(run, "mean_joules_per_query"), {}
-    if range and n > 1 then known[1] = range end
+    if range and n > 1 then known[1] = "95 %: " .. range end
     if open then known[#known + 1] = "sensor " .. open end
     parts[1] = text .. " J" .. (#known > 0 and " (" .. table.concat(known, ", ") .. ")" or "")
   end
@@ -267,7 +268,7 @@ local function put_per_query(out, view, run)
   end
   local ttft = (run.summary.latency or {}).ttft_s or {}
   if ttft.p50 and ttft.n > 0 then
-    parts[#parts + 1] = ("TTFT %s, p95 %s"):format(seconds(ttft.p50), seconds(ttft.p95))
+    parts[#parts + 1] = ("first\u{A0}token\u{A0}%s (p95 %s)"):format(seconds(ttft.p50), seconds(ttft.p95))
   end
   put(out, view, n == 1 and "the query" or "per query", table.concat(parts, " · "))
 end
@@ -286,7 +287,7 @@ local function put_work(out, view, run)
   count("context_trimmed_turns", "shortened context")
   local own = run.summary.own_overhead or {}
   if own.share then
-    parts[#parts + 1] = "overhead " .. numbers.share(own.share, 1):gsub(" ", "\u{A0}") .. " of one core"
+    parts[#parts + 1] = "ipw-agent itself " .. numbers.share(own.share, 1):gsub(" ", "\u{A0}") .. " of one core"
   end
   put(out, view, "in all", table.concat(parts, " · "))
   local config = (run.manifest or {}).config or {}
@@ -452,13 +453,16 @@ local function put_shared(out, view, run)
     if joules then shared, known = shared + joules * (by.distributed or 0), known + joules end
   end
   if known == 0 or shared < 0.005 * known then return end
-  put(out, view, "shared", ("%s of the queries’ joules divided among queries in flight; report says how"):format(
-    numbers.share(shared, known, true)))
+  put(out, view, "shared", numbers.share(shared, known, true)
+    .. " of the queries’ joules, by a rule (see ledger --share all)")
 end
 
---- What `--query` takes for a query: its id, of a long one a beginning that no other has, if all others are known.
+--- What names a query: its id, of a long one a beginning that no other has; if not all others are known, the
+--- beginning and the end.
 local function name_of(run, one)
-  if #run.queries < run.n_queries then return one.id end
+  if #run.queries < run.n_queries then
+    return #one.id > 16 and not one.id:find "[\128-\255]" and one.id:sub(1, 7) .. "…" .. one.id:sub(-4) or one.id
+  end
   local n = 8
   for _, q in ipairs(run.queries) do
     while q.id ~= one.id and n < #one.id and q.id:sub(1, n) == one.id:sub(1, n) do n = n + 1 end

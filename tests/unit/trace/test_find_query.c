@@ -63,7 +63,8 @@ static void picks(void **state)
     means("1", "d91e8000-22", 1);
     means("d91e3", "d91e3f72-1f", -1);
     means("ta", "task", -1);
-    means("d91e3\xE2\x80\xA6", "d91e3f72-1f", -1); /* as a screen has it */
+    means("d91e3\xE2\x80\xA6", "d91e3f72-1f", -1); /* as screens have it */
+    means("\xE2\x80\xA6-1f", "d91e3f72-1f", -1);
     refused("\xE2\x80\xA6", IPW_ENOTFOUND, "there is no query");
 }
 
