@@ -46,7 +46,8 @@ for method, path, status in ROUTES:
         body=b"0\r\n\r\n")), 400)
     wants(f"{path}: another page's form", ask(request("POST", path, "Origin: https://evil.example",
         "Content-Type: text/plain", body=b"{}")), 403)
-    wants(f"{path}: a word for a method", ask(request("BREW", path)), 403, 404, 405, 501)
+    passes = [status] if path.startswith("/q/") else []  # through the proxy; its server judges
+    wants(f"{path}: a word for a method", ask(request("BREW", path)), 403, 404, 405, 501, *passes)
     wants(f"{path}: a length that is none", ask(request("POST", path, "Content-Length: 99999999999999999999",
         "Content-Type: application/json")), 0, 400, 405, 413)
     wants(f"{path}: longer than anything", ask(request("POST", path, "Content-Length: 999999999999",
