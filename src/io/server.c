@@ -416,7 +416,8 @@ static bool takes_path(const struct ipw_route *route, const char *path)
 
 struct lengths {
     const char *length;
-    int n_lengths, n_codings;
+    int n_lengths, n_codings, n_hosts;
+    bool blank; /* in a header's name */
 };
 
 static void on_length(const char *name, const char *value, void *ud)
@@ -427,6 +428,8 @@ static void on_length(const char *name, const char *value, void *ud)
         l->length = value;
         l->n_lengths++;
     }
+    l->n_hosts += strcasecmp(name, "Host") == 0;
+    l->blank |= strpbrk(name, " \t") != NULL; /* "Content-Length : 3" is one for other servers */
     /* Of two servers in a row, each could believe another of two lengths. */
     if (!strcasecmp(name, "Transfer-Encoding"))
         l->n_codings += strcasecmp(value, "chunked") ? 2 : 1;
@@ -491,8 +494,10 @@ static bool at_head(struct ipw_exchange *x)
     int64_t length = 0;
 
     ipw_exchange_headers(x, on_length, &lengths);
-    if (lengths.n_lengths + lengths.n_codings > 1) {
-        refuse(x, 400, "the request has two lengths, or a coding that is not known here");
+    if (lengths.n_lengths + lengths.n_codings > 1 || lengths.n_hosts > 1 || lengths.blank) {
+        refuse(x, 400,
+               "the request has two lengths or hosts, a blank in a header's name, or a coding that "
+               "is not known here");
         return true;
     }
     if (!is_welcome(x)) {

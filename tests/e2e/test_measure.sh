@@ -80,6 +80,22 @@ expect_exit 1 agent measure --upstream "$BASE_URL" --telemetry none --epochs 2 -
 assert_json solved-half/traces.jsonl "[q['is_resolved'] for q in d] == [False, True]"
 assert_json solved-half/summary.json "d['totals']['resolved'] == 1"
 
+step "a process that a program leaves behind ends with it; an address that is over is refused"
+cat >behind.sh <<'EOF'
+ask() { curl -s "$1/chat/completions" -H "Authorization: Bearer $2" -d '{"model":"m","messages":[]}'; }
+if [ -e first ]; then
+    ask $(cat first)
+else
+    echo "$OPENAI_BASE_URL" "$OPENAI_API_KEY" >first
+    (trap "" HUP; setsid sh -c 'echo $$ >pid; sleep 60' &)
+    until [ -s pid ]; do sleep 0.02; done
+fi
+EOF
+expect_exit 0 agent measure --upstream "$BASE_URL" --telemetry none -q --epochs 2 -o behind -- sh behind.sh
+check_out '"ipw-agent: this query is over"'
+assert_json behind/traces.jsonl "[len(q['turns']) for q in d] == [0, 0]"
+! kill -0 "$(cat pid)" 2>/dev/null || fail "it lives on"
+
 step "a limit refuses in a way that is not tried again"
 expect_exit 3 agent measure --upstream "$BASE_URL" --telemetry none --turn-limit 1 -o limit -- python3 "$client" agent 5
 check_out '"code":"ipw_limit"'

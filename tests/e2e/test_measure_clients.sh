@@ -63,19 +63,73 @@ check_out "langchain 352 Wh 4"
 check_out "langchain, streamed 352 Wh"
 assert_json langchain/traces.jsonl "[s['name'] for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'tool'] == ['calculator']"
 
-step "coding agents: one task each"
-npm install --silent --no-audit --no-fund @openai/codex @anthropic-ai/claude-code >npm.log 2>&1 || fail "npm: $(tail -3 npm.log)"
-mkdir task home/.codex && PATH=$WORK/node_modules/.bin:$PATH
-task="A server draws 412 watts during the first 35 minutes of an hour and 268 watts during the remaining 25 minutes. How much energy does it use in that hour, in watt-hours?"
-cd task || fail "cd"
-expect_exit 0 agent measure -m demo --telemetry none -q -o ../codex codex -- exec --skip-git-repo-check "$task"
-expect_exit 0 agent measure -m demo --telemetry none -q -o ../claude claude -- -p "$task"
-cd ..
-assert_json codex/events.jsonl "{e['data'].get('protocol') for e in d if e['event'] == 'lm_inference_start'} == {'responses'}"
-assert_json claude/events.jsonl "{e['data'].get('protocol') for e in d if e['event'] == 'lm_inference_start'} == {'messages'}"
-for run in codex claude; do
-    assert_json $run/traces.jsonl "d[0]['completed'] and all(t['input_tokens'] > 0 and t['output_tokens'] > 0 for t in d[0]['turns'])"
-done
+step "coding agents: one task each, with the tokens that the server told"
+npm install --silent --no-audit --no-fund @openai/codex @anthropic-ai/claude-code opencode-ai >npm.log 2>&1 ||
+    fail "npm: $(tail -3 npm.log)"
+cat >opencode.txt <<'END'
+always
+when title generator
+text A title
+usage 20 3
+---
+call bash {"command":"echo 352 > answer.txt","description":"Writes the answer"}
+usage 50 6
+---
+text 352 Wh
+usage 60 7
+END
+cat >codex.txt <<'END'
+path /v1/responses
+sse-raw event: response.created\ndata: {"type":"response.created","response":{"id":"r1","model":"big","status":"in_progress","output":[]}}\n\n
+sse-raw event: response.output_item.done\ndata: {"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"f1","call_id":"c1","name":"exec_command","arguments":"{\\"cmd\\":\\"echo 352 > answer.txt\\"}","status":"completed"}}\n\n
+sse-raw event: response.completed\ndata: {"type":"response.completed","response":{"id":"r1","status":"completed","usage":{"input_tokens":50,"input_tokens_details":{"cached_tokens":40},"output_tokens":6,"total_tokens":56}}}\n\n
+---
+path /v1/responses
+sse-raw event: response.created\ndata: {"type":"response.created","response":{"id":"r2","model":"big","status":"in_progress","output":[]}}\n\n
+sse-raw event: response.output_item.done\ndata: {"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"m1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"352 Wh","annotations":[]}]}}\n\n
+sse-raw event: response.completed\ndata: {"type":"response.completed","response":{"id":"r2","status":"completed","usage":{"input_tokens":60,"input_tokens_details":{"cached_tokens":50},"output_tokens":7,"total_tokens":67}}}\n\n
+---
+always
+path /v1/models
+json {"object":"list","data":[]}
+END
+# said CONTENT-BLOCK DELTA STOP-REASON TOKENS: a stream of messages with one block.
+said() {
+    printf '%s\n' 'path /v1/messages' \
+        'sse-raw event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"small","content":[],"stop_reason":null,"usage":{"input_tokens":3,"cache_read_input_tokens":90,"cache_creation_input_tokens":7,"output_tokens":1}}}\n\n' \
+        "sse-raw event: content_block_start\\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":$1}\\n\\n" \
+        "sse-raw event: content_block_delta\\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":$2}\\n\\n" \
+        'sse-raw event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\n' \
+        "sse-raw event: message_delta\\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"$3\"},\"usage\":{\"output_tokens\":$4}}\\n\\n" \
+        'sse-raw event: message_stop\ndata: {"type":"message_stop"}\n\n' ---
+}
+{
+    printf '%s\n' always 'when Write the title'
+    said '{"type":"text","text":""}' '{"type":"text_delta","text":"A title"}' end_turn 3
+    said '{"type":"tool_use","id":"t1","name":"Bash","input":{}}' '{"type":"input_json_delta","partial_json":"{\\"command\\":\\"echo 352 > answer.txt\\",\\"description\\":\\"Writes the answer\\"}"}' tool_use 12
+    said '{"type":"text","text":""}' '{"type":"text_delta","text":"352 Wh"}' end_turn 5
+    printf '%s\n' always 'path /v1/messages/count_tokens' 'json {"input_tokens":14}'
+} >claude.txt
+mkdir home/.codex && PATH=$WORK/node_modules/.bin:$PATH
+task="Write the energy in watt-hours to answer.txt."
+# coding_agent NAME 'TOKENS' WORDS...: input and output of its turns, but for the title that some ask for.
+coding_agent() {
+    name=$1 tokens=$2
+    shift 2
+    start_fake --script "$name.txt"
+    mkdir "task-$name" && cd "task-$name" || fail "cd"
+    expect_exit 0 agent measure --upstream "$BASE_URL" -m fake-model --telemetry none -q -o "../$name" "$name" -- "$@"
+    cd ..
+    stop_fake
+    assert_contains "task-$name/answer.txt" 352
+    assert_json "$name/traces.jsonl" "d[0]['completed'] and [(t['input_tokens'], t['output_tokens']) for t in d[0]['turns'] if t['output_tokens'] != 3] == $tokens"
+    assert_json "$name/traces.jsonl" "[s['outcome'] for t in d[0]['turns'] for s in t['spans'] if s['kind'] == 'tool'] == ['ok']"
+}
+coding_agent opencode '[(50, 6), (60, 7)]' run "$task"
+coding_agent codex '[(50, 6), (60, 7)]' exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox "$task"
+coding_agent claude '[(100, 12), (100, 5)]' -p "$task" --allowedTools Bash
+assert_json codex/traces.jsonl "[t['cached_tokens'] for t in d[0]['turns']] == [40, 50]"
+assert_json claude/traces.jsonl "{t['cached_tokens'] for t in d[0]['turns']} == {90}"
 
 step "clients of PyPI"
 if pypi_reached; then
