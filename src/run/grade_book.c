@@ -9,48 +9,20 @@
 #include "json/document.h"
 #include "json/write.h"
 
+enum { QUERIES_MAX = 10 * 1000 * 1000 };
+
 static char *path_in(const char *run) { return ipw_asprintf("%s/grades.jsonl", run); }
 
-static char *name_of(const char *id, int epoch, enum ipw_grader grader)
+static int note(struct ipw_grade_book *book, int64_t query, int64_t grader, int64_t offset,
+                struct ipw_err *err)
 {
-    return ipw_asprintf("%d:%d:%s", epoch, (int)grader, id);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct ipw_grade_place *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
-
-    return order ? order : (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-static int by_name_alone(const void *a, const void *b)
-{
-    return strcmp(((const struct ipw_grade_place *)a)->name,
-                  ((const struct ipw_grade_place *)b)->name);
-}
-
-static void sort(struct ipw_grade_book *book)
-{
-    if (book->n) qsort(book->all, book->n, sizeof *book->all, by_name);
-}
-
-/* The latest verdict of this name among the first n; NULL: there is none. */
-static const struct ipw_grade_place *find(const struct ipw_grade_book *book, size_t n, char *name)
-{
-    struct ipw_grade_place key = {.name = name};
-    const struct ipw_grade_place *p =
-        n ? bsearch(&key, book->all, n, sizeof *book->all, by_name_alone) : NULL;
-
-    while (p && p + 1 < book->all + n && !strcmp(p[1].name, name)) p++;
-    free(name);
-    return p;
-}
-
-static void note(struct ipw_grade_book *book, char *name, int64_t offset)
-{
-    IPW_GROW(book->all, book->cap, book->n + 1);
-    book->all[book->n++] = (struct ipw_grade_place){name, offset};
+    if (query < 0 || query >= QUERIES_MAX || grader < 0 || grader >= IPW_GRADERS)
+        return ipw_fail(err, IPW_EPARSE, "no verdict can be of query %lld, grader %lld",
+                        (long long)query, (long long)grader);
+    IPW_GROW(book->all, book->cap, (size_t)query + 1);
+    while (book->n <= (size_t)query) book->all[book->n++] = (struct ipw_grade_place){{0}};
+    book->all[query].at[grader] = offset + 1;
+    return 0;
 }
 
 static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err *err)
@@ -58,16 +30,15 @@ static int take_line(void *ud, const struct ipw_jsonl_line *line, struct ipw_err
     struct ipw_grade_book *book = ud;
     const struct ipw_json *patch;
     struct ipw_json *doc;
-    const char *id;
-    int64_t epoch, grader;
+    int64_t query, grader;
     int rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
 
     if (rc) return rc;
-    rc = ipw_json_need_str(&id, doc, "query_id", "", err);
-    if (!rc) rc = ipw_json_need_int(&epoch, doc, "epoch", "", err);
+    rc = ipw_json_need_int(&query, doc, "query", "", err);
     if (!rc) rc = ipw_json_need_int(&grader, doc, "grader", "", err);
     if (!rc) rc = ipw_json_need_obj(&patch, doc, "patch", "", err);
-    if (!rc) note(book, name_of(id, (int)epoch, (enum ipw_grader)grader), line->offset);
+    if (!rc) rc = note(book, query, grader, line->offset, err);
+    book->n_found += !rc;
     ipw_json_free(doc);
     return rc;
 }
@@ -89,20 +60,16 @@ int ipw_grade_book_open(struct ipw_grade_book *book, struct ipw_rundir *dir, str
     *book = (struct ipw_grade_book){.dir = dir, .path = path_in(ipw_rundir_path(dir))};
     if (access(book->path, F_OK) < 0) return 0;
     rc = ipw_jsonl_cut_tail(&cut, book->path, err);
-    if (!rc) rc = ipw_jsonl_each(book->path, IPW_LINE_MAX, take_line, book, err);
-    sort(book);
-    book->n_found = book->n;
-    return rc;
+    return rc ? rc : ipw_jsonl_each(book->path, IPW_LINE_MAX, take_line, book, err);
 }
 
-bool ipw_grade_book_has(const struct ipw_grade_book *book, const char *id, int epoch,
-                        enum ipw_grader grader)
+bool ipw_grade_book_has(const struct ipw_grade_book *book, int64_t query, enum ipw_grader grader)
 {
-    return find(book, book->n_found, name_of(id, epoch, grader)) != NULL;
+    return query >= 0 && (size_t)query < book->n && book->all[query].at[grader];
 }
 
-int ipw_grade_book_add(struct ipw_grade_book *book, const char *id, int epoch,
-                       enum ipw_grader grader, const char *patch, struct ipw_err *err)
+int ipw_grade_book_add(struct ipw_grade_book *book, int64_t query, enum ipw_grader grader,
+                       const char *patch, struct ipw_err *err)
 {
     struct ipw_buf line = IPW_BUF(IPW_LINE_MAX);
     struct ipw_jw w;
@@ -113,15 +80,14 @@ int ipw_grade_book_add(struct ipw_grade_book *book, const char *id, int epoch,
     at = lseek(ipw_jsonl_append_fd(book->to), 0, SEEK_END);
     ipw_jw_init(&w, &line);
     ipw_jw_obj(&w);
-    ipw_jw_kint(&w, "epoch", epoch);
     ipw_jw_kint(&w, "grader", grader);
     ipw_jw_kraw(&w, "patch", patch, strlen(patch));
-    ipw_jw_kstr(&w, "query_id", id);
+    ipw_jw_kint(&w, "query", query);
     ipw_jw_obj_end(&w);
     ipw_buf_addc(&line, '\n');
     rc = at < 0 ? ipw_fail_errno(err, errno, "%s", book->path)
                 : ipw_jsonl_append(book->to, ipw_buf_str(&line), line.len, err);
-    if (!rc) note(book, name_of(id, epoch, grader), at);
+    if (!rc) rc = note(book, query, grader, at, err);
     ipw_buf_release(&line);
     return rc;
 }
@@ -133,9 +99,9 @@ struct settling {
     struct ipw_jsonl_reader *reader;
 };
 
-/* Adds the line with the verdict at `place`. */
-static int apply(const struct settling *s, const struct ipw_grade_place *place,
-                 const struct ipw_json *trace, struct ipw_buf *out, struct ipw_err *err)
+/* Adds the line with the verdict at `offset`. */
+static int apply(const struct settling *s, int64_t offset, const struct ipw_json *trace,
+                 struct ipw_buf *out, struct ipw_err *err)
 {
     /* What an earlier judge said is replaced as a whole. */
     static const char *const of_judge[] = {
@@ -145,7 +111,7 @@ static int apply(const struct settling *s, const struct ipw_grade_place *place,
     struct ipw_jsonl_line line;
     struct ipw_json *doc = NULL;
     char *patch = NULL;
-    int rc = ipw_jsonl_seek(s->reader, place->offset, err);
+    int rc = ipw_jsonl_seek(s->reader, offset, err);
 
     if (!rc) rc = ipw_jsonl_next(s->reader, &line, err);
     if (rc == 0) return ipw_fail(err, IPW_EPARSE, "%s: it became shorter", s->book->path);
@@ -164,23 +130,17 @@ static int apply(const struct settling *s, const struct ipw_grade_place *place,
 static int edit(void *ud, const char *line, size_t n, struct ipw_buf *out, struct ipw_err *err)
 {
     const struct settling *s = ud;
-    const struct ipw_grade_book *book = s->book;
     struct ipw_json *trace;
     int rc = ipw_json_parse(&trace, line, n, NULL, err);
-    const char *id;
-    int epoch;
+    int64_t query;
 
     if (rc) return rc;
     ipw_buf_add(out, line, n);
-    epoch = (int)ipw_json_int(ipw_json_get(trace, "epoch"), 0);
+    query = ipw_json_int(ipw_json_get(trace, "query_index"), -1);
     for (int g = 0; g < IPW_GRADERS && !rc; g++) {
-        const struct ipw_grade_place *place;
-
-        id = ipw_json_str(ipw_json_get(trace, "query_id"), "");
-        place = find(book, book->n, name_of(id, epoch, (enum ipw_grader)g));
-        if (!place) continue;
+        if (!ipw_grade_book_has(s->book, query, (enum ipw_grader)g)) continue;
         ipw_buf_clear(out);
-        rc = apply(s, place, trace, out, err);
+        rc = apply(s, s->book->all[query].at[g] - 1, trace, out, err);
         ipw_json_free(trace);
         trace = NULL;
         if (!rc) rc = ipw_json_parse(&trace, ipw_buf_str(out), out->len, NULL, err);
@@ -197,7 +157,6 @@ int ipw_grade_book_settle(struct ipw_grade_book *book, struct ipw_err *err)
     if (!book->n) return 0;
     if (book->to && TEMP_FAILURE_RETRY(fsync(ipw_jsonl_append_fd(book->to))) < 0 && errno != EINVAL)
         return ipw_fail_errno(err, errno, "%s: the disk lost written data", book->path);
-    sort(book);
     rc = ipw_jsonl_open(&s.reader, book->path, IPW_LINE_MAX, err);
     if (!rc) rc = ipw_rundir_edit_traces(book->dir, edit, &s, err);
     ipw_jsonl_close(s.reader);
@@ -208,7 +167,6 @@ int ipw_grade_book_settle(struct ipw_grade_book *book, struct ipw_err *err)
 void ipw_grade_book_release(struct ipw_grade_book *book)
 {
     ipw_jsonl_append_close(book->to, NULL);
-    for (size_t i = 0; i < book->n; i++) free(book->all[i].name);
     free(book->all);
     free(book->path);
     *book = (struct ipw_grade_book){0};

@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "json/json.h"
+#include "json/write.h"
 #include "run/grade_book.h"
-#include "run/grade_patch.h"
 #include "run/query_events.h"
 #include "run/signals.h"
 #include "run/workspace.h"
@@ -26,6 +26,7 @@ enum { FAILURES_MAX = 3, PATCH_MAX = 1024 * 1024 };
 /* A query of the run, from its line or from memory.  Borrowed. */
 struct answer {
     const char *id, *outcome;
+    int64_t index;
     const struct ipw_query_details *record;
     bool completed;
     double gpu_j, cpu_j; /* of the query; NAN: unknown */
@@ -34,6 +35,7 @@ struct answer {
 struct ipw_grading_kept { /* the texts of a query of a run with --no-content */
     struct ipw_grading_kept *next;
     char *id, *outcome;
+    int64_t index;
     char *texts[7];
     struct ipw_query_details record;
     bool completed;
@@ -49,6 +51,7 @@ static struct answer answer_of(const struct ipw_query_trace *q, const struct ipw
 {
     return (struct answer){.id = q->id,
                            .outcome = q->outcome,
+                           .index = q->index,
                            .record = r,
                            .completed = q->completed,
                            .gpu_j = joules(q, IPW_DOMAIN_GPU),
@@ -74,6 +77,7 @@ void ipw_grading_keep(struct ipw_grading *g, const struct ipw_query_trace *q,
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) k->texts[i] = ipw_strdup(texts[i]);
     k->id = ipw_strdup(q->id);
     k->outcome = ipw_strdup(q->outcome);
+    k->index = q->index;
     k->completed = q->completed;
     k->gpu_j = joules(q, IPW_DOMAIN_GPU);
     k->cpu_j = joules(q, IPW_DOMAIN_CPU);
@@ -171,28 +175,51 @@ static void free_grade(struct grade *q)
     free(q);
 }
 
-static void book(struct grade *q, int resolved)
+/* What lua/ipw/grade.lua makes keys of. */
+static void put_found(struct ipw_buf *out, const struct grade *q, bool missing)
+{
+    const struct ipw_grading *g = q->work->g;
+    const struct ipw_query_trace *t = &q->trace;
+    double cpu_j = joules(t, IPW_DOMAIN_CPU), gpu_j = joules(t, IPW_DOMAIN_GPU);
+    bool asked = !q->asked_nothing;
+    struct ipw_jw w;
+
+    ipw_jw_init(&w, out);
+    ipw_jw_obj(&w);
+    ipw_jw_kbool(&w, "asked", asked);
+    ipw_jw_knum(&w, "cost_usd", asked ? ipw_query_trace_cost(t) : (double)NAN);
+    ipw_jw_kmicro(&w, "cpu_j", cpu_j);
+    ipw_jw_kmicro(&w, "cpu_w", isnan(cpu_j) ? cpu_j : t->power_mean_w[IPW_DOMAIN_CPU]);
+    ipw_jw_kmicro(&w, "gpu_j", gpu_j);
+    ipw_jw_kmicro(&w, "gpu_w", isnan(gpu_j) ? gpu_j : t->power_mean_w[IPW_DOMAIN_GPU]);
+    ipw_jw_kstr(&w, "grader", q->grader == IPW_GRADER_CODE ? "code" : "judge");
+    if (asked && t->input_tokens >= 0) ipw_jw_kint(&w, "input_tokens", t->input_tokens);
+    ipw_jw_kstr(&w, "judge_model", g->judge->model);
+    ipw_jw_kbool(&w, "missing", missing);
+    ipw_jw_kbool(&w, "no_texts", g->no_content);
+    ipw_jw_kbool(&w, "official", q->official);
+    if (asked && t->output_tokens >= 0) ipw_jw_kint(&w, "output_tokens", t->output_tokens);
+    ipw_jw_kmicro(&w, "query_cpu_j", q->answer.cpu_j);
+    ipw_jw_kmicro(&w, "query_gpu_j", q->answer.gpu_j);
+    ipw_jw_kstr(&w, "result", q->result);
+    ipw_jw_knum(&w, "wall_s", ipw_ns_to_s(q->end_ns - q->start_ns));
+    ipw_jw_kstr(&w, "why", q->why);
+    ipw_jw_obj_end(&w);
+}
+
+static void book(struct grade *q, bool missing)
 {
     struct work *work = q->work;
-    struct ipw_buf patch = IPW_BUF(PATCH_MAX);
+    struct ipw_buf found = IPW_BUF(PATCH_MAX), patch = IPW_BUF(PATCH_MAX);
 
-    ipw_grade_patch(&patch, &(struct ipw_grade_found){.grader = q->grader,
-                                                      .official = q->official,
-                                                      .asked = !q->asked_nothing,
-                                                      .no_texts = work->g->no_content,
-                                                      .judge_model = work->g->judge->model,
-                                                      .result = q->result,
-                                                      .why = q->why,
-                                                      .resolved = resolved,
-                                                      .trace = &q->trace,
-                                                      .wall_ns = q->end_ns - q->start_ns,
-                                                      .query_gpu_j = q->answer.gpu_j,
-                                                      .query_cpu_j = q->answer.cpu_j});
+    put_found(&found, q, missing);
+    if (!work->err.code) ipw_dataset_grade_patch(work->g->cases, &found, &patch, &work->err);
     ipw_secret_clean(&patch, 0);
     if (!work->err.code)
-        ipw_grade_book_add(&work->book, q->id, q->epoch, q->grader, ipw_buf_str(&patch),
+        ipw_grade_book_add(&work->book, q->answer.index, q->grader, ipw_buf_str(&patch),
                            &work->err);
     work->g->n_graded += !work->err.code;
+    ipw_buf_release(&found);
     ipw_buf_release(&patch);
 }
 
@@ -301,7 +328,7 @@ static void settle_over(struct work *work)
         q->turns = NULL;
         if (g->sensors) ipw_feed_finish(g->sensors->feed, &q->trace);
         count_failures(work, q);
-        if (!g->stop_signal || q->result) book(q, -1);
+        if (!g->stop_signal || q->result) book(q, false);
         free_grade(q);
     }
 }
@@ -382,7 +409,7 @@ static void book_without(struct work *work, struct grade *q, const char *why, bo
     q->asked_nothing = true;
     q->why = ipw_strdup(why);
     q->trace = (struct ipw_query_trace){.input_tokens = -1, .output_tokens = -1};
-    book(q, missing ? 0 : -1);
+    book(q, missing);
     free_grade(q);
     (void)work;
 }
@@ -403,8 +430,7 @@ static void grade(struct work *work, enum ipw_grader grader, const struct answer
     struct ipw_grade_task task;
     struct grade *q;
 
-    if (is_graded(work->g, grader, a) || ipw_grade_book_has(&work->book, a->id, r->epoch, grader))
-        return;
+    if (is_graded(work->g, grader, a) || ipw_grade_book_has(&work->book, a->index, grader)) return;
     ipw_dataset_grade_task(work->g->cases, &saved, &given, &task);
     if (task.wanted && (a->completed || task.official)) {
         q = ipw_calloc(1, sizeof *q);
@@ -449,6 +475,7 @@ static int grade_all(struct work *work, struct ipw_err *err)
     for (const struct ipw_grading_kept *k = g->kept; k && !rc; k = k->next) {
         struct answer a = {.id = k->id,
                            .outcome = k->outcome,
+                           .index = k->index,
                            .record = &k->record,
                            .completed = k->completed,
                            .gpu_j = k->gpu_j,

@@ -122,6 +122,10 @@ struct ipw_grade_task {
 void ipw_dataset_grade_task(struct ipw_dataset *cases, const struct ipw_saved_case *saved,
                             const struct ipw_grade_given *given, struct ipw_grade_task *out);
 void ipw_grade_task_release(struct ipw_grade_task *task);
+/* The keys of the trace that a grader sets; `found` is the JSON object of grade.patch
+ * (lua/ipw/grade.lua). */
+int ipw_dataset_grade_patch(struct ipw_dataset *cases, const struct ipw_buf *found,
+                            struct ipw_buf *out, struct ipw_err *err);
 /* The rule that the dataset declares for all of its records, or NULL. */
 const char *ipw_dataset_rule(const struct ipw_dataset *cases);
 

@@ -221,6 +221,36 @@ void ipw_grade_task_release(struct ipw_grade_task *task)
     *task = (struct ipw_grade_task){0};
 }
 
+struct patch_args {
+    const struct ipw_buf *found;
+    struct ipw_buf *out;
+};
+
+static int patch_protected(lua_State *L)
+{
+    const struct patch_args *a = lua_touserdata(L, 1);
+    const char *text;
+    size_t n;
+
+    ipw_value_push_function(L, "ipw.grade", "patch");
+    lua_pushlstring(L, a->found->data, a->found->len);
+    lua_call(L, 1, 1);
+    text = luaL_checklstring(L, -1, &n);
+    ipw_buf_add(a->out, text, n);
+    return 0;
+}
+
+int ipw_dataset_grade_patch(struct ipw_dataset *cases, const struct ipw_buf *found,
+                            struct ipw_buf *out, struct ipw_err *err)
+{
+    struct patch_args args = {found, out};
+    lua_State *L = ipw_vm_lua(cases->vm);
+
+    lua_pushcfunction(L, patch_protected);
+    lua_pushlightuserdata(L, &args);
+    return ipw_vm_call(cases->vm, 1, 0, err);
+}
+
 void ipw_score_release(struct ipw_score *score)
 {
     ipw_buf_release(&score->answer);

@@ -1,10 +1,11 @@
---- ipw.cli.follow: the process beside a run that serves --listen and --watch and sends for --otlp (src/run/follower.h
---- starts it). It reads the run's own files as they grow, a quarter of a second behind, and ends with the run.
+--- ipw.cli.follow: the process beside a run that serves --listen and --watch and sends for --otlp
+--- (src/run/follower.h starts it). It reads the run's own files as they grow, a quarter of a second
+--- behind, and ends with the run.
 ---
---- It talks with the run by lines of JSON. First it is told what is asked for: listen, watch, otlp, quiet. It answers
---- with the line that names its pages (text, if it is to be shown), or why there are none (code, text). Then it is
---- told of the run, which has its folder by now: folder, agent, model, dataset, session, queries, now_ns. The end of
---- its input means that no run began.
+--- It talks with the run by lines of JSON. First it is told what is asked for: listen, watch, otlp,
+--- quiet. It answers with the line that names its pages (text, if it is to be shown), or why there are
+--- none (code, text). Then it is told of the run, which has its folder by now: folder, agent, model,
+--- dataset, session, queries, now_ns. The end of its input means that no run began.
 local core = require "ipw.core.export"
 local ipw = require "ipw.core.run"
 local json = require "ipw.core.json"
@@ -15,12 +16,14 @@ local TICK_S <const> = 0.25
 local READER_GONE_S <const> = 3 -- an open page asks twice a second, one in the background once
 local LAST_LOOK_S <const> = 1   -- an open page gets the last figures before the process ends
 local ANSWERERS <const> = 4
+local TEXT <const> = { ["Content-Type"] = "text/plain; charset=utf-8" }
 local OVER <const> = {} -- the error that ends the tasks that answer
 
 --- ---- pages ----
 
 local function page(body, kind)
-  return 200, { ["Content-Type"] = kind, ["Cache-Control"] = "no-store", ["X-Content-Type-Options"] = "nosniff" }, body
+  return 200, { ["Content-Type"] = kind, ["Cache-Control"] = "no-store",
+                ["X-Content-Type-Options"] = "nosniff" }, body
 end
 
 --- The page allows only its own style and script: both carry the nonce.
@@ -33,7 +36,8 @@ end
 local function routes(self)
   local out = {}
   if self.asked.listen then
-    out["/metrics"] = function() return page(self.metrics:page(self.meter), require("ipw.live.metrics").type) end
+    local kind = require("ipw.live.metrics").type
+    out["/metrics"] = function() return page(self.metrics:page(self.meter), kind) end
     out["/"] = function() return page("ipw-agent run: see /metrics\n", "text/plain; charset=utf-8") end
   end
   if self.asked.watch then
@@ -41,8 +45,8 @@ local function routes(self)
     out["/"] = function() return page(text, "text/html; charset=utf-8") end
     out["/live.json"] = function(request)
       self.asked_s = ipw.now()
-      local after = request.target:match "[?&]after=(%d+)"
-      return page(self.figures:json(after and math.tointeger(tonumber(after)) or 0, self.now_ns()), "application/json")
+      local after = tonumber(request.target:match "[?&]after=(%d+)" or 0)
+      return page(self.figures:json(math.tointeger(after) or 0, self.now_ns()), "application/json")
     end
   end
   return out
@@ -54,8 +58,7 @@ local function answer(self)
     local request = self.server:next()
     local route, get = known[request.path], request.method == "GET" or request.method == "HEAD"
     if not route or not get then
-      self.server:answer(request, route and 405 or 404, { ["Content-Type"] = "text/plain; charset=utf-8" },
-        route and "only GET\n" or "not found\n")
+      self.server:answer(request, route and 405 or 404, TEXT, route and "only GET\n" or "not found\n")
     else
       self.server:answer(request, route(request))
     end
@@ -64,7 +67,8 @@ end
 
 --- ---- the run's files ----
 
---- Everything that the run has written since the last call. Events come first: readings count from the run's start.
+--- Everything that the run has written since the last call. Events come first: readings count from the
+--- run's start.
 local function read(self)
   local reader = self.reader
   for event in function() return (core.each_event(reader)) end do
@@ -84,7 +88,11 @@ local function read(self)
   end
   if not self.begun then return end
   for first, source, values in function() return core.power(reader) end do
-    if type(first) == "table" then self.meter:header(first) else self.meter:row(first, source, values) end
+    if type(first) == "table" then
+      self.meter:header(first)
+    else
+      self.meter:row(first, source, values)
+    end
   end
   if not self.asked.watch then return end
   for query in function() return (core.query(reader)) end do self.figures:query(query) end
@@ -104,10 +112,11 @@ end
 
 --- The spans and readings are those of a later export.
 local function send(self)
-  local run, format = self.run, script.load(script.find("exports", "otlp"))
-  local out = require("ipw.export").output("file", { signal = "both", post = true, follow = true, every = 1,
-    session = run.session, quiet = self.asked.quiet, url = self.asked.otlp ~= "" and self.asked.otlp or nil })
-  require("ipw.export").run(format, out, self.io.warn)
+  local export, asked = require "ipw.export", self.asked
+  local format = script.load(script.find("exports", "otlp"))
+  local out = export.output("file", { signal = "both", post = true, follow = true, every = 1,
+    session = self.run.session, quiet = asked.quiet, url = asked.otlp ~= "" and asked.otlp or nil })
+  export.run(format, out, self.io.warn)
 end
 
 --- ---- the process ----
@@ -135,8 +144,8 @@ local function with_run(self)
   return 0
 end
 
---- Opens what is asked for: the line that names the pages, or nil. With `quiet` it is not said of a port that the user
---- has chosen.
+--- Opens what is asked for: the line that names the pages, or nil. With `quiet` it is not said of a
+--- port that the user has chosen.
 local function open(self)
   local asked = self.asked
   self.io.saved {} -- for the variables of OpenTelemetry

@@ -1,8 +1,9 @@
 --- ipw.live.energy: joules and watts of a run that goes on, from the rows of its power.jsonl.
 ---
---- Owns the channels of the session's header that count towards a domain: what each has measured since the run's
---- start, and its power over the last second. It is for a look while the run goes on: the books (ledger/) have the
---- last word, with shares and bounds. A domain is known if each of its channels is. Pure.
+--- Owns the channels of the session's header that count towards a domain: what each has measured since
+--- the run's start, and its power over the last second. It is for a look while the run goes on: the
+--- books (ledger/) have the last word, with shares and bounds. A domain is known if each of its
+--- channels is. Pure.
 local energy = {}
 
 energy.domains = { "cpu", "dram", "gpu", "machine" }
@@ -15,7 +16,9 @@ Energy.__index = Energy
 
 --- session: from 0.
 ---@param session integer
-function energy.new(session) return setmetatable({ session = session, by_domain = {}, sources = {} }, Energy) end
+function energy.new(session)
+  return setmetatable({ session = session, by_domain = {}, sources = {} }, Energy)
+end
 
 --- The run's first instant. Rows must not come before it is known.
 function Energy:start(t_ns, lm_remote) self.start_ns, self.lm_remote = t_ns, lm_remote end

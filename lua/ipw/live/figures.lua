@@ -1,5 +1,5 @@
---- ipw.live.figures: a run that goes on in the figures of its page (page.html). Fed with events and with the lines of
---- traces.jsonl; pure.
+--- ipw.live.figures: a run that goes on in the figures of its page (page.html). Fed with events and
+--- with the lines of traces.jsonl; pure.
 local flights = require "ipw.live.flights"
 local is_stop = require("ipw.live.metrics").is_stop
 local json = require "ipw.core.json"
@@ -13,9 +13,10 @@ Figures.__index = Figures
 
 --- run: agent, model, dataset, folder, queries, session (from 0); meter: of ipw.live.energy.
 function figures.new(run, meter)
-  return setmetatable({ run = run, meter = meter, flights = flights.new(), power = {}, points = 0, before = 0,
-                        done = 0, correct = 0, wrong = 0, failed = 0, interrupted = 0, turns = 0, tools = 0,
-                        next_try_ns = 0, ended = false }, Figures)
+  local self = { run = run, meter = meter, flights = flights.new(), power = {}, points = 0,
+                 ended = false, before = 0, done = 0, correct = 0, wrong = 0, failed = 0,
+                 interrupted = 0, turns = 0, tools = 0, next_try_ns = 0 }
+  return setmetatable(self, Figures)
 end
 
 local on = {}
@@ -26,7 +27,8 @@ function on.tool_call_end(self) self.tools = self.tools + 1 end
 
 function on.lm_inference_end(self, event)
   if not event.will_retry then self.turns = self.turns + 1 end
-  self.next_try_ns = math.max(self.next_try_ns, event.will_retry and event.t_ns + (event.retry_wait_ns or 0) or 0)
+  local try_ns = event.will_retry and event.t_ns + (event.retry_wait_ns or 0) or 0
+  self.next_try_ns = math.max(self.next_try_ns, try_ns)
 end
 
 function on.note(self, event)
@@ -62,7 +64,9 @@ function Figures:query(query)
   end
 end
 
-function Figures:seconds(now_ns) return self.start_ns and ((self.end_ns or now_ns) - self.start_ns) / 1e9 or 0.0 end
+function Figures:seconds(now_ns)
+  return self.start_ns and ((self.end_ns or now_ns) - self.start_ns) / 1e9 or 0.0
+end
 
 local function tenths(x) return x and math.floor(x * 10 + 0.5) / 10 or json.null end
 
@@ -81,14 +85,15 @@ local function known(x) return x == nil and json.null or x end
 local function progress(self, now_ns)
   local joules, watts = self.meter:model()
   local seconds, ended = self:seconds(now_ns), self.done + self.interrupted - self.before
-  local left, wait = nil, (self.next_try_ns - now_ns) / 1e9
-  if ended > 0 then left = seconds / ended * math.max(self.run.queries - self.done - self.interrupted, 0) end
-  return { correct = self.correct, done = self.done, failed = self.failed, interrupted = self.interrupted,
-           joules = known(joules), left_s = known(left), queries = self.run.queries, seconds = seconds,
-           standstill = self.away_ns and ("no server answers (%.0f s)"):format((now_ns - self.away_ns) / 1e9)
-             or json.null,
-           tool_calls = self.tools, turns = self.turns, wait_s = wait > 1 and wait or json.null,
-           watts = known(watts), wrong = self.wrong }
+  local to_do = math.max(self.run.queries - self.done - self.interrupted, 0)
+  local wait = (self.next_try_ns - now_ns) / 1e9
+  local away_s = self.away_ns and (now_ns - self.away_ns) / 1e9
+  return { correct = self.correct, done = self.done, failed = self.failed, wrong = self.wrong,
+           interrupted = self.interrupted, queries = self.run.queries, turns = self.turns,
+           tool_calls = self.tools, joules = known(joules), watts = known(watts), seconds = seconds,
+           left_s = ended > 0 and seconds / ended * to_do or json.null,
+           standstill = away_s and ("no server answers (%.0f s)"):format(away_s) or json.null,
+           wait_s = wait > 1 and wait or json.null }
 end
 
 --- All of it as JSON; of the power the points from number `after` on.
@@ -97,9 +102,12 @@ end
 ---@return string
 function Figures:json(after, now_ns)
   local run, power = self.run, {}
-  for i = math.max(after, self.points - HOUR, 0), self.points - 1 do power[#power + 1] = self.power[i % HOUR] end
-  local out = { agent = run.agent, dataset = run.dataset, ended = self.ended, folder = run.folder, model = run.model,
-                points = self.points, power = json.list(power), progress = progress(self, now_ns), sensors = false }
+  for i = math.max(after, self.points - HOUR, 0), self.points - 1 do
+    power[#power + 1] = self.power[i % HOUR]
+  end
+  local out = { agent = run.agent, dataset = run.dataset, folder = run.folder, model = run.model,
+                ended = self.ended, points = self.points, power = json.list(power), sensors = false,
+                progress = progress(self, now_ns) }
   self.flights:put(out, now_ns)
   out.failed, out.flights = json.list(out.failed), json.list(out.flights)
   return json.encode(out) .. "\n"

@@ -1,4 +1,5 @@
---- ipw.live.flights: what the queries of a run do at the moment, and what failed last. Fed with events; pure.
+--- ipw.live.flights: what the queries of a run do at the moment, and what failed last. Fed with events;
+--- pure.
 local flights = {}
 
 local FAILED <const>, SHOWN <const>, REASON_BYTES <const> = 8, 48, 300
@@ -30,7 +31,8 @@ function on.lm_inference_start(_, one, event) does(one, event, "model") end
 
 function on.lm_inference_end(self, one, event)
   does(one, event, event.will_retry and "waiting to retry" or "agent")
-  if event.outcome ~= "ok" and event.outcome ~= "cancelled" then self:failed(one, event, event.outcome) end
+  local good = event.outcome == "ok" or event.outcome == "cancelled"
+  if not good then self:failed(one, event, event.outcome) end
 end
 
 function on.tool_call_start(_, one, event)
@@ -51,8 +53,8 @@ end
 
 function Flights:event(event)
   if event.event == "query_start" then
-    self.open[#self.open + 1] = { query = event.query, id = event.id or "?", tools = 0, start_ns = event.t_ns,
-                                  since_ns = event.t_ns, doing = "agent" }
+    self.open[#self.open + 1] = { query = event.query, id = event.id or "?", tools = 0, doing = "agent",
+                                  start_ns = event.t_ns, since_ns = event.t_ns }
     return
   end
   local handler = on[event.event]
@@ -63,7 +65,8 @@ end
 
 local function seconds(from_ns, to_ns) return math.max(to_ns - from_ns, 0) // 100000000 / 10 end
 
---- Adds `failed` (the newest first), `flights` (the longest first) and `flying` (how many they are) to a table.
+--- Adds `failed` (the newest first), `flights` (the longest first) and `flying` (how many they are) to
+--- a table.
 function Flights:put(out, now_ns)
   out.failed, out.flights, out.flying = {}, {}, #self.open
   for i, one in ipairs(self.failures) do

@@ -1,17 +1,21 @@
---- ipw.live.metrics: counts of a run that goes on, as a page of the Prometheus text format (0.0.4). Pure.
+--- ipw.live.metrics: counts of a run that goes on, as a page of the Prometheus text format (0.0.4).
+--- Pure.
 local energy = require "ipw.live.energy"
 local json = require "ipw.core.json"
 
 local metrics = { type = "text/plain; version=0.0.4; charset=utf-8" }
 
 --- How a query ended, for a label with few values: an agent can give any reason of its own.
-local ENDINGS <const> = { "answered", "max_turns", "no_answer", "error", "limit", "interrupted", "other" }
-local WORDS <const> = { max_turns = "max_turns", no_answer = "no_answer", error = "error", timeout = "limit",
-                        token_limit = "limit", turn_limit = "limit", working_limit = "limit", cost_limit = "limit",
-                        energy_limit = "limit" }
+local ENDINGS <const> = {
+  "answered", "max_turns", "no_answer", "error", "limit", "interrupted", "other" }
+local WORDS <const> = {
+  max_turns = "max_turns", no_answer = "no_answer", error = "error", timeout = "limit",
+  token_limit = "limit", turn_limit = "limit", working_limit = "limit", cost_limit = "limit",
+  energy_limit = "limit" }
 -- From a tool that adds two numbers to a reply of half an hour.
 local BOUNDS_S <const> = { 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 600 }
 local NAME_BYTES <const> = 199
+local ESCAPES <const> = { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n" }
 
 local Metrics = {}
 Metrics.__index = Metrics
@@ -20,9 +24,9 @@ local function histogram() return { sum = 0.0, n = 0 } end
 
 --- run: agent, model, dataset, queries.
 function metrics.new(run)
-  local self = { run = run, started = 0, ended = {}, open = {}, in_flight = 0, highest = {}, input = 0, output = 0,
-                 unknown = 0, failed_attempts = 0, failed_tools = 0, query_s = histogram(), call_s = histogram(),
-                 first_token_s = histogram(), tool_s = histogram() }
+  local self = { run = run, started = 0, ended = {}, open = {}, in_flight = 0, input = 0, output = 0,
+                 unknown = 0, failed_attempts = 0, failed_tools = 0, query_s = histogram(),
+                 call_s = histogram(), first_token_s = histogram(), tool_s = histogram() }
   for _, word in ipairs(ENDINGS) do self.ended[word] = 0 end
   return setmetatable(self, Metrics)
 end
@@ -57,7 +61,9 @@ function on.query_end(self, event)
   local query, outcome = self.open[event.query], event.outcome
   if query then observe(self.query_s, event.t_ns - query.t_ns) end
   self.open[event.query], self.in_flight = nil, math.max(self.in_flight - 1, 0)
-  local word = event.completed and "answered" or metrics.is_stop(outcome) and "interrupted" or WORDS[outcome] or "other"
+  local word = WORDS[outcome] or "other"
+  if metrics.is_stop(outcome) then word = "interrupted" end
+  if event.completed then word = "answered" end
   self.ended[word] = self.ended[word] + 1
 end
 
@@ -80,7 +86,8 @@ function on.lm_inference_end(self, event)
     self.failed_attempts = self.failed_attempts + 1
     return
   end
-  self.input, self.output = self.input + (event.input_tokens or 0), self.output + (event.output_tokens or 0)
+  self.input = self.input + (event.input_tokens or 0)
+  self.output = self.output + (event.output_tokens or 0)
   if not event.input_tokens or not event.output_tokens then self.unknown = self.unknown + 1 end
   if not event.sent_ns then return end
   observe(self.call_s, event.t_ns - event.sent_ns)
@@ -99,8 +106,7 @@ local function number(x) return math.type(x) == "integer" and tostring(x) or jso
 local function label(name, text)
   text = tostring(text or "")
   local cut = #text > NAME_BYTES and utf8.offset(text, 0, NAME_BYTES + 1) or #text + 1 -- whole letters
-  return ('%s="%s"'):format(name, (text:sub(1, cut - 1):gsub('[\\"\n]', { ["\\"] = "\\\\", ['"'] = '\\"',
-    ["\n"] = "\\n" })))
+  return ('%s="%s"'):format(name, (text:sub(1, cut - 1):gsub('[\\"\n]', ESCAPES)))
 end
 
 local Page = {}
@@ -134,33 +140,40 @@ end
 local function put_run(page, self)
   local run = self.run
   page:family("ipw_run_info", "gauge", "The run: its agent, model and dataset.")
-  page:sample("ipw_run_info",
-    table.concat({ label("agent", run.agent), label("dataset", run.dataset), label("model", run.model) }, ","), 1)
+  local labels = { label("agent", run.agent), label("dataset", run.dataset), label("model", run.model) }
+  page:sample("ipw_run_info", table.concat(labels, ","), 1)
   if self.start_s then
-    page:one("ipw_run_start_time_seconds", "gauge", "When this session began, since 1970.", self.start_s)
+    page:one("ipw_run_start_time_seconds", "gauge",
+      "When this session began, since 1970.", self.start_s)
   end
-  page:one("ipw_run_planned_queries", "gauge", "Queries of the run, earlier sessions included.", run.queries)
+  page:one("ipw_run_planned_queries", "gauge",
+    "Queries of the run, earlier sessions included.", run.queries)
 end
 
 local function put_queries(page, self)
-  page:one("ipw_run_queries_started_total", "counter", "Queries that began in this session, warm-up included.",
-    self.started)
-  page:family("ipw_run_queries_ended_total", "counter", "Queries that ended in this session, by outcome.")
+  page:one("ipw_run_queries_started_total", "counter",
+    "Queries that began in this session, warm-up included.", self.started)
+  page:family("ipw_run_queries_ended_total", "counter",
+    "Queries that ended in this session, by outcome.")
   for _, word in ipairs(ENDINGS) do
     page:sample("ipw_run_queries_ended_total", label("outcome", word), self.ended[word])
   end
-  page:one("ipw_run_queries_in_flight", "gauge", "Queries that began and have not ended.", self.in_flight)
+  page:one("ipw_run_queries_in_flight", "gauge",
+    "Queries that began and have not ended.", self.in_flight)
   page:histogram("ipw_run_query_duration_seconds", "Duration of the queries that ended.", self.query_s)
 end
 
 local function put_calls(page, self)
-  page:one("ipw_run_input_tokens_total", "counter", "Prompt tokens of model calls, where known.", self.input)
-  page:one("ipw_run_output_tokens_total", "counter", "Generated tokens of model calls, where known.", self.output)
+  page:one("ipw_run_input_tokens_total", "counter",
+    "Prompt tokens of model calls, where known.", self.input)
+  page:one("ipw_run_output_tokens_total", "counter",
+    "Generated tokens of model calls, where known.", self.output)
   page:one("ipw_run_calls_unknown_tokens_total", "counter",
     "Model calls whose tokens are not known: in neither sum.", self.unknown)
   page:one("ipw_run_failed_attempts_total", "counter",
     "Attempts of model calls that failed, those that were tried again included.", self.failed_attempts)
-  page:histogram("ipw_run_call_duration_seconds", "Duration of model calls that succeeded.", self.call_s)
+  page:histogram("ipw_run_call_duration_seconds",
+    "Duration of model calls that succeeded.", self.call_s)
   page:histogram("ipw_run_first_token_seconds", "Time from a model call's request to its first token.",
     self.first_token_s)
   page:one("ipw_run_failed_tool_calls_total", "counter", "Tool calls that failed.", self.failed_tools)
@@ -168,18 +181,20 @@ local function put_calls(page, self)
 end
 
 --- An unknown value is absent, never 0.
+local function put_domains(page, name, values)
+  for _, domain in ipairs(energy.domains) do
+    if values[domain] then page:sample(name, label("domain", domain), values[domain]) end
+  end
+end
+
 local function put_energy(page, meter)
   local joules, watts = {}, {}
   for _, domain in ipairs(energy.domains) do joules[domain], watts[domain] = meter:domain(domain) end
   page:family("ipw_run_energy_joules_total", "counter",
     "Energy of the devices since this session began, idle time included.")
-  for _, domain in ipairs(energy.domains) do
-    if joules[domain] then page:sample("ipw_run_energy_joules_total", label("domain", domain), joules[domain]) end
-  end
+  put_domains(page, "ipw_run_energy_joules_total", joules)
   page:family("ipw_run_power_watts", "gauge", "Power over the last second.")
-  for _, domain in ipairs(energy.domains) do
-    if watts[domain] then page:sample("ipw_run_power_watts", label("domain", domain), watts[domain]) end
-  end
+  put_domains(page, "ipw_run_power_watts", watts)
 end
 
 --- meter: of ipw.live.energy.

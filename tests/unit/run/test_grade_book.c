@@ -55,10 +55,9 @@ static struct ipw_rundir *open_run(void)
     struct ipw_err err = {0};
 
     put("manifest.json", "{}\n");
-    put("traces.jsonl",
-        "{\"epoch\":0,\"is_resolved\":null,\"judge_reason\":\"down\",\"query_id\":\"a\"}\n"
-        "{\"epoch\":1,\"is_resolved\":null,\"query_id\":\"a\"}\n"
-        "{\"epoch\":0,\"is_resolved\":true,\"query_id\":\"b\"}\n");
+    put("traces.jsonl", "{\"is_resolved\":null,\"judge_reason\":\"down\",\"query_index\":0}\n"
+                        "{\"is_resolved\":null,\"query_index\":1}\n"
+                        "{\"is_resolved\":true,\"query_index\":7}\n");
     assert_int_equal(ipw_rundir_open(&dir, ".", &err), 0);
     return dir;
 }
@@ -71,22 +70,21 @@ static void verdicts_replace_keys_of_their_own_lines(void **state)
 
     (void)state;
     assert_int_equal(ipw_grade_book_open(&book, dir, &err), 0);
-    assert_int_equal(ipw_grade_book_add(&book, "a", 0, IPW_GRADER_JUDGE,
+    assert_int_equal(ipw_grade_book_add(&book, 0, IPW_GRADER_JUDGE,
                                         "{\"is_resolved\":true,\"judge_verdict\":\"correct\"}",
                                         &err),
                      0);
+    assert_int_equal(ipw_grade_book_add(&book, 1, IPW_GRADER_CODE, "{\"is_resolved\":false}", &err),
+                     0);
     assert_int_equal(
-        ipw_grade_book_add(&book, "a", 1, IPW_GRADER_CODE, "{\"is_resolved\":false}", &err), 0);
-    assert_int_equal(
-        ipw_grade_book_add(&book, "a", 1, IPW_GRADER_JUDGE, "{\"judge_reason\":\"x\"}", &err), 0);
+        ipw_grade_book_add(&book, 1, IPW_GRADER_JUDGE, "{\"judge_reason\":\"x\"}", &err), 0);
     assert_int_equal(ipw_grade_book_settle(&book, &err), 0);
     ipw_grade_book_release(&book);
     assert_int_equal(ipw_rundir_close(dir, &err), 0);
-    assert_contents(
-        "traces.jsonl",
-        "{\"epoch\":0,\"is_resolved\":true,\"judge_verdict\":\"correct\",\"query_id\":\"a\"}\n"
-        "{\"epoch\":1,\"is_resolved\":false,\"judge_reason\":\"x\",\"query_id\":\"a\"}\n"
-        "{\"epoch\":0,\"is_resolved\":true,\"query_id\":\"b\"}\n");
+    assert_contents("traces.jsonl",
+                    "{\"is_resolved\":true,\"judge_verdict\":\"correct\",\"query_index\":0}\n"
+                    "{\"is_resolved\":false,\"judge_reason\":\"x\",\"query_index\":1}\n"
+                    "{\"is_resolved\":true,\"query_index\":7}\n");
     assert_false(ipw_grade_book_left("."));
 }
 
@@ -101,25 +99,24 @@ static void a_killed_process_leaves_its_verdicts(void **state)
     (void)state;
     assert_int_equal(ipw_grade_book_open(&book, dir, &err), 0);
     assert_int_equal(
-        ipw_grade_book_add(&book, "a", 1, IPW_GRADER_JUDGE, "{\"judge_verdict\":\"v\"}", &err), 0);
+        ipw_grade_book_add(&book, 1, IPW_GRADER_JUDGE, "{\"judge_verdict\":\"v\"}", &err), 0);
     ipw_grade_book_release(&book);
     assert_true(ipw_grade_book_left("."));
     f = fopen("grades.jsonl", "a");
     assert_non_null(f);
-    fputs("{\"epoch\":0,\"gra", f);
+    fputs("{\"grader\":0,\"pa", f);
     fclose(f);
     assert_int_equal(ipw_grade_book_open(&book, dir, &err), 0);
-    assert_true(ipw_grade_book_has(&book, "a", 1, IPW_GRADER_JUDGE));
-    assert_false(ipw_grade_book_has(&book, "a", 1, IPW_GRADER_CODE));
-    assert_false(ipw_grade_book_has(&book, "a", 0, IPW_GRADER_JUDGE));
+    assert_true(ipw_grade_book_has(&book, 1, IPW_GRADER_JUDGE));
+    assert_false(ipw_grade_book_has(&book, 1, IPW_GRADER_CODE));
+    assert_false(ipw_grade_book_has(&book, 0, IPW_GRADER_JUDGE));
     assert_int_equal(ipw_grade_book_settle(&book, &err), 0);
     ipw_grade_book_release(&book);
     assert_int_equal(ipw_rundir_close(dir, &err), 0);
-    assert_contents(
-        "traces.jsonl",
-        "{\"epoch\":0,\"is_resolved\":null,\"judge_reason\":\"down\",\"query_id\":\"a\"}\n"
-        "{\"epoch\":1,\"is_resolved\":null,\"judge_verdict\":\"v\",\"query_id\":\"a\"}\n"
-        "{\"epoch\":0,\"is_resolved\":true,\"query_id\":\"b\"}\n");
+    assert_contents("traces.jsonl",
+                    "{\"is_resolved\":null,\"judge_reason\":\"down\",\"query_index\":0}\n"
+                    "{\"is_resolved\":null,\"judge_verdict\":\"v\",\"query_index\":1}\n"
+                    "{\"is_resolved\":true,\"query_index\":7}\n");
 }
 
 static void a_damaged_book_is_named(void **state)
@@ -129,11 +126,17 @@ static void a_damaged_book_is_named(void **state)
     struct ipw_err err = {0};
 
     (void)state;
-    put("grades.jsonl", "{\"epoch\":0,\"patch\":{},\"query_id\":\"a\"}\n");
-    assert_int_equal(ipw_grade_book_open(&book, dir, &err), IPW_EPARSE);
-    assert_non_null(strstr(err.text, "grades.jsonl:1"));
-    assert_non_null(strstr(err.text, "grader"));
-    ipw_grade_book_release(&book);
+    for (int i = 0; i < 3; i++) {
+        static const char *const lines[] = {"{\"patch\":{},\"query\":0}\n",
+                                            "{\"grader\":9,\"patch\":{},\"query\":0}\n",
+                                            "{\"grader\":0,\"patch\":{},\"query\":900000000000}\n"};
+
+        put("grades.jsonl", lines[i]);
+        assert_int_equal(ipw_grade_book_open(&book, dir, &err), IPW_EPARSE);
+        assert_non_null(strstr(err.text, "grades.jsonl:1"));
+        assert_non_null(strstr(err.text, "grader"));
+        ipw_grade_book_release(&book);
+    }
     assert_int_equal(ipw_rundir_close(dir, NULL), 0);
 }
 
