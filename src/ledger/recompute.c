@@ -58,9 +58,6 @@ static int finish_query(struct ipw_recompute_job *j, struct query *q, bool cut, 
     ipw_turn_builder_finish(q->builder, &trace);
     memmove(q, q + 1, (size_t)(j->queries + --j->n - q) * sizeof *q);
     j->segment->n_queries++;
-    if (j->options.before) {
-        j->options.before(j->options.ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index), &out);
-    }
     ipw_feed_finish(j->feed, &trace);
     rc = j->options.query(j->options.ud, &out, err);
     ipw_query_trace_release(&trace);

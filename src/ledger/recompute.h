@@ -62,10 +62,6 @@ struct ipw_recompute_options {
     int (*event)(void *ud, const struct ipw_json *line, size_t repairs, struct ipw_err *err);
     /* Called in the order of the "booked" notes.  A result other than 0 ends the reading. */
     int (*query)(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err);
-    /* Called before the figures are filled, while the ledger can still answer for the query; may be
-     * NULL. */
-    void (*before)(void *ud, const struct ipw_ledger *ledger, int64_t ordinal,
-                   const struct ipw_recompute_query *query);
     void *ud;
     const enum ipw_share *share; /* another rule than the run's, or NULL */
     /* The events have no "booked" notes: a query is handed over once the readings have passed its
