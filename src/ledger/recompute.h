@@ -33,12 +33,11 @@ struct ipw_recompute_segment {
     bool started;    /* it has a run_start; else its rules are unknown */
     int64_t read_ns; /* up to here every sensor had been read; INT64_MAX: no sensor */
     int64_t rows;    /* readings so far */
-    size_t n_queries;
     struct ipw_ledger_rules rules;
     /* The rule that the run used, even if this computation uses another. */
     enum ipw_share own_share;
     struct ipw_balance balance[IPW_DOMAIN_COUNT]; /* total and idle; reasons point into rules */
-    struct ipw_device_balances devices;
+    struct ipw_device_list devices;
 };
 
 struct ipw_recompute {

@@ -190,7 +190,6 @@ static void a_run(void **state)
         assert_book(redone.segments[0], 200, 80);
         assert_true(!redone.segments[0]->cut && redone.segments[0]->over);
         assert_int_equal(redone.segments[0]->rows, 21);
-        assert_int_equal(redone.segments[0]->n_queries, 2);
         assert_int_equal(redone.segments[0]->read_ns, S(3));
         assert_int_equal(redone.segments[0]->own_share, IPW_SHARE_PHASE);
         assert_int_equal(redone.segments[0]->rules.share,
