@@ -7,7 +7,7 @@
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "json/write.h"
-#include "run/merge/merge.h"
+#include "run/merge/planned_run.h"
 #include "run/resume/same_run.h"
 #include "trace/lock.h"
 #include "trace/spec.h"

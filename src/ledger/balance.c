@@ -70,33 +70,36 @@ void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more)
     sum->seconds += more->seconds;
 }
 
-static struct ipw_device_sum *find_sum(const struct ipw_device_sums *s, enum ipw_domain domain,
-                                       const char *name)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->all[i].domain == domain && !strcmp(s->all[i].name, name)) return &s->all[i];
-    }
-    return NULL;
-}
+/* ---- devices ---- */
 
 static int by_device(const void *a, const void *b)
 {
-    const struct ipw_device_sum *x = a, *y = b;
+    const struct ipw_device_item *x = a, *y = b;
 
     return x->domain != y->domain ? (x->domain > y->domain ? 1 : -1) : strcmp(x->name, y->name);
 }
 
-static struct ipw_device_sum *sum_of(struct ipw_device_sums *s, const struct ipw_device *device)
+static struct ipw_device_item *find(const struct ipw_device_list *l, enum ipw_domain domain,
+                                    const char *name)
 {
-    struct ipw_device_sum *sum = find_sum(s, device->domain, device->name);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->all[i].domain == domain && !strcmp(l->all[i].name, name)) return &l->all[i];
+    return NULL;
+}
 
-    if (sum) return sum;
-    IPW_GROW(s->all, s->cap, s->n + 1);
-    sum = &s->all[s->n++];
-    *sum = (struct ipw_device_sum){.domain = device->domain};
-    snprintf(sum->name, sizeof sum->name, "%s", device->name);
-    qsort(s->all, s->n, sizeof *s->all, by_device);
-    return find_sum(s, device->domain, device->name);
+/* The device's item, which is added if it is new. */
+static struct ipw_device_item *item_of(struct ipw_device_list *l, enum ipw_domain domain,
+                                       const char *name)
+{
+    struct ipw_device_item *item = find(l, domain, name);
+
+    if (item) return item;
+    IPW_GROW(l->all, l->cap, l->n + 1);
+    item = &l->all[l->n++];
+    *item = (struct ipw_device_item){.domain = domain};
+    snprintf(item->name, sizeof item->name, "%s", name);
+    qsort(l->all, l->n, sizeof *l->all, by_device);
+    return find(l, domain, name);
 }
 
 static bool has_devices(const struct ipw_query_trace *q, enum ipw_domain domain)
@@ -107,18 +110,15 @@ static bool has_devices(const struct ipw_query_trace *q, enum ipw_domain domain)
     return false;
 }
 
-void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace *q)
+void ipw_device_list_count(struct ipw_device_list *s, const struct ipw_query_trace *q)
 {
     static const struct ipw_query_account unknown = {NAN, NAN, NAN, NAN};
 
-    for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
-        const struct ipw_device unnamed = {.name = (char *)"", .domain = (enum ipw_domain)d};
-
-        if (!has_devices(q, unnamed.domain)) sum_of(s, &unnamed);
-    }
+    for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
+        if (!has_devices(q, (enum ipw_domain)d)) item_of(s, (enum ipw_domain)d, "");
     for (size_t i = 0; i < q->n_devices && q->device_energy; i++) {
         const struct ipw_figure *f = &q->device_energy[i];
-        struct ipw_device_sum *sum = sum_of(s, &q->devices[i]);
+        struct ipw_device_item *sum = item_of(s, q->devices[i].domain, q->devices[i].name);
         const struct ipw_query_account *a = q->device_account ? &q->device_account[i] : &unknown;
 
         sum->j = ipw_figure_add_j(sum->j, f->known ? f->j : NAN);
@@ -129,72 +129,41 @@ void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace
     }
 }
 
-double ipw_device_sums_get(const struct ipw_device_sums *s, enum ipw_domain domain,
-                           const char *name)
+double ipw_device_list_j(const struct ipw_device_list *l, enum ipw_domain domain, const char *name)
 {
-    const struct ipw_device_sum *sum = find_sum(s, domain, name);
+    const struct ipw_device_item *item = find(l, domain, name);
 
-    return sum ? sum->j : 0;
+    return item ? item->j : 0;
 }
 
-void ipw_device_sums_release(struct ipw_device_sums *s)
-{
-    free(s->all);
-    *s = (struct ipw_device_sums){0};
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct ipw_device_balance *x = a, *y = b;
-
-    return x->domain != y->domain ? (x->domain > y->domain ? 1 : -1) : strcmp(x->name, y->name);
-}
-
-static struct ipw_device_balance *add_device(struct ipw_device_balances *b)
-{
-    IPW_GROW(b->all, b->cap, b->n + 1);
-    b->all[b->n] = (struct ipw_device_balance){0};
-    return &b->all[b->n++];
-}
-
-void ipw_device_balances_fill(struct ipw_device_balances *b, const struct ipw_ledger *ledger,
-                              int64_t t0_ns, int64_t t1_ns)
+void ipw_device_list_fill(struct ipw_device_list *b, const struct ipw_ledger *ledger, int64_t t0_ns,
+                          int64_t t1_ns)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         enum ipw_domain domain = (enum ipw_domain)d;
         size_t n = ipw_ledger_devices(ledger, domain);
 
-        if (n < 2) add_device(b)->domain = domain; /* the item without a name */
-        for (size_t i = 0; n > 1 && i < n; i++) {
-            struct ipw_device_balance *item = add_device(b);
-
-            item->domain = domain;
-            snprintf(item->name, sizeof item->name, "%s",
-                     ipw_ledger_device_name(ledger, domain, i));
-            item->balance = balance_of(ledger, domain, i, t0_ns, t1_ns);
-        }
+        if (n < 2) item_of(b, domain, ""); /* the item without a name */
+        for (size_t i = 0; n > 1 && i < n; i++)
+            item_of(b, domain, ipw_ledger_device_name(ledger, domain, i))->balance =
+                balance_of(ledger, domain, i, t0_ns, t1_ns);
     }
-    if (b->n) qsort(b->all, b->n, sizeof *b->all, by_name);
 }
 
-void ipw_device_balances_add(struct ipw_device_balances *sum,
-                             const struct ipw_device_balances *more)
+void ipw_device_list_add(struct ipw_device_list *sum, const struct ipw_device_list *more)
 {
     for (size_t i = 0; i < more->n; i++) {
-        const struct ipw_device_balance *item = &more->all[i];
-        size_t k = 0;
+        const struct ipw_device_item *item = &more->all[i];
+        struct ipw_device_item *have = find(sum, item->domain, item->name);
 
-        while (k < sum->n && by_name(&sum->all[k], item) != 0) k++;
-        if (k < sum->n) {
-            ipw_balance_add(&sum->all[k].balance, &item->balance);
-        } else {
-            *add_device(sum) = *item;
-        }
+        if (have)
+            ipw_balance_add(&have->balance, &item->balance);
+        else
+            *item_of(sum, item->domain, item->name) = *item;
     }
-    if (sum->n) qsort(sum->all, sum->n, sizeof *sum->all, by_name);
 }
 
-bool ipw_device_balances_whole(const struct ipw_device_balances *b, enum ipw_domain domain)
+bool ipw_device_list_whole(const struct ipw_device_list *b, enum ipw_domain domain)
 {
     bool named = false;
 
@@ -207,30 +176,30 @@ bool ipw_device_balances_whole(const struct ipw_device_balances *b, enum ipw_dom
 }
 
 /* Of the queries' joules on a device no bounds are kept. */
-static void set_apart(double *j, struct ipw_bounds *bounds, const struct ipw_device_sums *sums,
-                      const struct ipw_device_balance *item)
+static void set_apart(double *j, struct ipw_bounds *bounds, const struct ipw_device_list *sums,
+                      const struct ipw_device_item *item)
 {
-    double more = ipw_device_sums_get(sums, item->domain, item->name);
+    double more = ipw_device_list_j(sums, item->domain, item->name);
 
     if (more != 0) *bounds = IPW_NO_BOUNDS;
     *j += more;
 }
 
-void ipw_device_balances_apart(struct ipw_device_balances *b, const struct ipw_device_sums *warmup,
-                               const struct ipw_device_sums *wasted)
+void ipw_device_list_apart(struct ipw_device_list *b, const struct ipw_device_list *warmup,
+                           const struct ipw_device_list *wasted)
 {
     for (size_t i = 0; i < b->n; i++) {
-        struct ipw_device_balance *item = &b->all[i];
+        struct ipw_device_item *item = &b->all[i];
 
         if (warmup) set_apart(&item->balance.warmup_j, &item->balance.warmup, warmup, item);
         if (wasted) set_apart(&item->balance.wasted_j, &item->balance.wasted, wasted, item);
     }
 }
 
-void ipw_device_balances_release(struct ipw_device_balances *b)
+void ipw_device_list_release(struct ipw_device_list *b)
 {
     free(b->all);
-    *b = (struct ipw_device_balances){0};
+    *b = (struct ipw_device_list){0};
 }
 
 /* ---- a run ---- */
@@ -240,7 +209,7 @@ void ipw_uncounted_add(struct ipw_uncounted *u, const struct ipw_query_trace *tr
     /* No time and no energy: its session was killed before a sensor was read. */
     bool empty = trace->end_ns <= trace->start_ns;
 
-    ipw_device_sums_add(&u->devices, trace);
+    ipw_device_list_count(&u->devices, trace);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_figure *f = &trace->energy[d];
 
@@ -249,7 +218,7 @@ void ipw_uncounted_add(struct ipw_uncounted *u, const struct ipw_query_trace *tr
     }
 }
 
-void ipw_uncounted_put(struct ipw_balance *balance, struct ipw_device_balances *devices,
+void ipw_uncounted_put(struct ipw_balance *balance, struct ipw_device_list *devices,
                        const struct ipw_uncounted *warmup, const struct ipw_uncounted *earlier)
 {
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
@@ -260,20 +229,20 @@ void ipw_uncounted_put(struct ipw_balance *balance, struct ipw_device_balances *
         if (warmup) b->warmup_j += warmup->j[d];
         if (earlier) b->wasted_j += earlier->j[d];
     }
-    ipw_device_balances_apart(devices, warmup ? &warmup->devices : NULL,
-                              earlier ? &earlier->devices : NULL);
+    ipw_device_list_apart(devices, warmup ? &warmup->devices : NULL,
+                          earlier ? &earlier->devices : NULL);
 }
 
 void ipw_uncounted_release(struct ipw_uncounted *u)
 {
-    ipw_device_sums_release(&u->devices);
+    ipw_device_list_release(&u->devices);
     *u = (struct ipw_uncounted){0};
 }
 
 void ipw_run_balance_session(struct ipw_run_balance *b, const struct ipw_balance *balance,
-                             const struct ipw_device_balances *devices)
+                             const struct ipw_device_list *devices)
 {
-    ipw_device_balances_add(&b->devices, devices);
+    ipw_device_list_add(&b->devices, devices);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         if (b->n_sessions)
             ipw_balance_add(&b->balance[d], &balance[d]);
@@ -290,7 +259,7 @@ void ipw_run_balance_close(struct ipw_run_balance *b)
 
 void ipw_run_balance_release(struct ipw_run_balance *b)
 {
-    ipw_device_balances_release(&b->devices);
+    ipw_device_list_release(&b->devices);
     ipw_uncounted_release(&b->warmup);
     ipw_uncounted_release(&b->earlier);
     *b = (struct ipw_run_balance){0};

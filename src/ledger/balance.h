@@ -29,66 +29,55 @@ void ipw_balance_fill(struct ipw_balance *balance, const struct ipw_ledger *ledg
  * sum; its measured part is the sum of both. */
 void ipw_balance_add(struct ipw_balance *sum, const struct ipw_balance *more);
 
-/* Joules of several queries on each device. */
-struct ipw_device_sum {
+/* What queries used of each device, and the balances of devices. */
+struct ipw_device_item {
     char name[64];
     enum ipw_domain domain;
-    double j; /* NAN: the part of one query is unknown */
+    double j; /* of the queries; NAN: the part of one is unknown */
     struct ipw_query_account account;
-};
-struct ipw_device_sums {
-    struct ipw_device_sum *all; /* by domain and name */
-    size_t n, cap;
-};
-void ipw_device_sums_add(struct ipw_device_sums *s, const struct ipw_query_trace *q);
-/* 0 if no query used the device. */
-double ipw_device_sums_get(const struct ipw_device_sums *s, enum ipw_domain domain,
-                           const char *name);
-void ipw_device_sums_release(struct ipw_device_sums *s);
-
-/* The balance of each device. */
-struct ipw_device_balance {
-    char name[64];
-    enum ipw_domain domain;
     struct ipw_balance balance;
 };
-struct ipw_device_balances {
-    struct ipw_device_balance *all; /* by domain and name */
+struct ipw_device_list {
+    struct ipw_device_item *all; /* by domain and name */
     size_t n, cap;
 };
-void ipw_device_balances_fill(struct ipw_device_balances *b, const struct ipw_ledger *ledger,
-                              int64_t t0_ns, int64_t t1_ns);
-void ipw_device_balances_add(struct ipw_device_balances *sum,
-                             const struct ipw_device_balances *more);
+/* Counts a query. */
+void ipw_device_list_count(struct ipw_device_list *l, const struct ipw_query_trace *q);
+/* The joules of the queries counted; 0 if none used the device. */
+double ipw_device_list_j(const struct ipw_device_list *l, enum ipw_domain domain, const char *name);
+/* Fills the balances, and adds those of others. */
+void ipw_device_list_fill(struct ipw_device_list *b, const struct ipw_ledger *ledger, int64_t t0_ns,
+                          int64_t t1_ns);
+void ipw_device_list_add(struct ipw_device_list *sum, const struct ipw_device_list *more);
 /* Does the list hold the domain's devices for every session? */
-bool ipw_device_balances_whole(const struct ipw_device_balances *b, enum ipw_domain domain);
+bool ipw_device_list_whole(const struct ipw_device_list *b, enum ipw_domain domain);
 /* Sets the energy of warm-up queries and earlier attempts; either may be NULL. */
-void ipw_device_balances_apart(struct ipw_device_balances *b, const struct ipw_device_sums *warmup,
-                               const struct ipw_device_sums *wasted);
-void ipw_device_balances_release(struct ipw_device_balances *b);
+void ipw_device_list_apart(struct ipw_device_list *b, const struct ipw_device_list *warmup,
+                           const struct ipw_device_list *wasted);
+void ipw_device_list_release(struct ipw_device_list *l);
 
 /* The balance of a run, summed over its sessions.  Warm-up queries and earlier attempts do not
  * count; they are summed separately and put into the balance at the end.  All zero is empty. */
 struct ipw_uncounted {          /* joules of queries that do not count */
     double j[IPW_DOMAIN_COUNT]; /* NAN: the energy of one query is unknown */
     struct ipw_bounds bounds[IPW_DOMAIN_COUNT];
-    struct ipw_device_sums devices;
+    struct ipw_device_list devices;
 };
 void ipw_uncounted_add(struct ipw_uncounted *u, const struct ipw_query_trace *trace);
 /* Puts them into a balance and its devices; either may be NULL. */
-void ipw_uncounted_put(struct ipw_balance *balance, struct ipw_device_balances *devices,
+void ipw_uncounted_put(struct ipw_balance *balance, struct ipw_device_list *devices,
                        const struct ipw_uncounted *warmup, const struct ipw_uncounted *earlier);
 void ipw_uncounted_release(struct ipw_uncounted *u);
 
 struct ipw_run_balance {
     size_t n_sessions;
     struct ipw_balance balance[IPW_DOMAIN_COUNT];
-    struct ipw_device_balances devices;
+    struct ipw_device_list devices;
     /* earlier: earlier attempts of queries that were run again. */
     struct ipw_uncounted warmup, earlier;
 };
 void ipw_run_balance_session(struct ipw_run_balance *b, const struct ipw_balance *balance,
-                             const struct ipw_device_balances *devices);
+                             const struct ipw_device_list *devices);
 /* Call it after the last session and the last query; it puts the uncounted joules into the
  * balance. */
 void ipw_run_balance_close(struct ipw_run_balance *b);

@@ -175,9 +175,6 @@ struct ipw_book_sums ipw_book_sums_at(const struct ipw_book *b, int64_t t_ns, in
 struct ipw_book_record ipw_book_record_at(const struct ipw_book *b,
                                           const struct ipw_book_account *a, int64_t t_ns);
 
-/* book_gaps.c: the cell that begins at t, with so many queries in flight. */
-void ipw_book_note_gap(struct ipw_book_gaps *g, const struct ipw_book *b, int64_t t_ns,
-                       int64_t in_flight);
 /* All queries together: what the device used from the first start to the last end, less the gaps
  * in which no query was in flight. */
 struct ipw_figure ipw_book_together(const struct ipw_book *b);

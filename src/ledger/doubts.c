@@ -49,38 +49,27 @@ static void take(struct ipw_doubts *d, const struct ipw_event *e, const struct i
 }
 
 /* Only lines with the beginning of one of these names are parsed. */
-static int read_line(struct ipw_doubts *d, const char *text, size_t n, struct ipw_err *err)
+static int read_line(void *doubts, const struct ipw_jsonl_line *line, struct ipw_err *err)
 {
     static const char run[] = "\"event\":\"run_", note[] = "\"" IPW_NOTE_DOUBTED "\"";
     struct ipw_json *doc;
     struct ipw_event e;
     int rc;
 
-    if (!memmem(text, n, run, sizeof run - 1) && !memmem(text, n, note, sizeof note - 1)) return 0;
-    rc = ipw_json_parse(&doc, text, n, NULL, err);
+    if (!memmem(line->text, line->n, run, sizeof run - 1) &&
+        !memmem(line->text, line->n, note, sizeof note - 1))
+        return 0;
+    rc = ipw_json_parse(&doc, line->text, line->n, NULL, err);
     if (rc) return rc;
     rc = ipw_event_read(&e, doc, err);
-    if (!rc) take(d, &e, doc);
+    if (!rc) take(doubts, &e, doc);
     ipw_json_free(doc);
     return rc;
 }
 
 int ipw_doubts_read(struct ipw_doubts *d, const char *path, struct ipw_err *err)
 {
-    struct ipw_jsonl_reader *reader;
-    struct ipw_jsonl_line line;
-    int rc = ipw_jsonl_open(&reader, path, IPW_LINE_MAX, err);
-
-    if (rc) return rc;
-    while ((rc = ipw_jsonl_next(reader, &line, err)) > 0 && !line.torn) {
-        rc = read_line(d, line.text, line.n, err);
-        if (rc) {
-            ipw_err_prefix(err, "%s:%lld", path, (long long)line.number);
-            break;
-        }
-    }
-    ipw_jsonl_close(reader);
-    return rc < 0 ? rc : 0;
+    return ipw_jsonl_each(path, IPW_LINE_MAX, read_line, d, err);
 }
 
 void ipw_doubts_release(struct ipw_doubts *d)

@@ -57,10 +57,6 @@ static int finish_query(struct ipw_recompute_job *j, struct query *q, bool cut, 
 
     ipw_turn_builder_finish(q->builder, &trace);
     memmove(q, q + 1, (size_t)(j->queries + --j->n - q) * sizeof *q);
-    j->segment->n_queries++;
-    if (j->options.before) {
-        j->options.before(j->options.ud, j->ledger, ipw_feed_ordinal(j->feed, trace.index), &out);
-    }
     ipw_feed_finish(j->feed, &trace);
     rc = j->options.query(j->options.ud, &out, err);
     ipw_query_trace_release(&trace);
@@ -177,7 +173,7 @@ static int end_segment(struct ipw_recompute_job *j, struct ipw_err *err)
     if (!rc) rc = s->end_ns ? book_rest(j, err) : cut_queries(j, err);
     if (!rc) {
         ipw_balance_fill(s->balance, j->ledger, s->start_ns, s->end_ns);
-        ipw_device_balances_fill(&s->devices, j->ledger, s->start_ns, s->end_ns);
+        ipw_device_list_fill(&s->devices, j->ledger, s->start_ns, s->end_ns);
     }
     forget_segment(j);
     return rc;
@@ -458,7 +454,7 @@ int ipw_recompute_run(struct ipw_recompute *redone, const char *run,
 void ipw_recompute_release(struct ipw_recompute *redone)
 {
     for (size_t i = 0; i < redone->n_segments; i++) {
-        ipw_device_balances_release(&redone->segments[i]->devices);
+        ipw_device_list_release(&redone->segments[i]->devices);
         free(redone->segments[i]);
     }
     free(redone->segments);

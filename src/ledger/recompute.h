@@ -33,12 +33,11 @@ struct ipw_recompute_segment {
     bool started;    /* it has a run_start; else its rules are unknown */
     int64_t read_ns; /* up to here every sensor had been read; INT64_MAX: no sensor */
     int64_t rows;    /* readings so far */
-    size_t n_queries;
     struct ipw_ledger_rules rules;
     /* The rule that the run used, even if this computation uses another. */
     enum ipw_share own_share;
     struct ipw_balance balance[IPW_DOMAIN_COUNT]; /* total and idle; reasons point into rules */
-    struct ipw_device_balances devices;
+    struct ipw_device_list devices;
 };
 
 struct ipw_recompute {
@@ -62,10 +61,6 @@ struct ipw_recompute_options {
     int (*event)(void *ud, const struct ipw_json *line, size_t repairs, struct ipw_err *err);
     /* Called in the order of the "booked" notes.  A result other than 0 ends the reading. */
     int (*query)(void *ud, const struct ipw_recompute_query *query, struct ipw_err *err);
-    /* Called before the figures are filled, while the ledger can still answer for the query; may be
-     * NULL. */
-    void (*before)(void *ud, const struct ipw_ledger *ledger, int64_t ordinal,
-                   const struct ipw_recompute_query *query);
     void *ud;
     const enum ipw_share *share; /* another rule than the run's, or NULL */
     /* The events have no "booked" notes: a query is handed over once the readings have passed its

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/upto.h"
 
 #define ABSURD_MW      INT64_C(1000000000) /* 1 MW: no device's gauge reads as much */
 #define GIVE_UP_NS     (3 * IPW_NS_PER_S)  /* how long it is waited for, at least */
@@ -459,18 +460,11 @@ static void trim_knots(struct ipw_series *s)
  * reading. */
 void ipw_series_trim(struct ipw_series *s, int64_t before_ns)
 {
-    size_t lo = s->first, hi = s->n > s->first ? s->n - 1 : s->n, gone = 0;
+    size_t n = s->n > s->first ? s->n - 1 - s->first : 0, gone = 0;
 
-    while (lo < hi) { /* the first sample after before_ns */
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->samples[mid].t_ns <= before_ns) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    if (lo <= s->first + 1 || !save_head(s, lo - 1)) return;
-    s->first = lo - 1;
+    if (n) n = ipw_upto(&s->samples[s->first].t_ns, n, sizeof *s->samples, before_ns);
+    if (n <= 1 || !save_head(s, s->first + n - 1)) return;
+    s->first += n - 1;
     trim_knots(s);
     while (gone < s->n_gaps && s->gaps[gone].to_ns <= s->samples[s->first].t_ns) {
         s->trimmed_gap_ns += s->gaps[gone].to_ns - s->gaps[gone].from_ns;

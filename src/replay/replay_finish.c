@@ -188,6 +188,24 @@ static int write_summary(struct ipw_replay_results *w, struct ipw_err *err)
     return rc;
 }
 
+static void put_divergences(struct ipw_jw *w, const struct ipw_divergences *d)
+{
+    ipw_jw_key(w, "divergences");
+    ipw_jw_arr(w);
+    for (size_t i = 0; i < d->n; i++) {
+        const struct ipw_divergence *one = &d->all[i];
+
+        ipw_jw_obj(w);
+        ipw_jw_kstr(w, "query_id", one->id);
+        ipw_jw_kint(w, "query_index", one->index);
+        ipw_jw_kstr(w, "text", one->text);
+        ipw_jw_kcount(w, "turn", one->turn > 0 ? one->turn : -1);
+        ipw_jw_obj_end(w);
+    }
+    ipw_jw_arr_end(w);
+    ipw_jw_kint(w, "divergences_left_out", (int64_t)d->n_more);
+}
+
 static void report_json(struct ipw_buf *out, const struct ipw_replay_job *job)
 {
     const struct ipw_replay_tally *t = &job->tally;
@@ -196,7 +214,7 @@ static void report_json(struct ipw_buf *out, const struct ipw_replay_job *job)
     ipw_jw_init(&w, out);
     ipw_jw_obj(&w);
     ipw_jw_kint(&w, "diverged", (int64_t)t->diverged);
-    ipw_divergences_write(&w, &job->divergences);
+    put_divergences(&w, &job->divergences);
     ipw_jw_kbool(&w, "identical", ipw_replay_job_identical(job));
     ipw_jw_kstr(&w, "mode", job->o->mode);
     ipw_jw_kstr(&w, "of", job->saved.path);

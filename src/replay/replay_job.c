@@ -17,7 +17,7 @@
 #include "script/embedded.h"
 #include "trace/saved_clock.h"
 
-enum { MAX_MANIFEST_BYTES = 64 * 1024 * 1024 };
+enum { MAX_MANIFEST_BYTES = 64 * 1024 * 1024, MOST_DIVERGENCES = 20 };
 
 /* ---- the agent ---- */
 
@@ -229,6 +229,32 @@ bool ipw_replay_job_identical(const struct ipw_replay_job *job)
     return !t->diverged && !t->different && !t->missing && !t->traces_differ;
 }
 
+/* ---- divergences ---- */
+
+void ipw_divergences_add(struct ipw_divergences *d, const char *id, int32_t index, int turn,
+                         const char *text)
+{
+    if (d->n == MOST_DIVERGENCES) {
+        d->n_more++;
+        return;
+    }
+    IPW_GROW(d->all, d->cap, d->n + 1);
+    d->all[d->n++] = (struct ipw_divergence){
+        .id = ipw_strdup(id), .text = ipw_strdup(text), .index = index, .turn = turn};
+}
+
+static void release_divergences(struct ipw_divergences *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        free(d->all[i].id);
+        free(d->all[i].text);
+    }
+    free(d->all);
+    *d = (struct ipw_divergences){0};
+}
+
+/* ---- the end ---- */
+
 static void release_setting(struct ipw_replay_setting *setting)
 {
     ipw_dataset_free(setting->cases);
@@ -264,7 +290,7 @@ void ipw_replay_job_release(struct ipw_replay_job *job)
     }
     if (job->workspaces) rmdir(job->workspaces);
     free(job->workspaces);
-    ipw_divergences_release(&job->divergences);
+    release_divergences(&job->divergences);
     release_setting(&job->setting);
     ipw_replayed_run_release(&job->saved);
 }

@@ -18,7 +18,6 @@
 
 #include "base/table.h"
 #include "llm/playback.h"
-#include "replay/divergences.h"
 #include "replay/replay_options.h"
 #include "replay/replayed_run.h"
 #include "script/agent.h"
@@ -40,6 +39,19 @@ struct ipw_replay_network { /* all NULL when the replay is hermetic */
     struct ipw_http *http;
     struct ipw_llm *llm; /* to go on with after a divergence */
     struct ipw_web *web; /* for tools that run */
+};
+
+/* The differences from the saved run, in the words of the report: the first twenty, and how many
+ * more there were.  Owns its texts; all zero is empty. */
+struct ipw_divergence { /* of one query */
+    char *id, *text;
+    int32_t index;
+    int turn; /* 0: of none */
+};
+
+struct ipw_divergences {
+    struct ipw_divergence *all;
+    size_t n, cap, n_more;
 };
 
 struct ipw_replay_tally {
@@ -114,6 +126,8 @@ int ipw_replay_job_make_dir(struct ipw_replay_job *job, struct ipw_err *err);
 /* Writes a saved event line unchanged, or an event of ours, and counts it. */
 void ipw_replay_job_line(struct ipw_replay_job *job, const struct ipw_event_line *line);
 void ipw_replay_job_event(struct ipw_replay_job *job, const struct ipw_event *event);
+void ipw_divergences_add(struct ipw_divergences *d, const char *id, int32_t index, int turn,
+                         const char *text);
 /* Whether everything equals the saved run. */
 bool ipw_replay_job_identical(const struct ipw_replay_job *job);
 

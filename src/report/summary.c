@@ -300,7 +300,7 @@ void ipw_summary_release(struct ipw_summary *s)
     free(s->unanswered_error);
     ipw_columns_release(&s->queries);
     ipw_columns_release(&s->calls);
-    ipw_device_sums_release(&s->devices);
+    ipw_device_list_release(&s->devices);
     *s = (struct ipw_summary){0};
 }
 
@@ -319,7 +319,7 @@ void ipw_summary_add(struct ipw_summary *s, const struct ipw_query_trace *q,
     add_provenance(s, q->energy_before);
     for (size_t i = 0; i < q->n_parts; i++) add_part(s, &q->parts[i]);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) add_account(&s->accounts[d], &q->account[d]);
-    ipw_device_sums_add(&s->devices, q);
+    ipw_device_list_count(&s->devices, q);
 }
 
 /* ---- the facts ---- */
@@ -383,7 +383,7 @@ static void put_account(struct ipw_jw *w, const void *account)
     ipw_jw_obj_end(w);
 }
 
-static void put_devices(struct ipw_jw *w, const struct ipw_device_sums *sums)
+static void put_devices(struct ipw_jw *w, const struct ipw_device_list *sums)
 {
     ipw_jw_key(w, "devices");
     ipw_jw_arr(w);
@@ -446,7 +446,7 @@ static void put_balance(struct ipw_jw *w, const void *balance)
     ipw_jw_obj_end(w);
 }
 
-static void put_device_balances(struct ipw_jw *w, const struct ipw_device_balances *balances)
+static void put_device_balances(struct ipw_jw *w, const struct ipw_device_list *balances)
 {
     ipw_jw_key(w, "device_balances");
     ipw_jw_arr(w);

@@ -54,7 +54,7 @@ struct ipw_summary {
     void *by_name;                                         /* the groups, for tsearch() */
     struct ipw_query_account accounts[IPW_DOMAIN_COUNT];   /* sums over all queries */
     double provenance_j[IPW_DOMAIN_COUNT][IPW_PROV_COUNT]; /* joules of turns and before them */
-    struct ipw_device_sums devices;
+    struct ipw_device_list devices;
     size_t correct, wrong, failed, stopped; /* queries; others are not scored */
     /* The first query without an answer; NULL: there is none.  Its error may be NULL. */
     char *unanswered_id, *unanswered_outcome, *unanswered_error;
@@ -89,8 +89,8 @@ struct ipw_summary_run {
     int64_t attempts;              /* earlier attempts, in attempts.jsonl */
     bool have_balance;
     struct ipw_balance balance[IPW_DOMAIN_COUNT];
-    const struct ipw_device_balances *devices; /* NULL: no domain has several */
-    double baseline_s;                         /* duration of the baseline; 0: not measured */
+    const struct ipw_device_list *devices; /* NULL: no domain has several */
+    double baseline_s;                     /* duration of the baseline; 0: not measured */
     struct ipw_baseline_watts baseline[IPW_DOMAIN_COUNT];
 };
 /* All unknown. */

@@ -83,12 +83,12 @@ void ipw_run_ended_take(struct ipw_run_ended *out, const struct ipw_manifest *m,
     out->sampler_cpu_s = ipw_ns_to_s(sampler_ns);
     out->own_joules = ipw_sensors_own_joules(sensors, out->runner_cpu_s + out->sampler_cpu_s);
     ipw_balance_fill(out->balances, sensors->ledger, session->start_ns, session->end_ns);
-    ipw_device_balances_fill(&out->devices, sensors->ledger, session->start_ns, session->end_ns);
+    ipw_device_list_fill(&out->devices, sensors->ledger, session->start_ns, session->end_ns);
 }
 
 void ipw_run_ended_release(struct ipw_run_ended *ended)
 {
-    ipw_device_balances_release(&ended->devices);
+    ipw_device_list_release(&ended->devices);
 }
 
 /* The whole run: this session and the earlier ones. */
@@ -124,7 +124,7 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
 {
     const struct ipw_manifest *m = f->manifest;
     struct ipw_summary_run facts = IPW_SUMMARY_RUN_UNKNOWN;
-    struct ipw_device_balances all_devices = {0};  /* of all sessions */
+    struct ipw_device_list all_devices = {0};      /* of all sessions */
     struct ipw_balance balances[IPW_DOMAIN_COUNT]; /* of this session */
     struct ipw_session_end end = {.end = status_of(f),
                                   .runner_cpu_s = f->ended->runner_cpu_s,
@@ -139,7 +139,7 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     write_texts(&texts, f);
     fill_facts(&facts, f, &texts, &end);
     memcpy(facts.balance, f->ended->balances, sizeof facts.balance);
-    ipw_device_balances_add(&all_devices, &f->ended->devices);
+    ipw_device_list_add(&all_devices, &f->ended->devices);
     ipw_uncounted_put(facts.balance, &all_devices, &f->results->warmup, NULL);
     facts.devices = &all_devices;
     memcpy(balances, facts.balance, sizeof balances);
@@ -159,7 +159,7 @@ int ipw_finish(const struct ipw_finish *f, struct ipw_err *err)
     }
     if ((fflush(stdout) || ferror(stdout)) && !rc)
         rc = ipw_fail_errno(err, errno, "standard output: the result could not be written");
-    ipw_device_balances_release(&all_devices);
+    ipw_device_list_release(&all_devices);
     ipw_buf_release(&out);
     ipw_buf_release(&texts.config);
     ipw_buf_release(&texts.hardware);

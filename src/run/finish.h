@@ -14,7 +14,7 @@
  * helpers_cpu_ns: CPU time of processes that watch the run. */
 struct ipw_run_ended {
     struct ipw_balance balances[IPW_DOMAIN_COUNT]; /* total and idle */
-    struct ipw_device_balances devices;
+    struct ipw_device_list devices;
     double runner_cpu_s, sampler_cpu_s, own_joules;
 };
 void ipw_run_ended_take(struct ipw_run_ended *out, const struct ipw_manifest *m,

@@ -42,7 +42,7 @@ struct ipw_session_end {
     const char *note;                               /* of the summary, or NULL */
     double runner_cpu_s, sampler_cpu_s, own_joules; /* of the program itself */
     const struct ipw_balance *balances;
-    const struct ipw_device_balances *devices;
+    const struct ipw_device_list *devices;
 };
 
 /* The configuration as it was resolved, under upstream's names where they exist. */

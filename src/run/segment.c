@@ -27,14 +27,14 @@ static void put_balance(struct ipw_jw *w, const struct ipw_balance *b)
     ipw_jw_kmicro(w, "total_j", b->total.known ? b->total.j : NAN);
 }
 
-static void put_device_balances(struct ipw_jw *w, const struct ipw_device_balances *devices,
+static void put_device_balances(struct ipw_jw *w, const struct ipw_device_list *devices,
                                 enum ipw_domain domain)
 {
-    if (!ipw_device_balances_whole(devices, domain)) return;
+    if (!ipw_device_list_whole(devices, domain)) return;
     ipw_jw_key(w, "devices");
     ipw_jw_obj(w);
     for (size_t i = 0; i < devices->n; i++) {
-        const struct ipw_device_balance *item = &devices->all[i];
+        const struct ipw_device_item *item = &devices->all[i];
 
         if (item->domain != domain) continue;
         ipw_jw_key_any(w, item->name, strlen(item->name));
@@ -47,7 +47,7 @@ static void put_device_balances(struct ipw_jw *w, const struct ipw_device_balanc
 }
 
 void ipw_segment_put_balances(struct ipw_jw *w, const struct ipw_balance *balances,
-                              const struct ipw_device_balances *devices)
+                              const struct ipw_device_list *devices)
 {
     ipw_jw_key(w, "ledger");
     if (!balances) {
@@ -127,7 +127,7 @@ void ipw_segment_put_end(struct ipw_jw *w, const char *end, int64_t end_ns,
 
 void ipw_segment_write_end(struct ipw_buf *out, const char *end, int64_t start_ns, int64_t end_ns,
                            const struct ipw_anchor *anchor, const struct ipw_balance *balances,
-                           const struct ipw_device_balances *devices)
+                           const struct ipw_device_list *devices)
 {
     struct ipw_jw w;
 

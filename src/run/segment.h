@@ -14,7 +14,7 @@ void ipw_segment_put_end(struct ipw_jw *w, const char *end, int64_t end_ns,
                          const struct ipw_anchor *anchor);
 /* The member "ledger"; NULL: no ledger of the session has been computed yet. */
 void ipw_segment_put_balances(struct ipw_jw *w, const struct ipw_balance *balances,
-                              const struct ipw_device_balances *devices);
+                              const struct ipw_device_list *devices);
 /* The member "host": this machine's name, and the id of its boot, which is the same in all of its
  * containers.  Sessions of one boot share the clock and the devices' counters. */
 void ipw_segment_put_host(struct ipw_jw *w);
@@ -24,6 +24,6 @@ void ipw_segment_put_time(struct ipw_jw *w, const char *key, int64_t t_ns);
  * began. */
 void ipw_segment_write_end(struct ipw_buf *out, const char *end, int64_t start_ns, int64_t end_ns,
                            const struct ipw_anchor *anchor, const struct ipw_balance *balances,
-                           const struct ipw_device_balances *devices);
+                           const struct ipw_device_list *devices);
 
 #endif

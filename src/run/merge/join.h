@@ -15,11 +15,39 @@
 #ifndef IPW_RUN_MERGE_JOIN_H
 #define IPW_RUN_MERGE_JOIN_H
 
+#include "audit/ledger_check.h"
 #include "base/buf.h"
+#include "base/clock.h"
+#include "json/json.h"
 #include "ledger/recompute.h"
 #include "report/summary.h"
-#include "run/merge/shard_run.h"
 #include "trace/rundir.h"
+
+/* A saved run whose sessions are computed again: a shard of a merge, or a run that a meter is
+ * booked into.  Nothing in it is written. */
+struct ipw_shard_session {
+    int64_t start_ns, end_ns; /* start 0: it was killed before it began */
+    struct ipw_anchor clock;
+    const char *boot_id, *host; /* NULL: unknown */
+    const struct ipw_json *doc; /* in the manifest */
+};
+
+struct ipw_shard_run {
+    char *path;           /* the folder */
+    const char *readings; /* the folder of power.jsonl, if it is another one; borrowed */
+    size_t n_added;       /* so many sources at its end were added to those of the sessions */
+    struct ipw_json *manifest;
+    int64_t index;           /* of the shard, from 0 */
+    struct ipw_check *lines; /* of its queries; each is found once */
+    struct ipw_shard_session *sessions;
+    size_t n_sessions;
+};
+
+struct ipw_shard_runs {
+    struct ipw_shard_run *all;
+    size_t n;
+    int64_t count, selected, epochs, warmup; /* as the shards have them */
+};
 
 struct ipw_join_member { /* a session of a shard */
     const struct ipw_shard_run *run;

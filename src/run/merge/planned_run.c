@@ -6,15 +6,70 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "audit/validate.h"
 #include "base/mem.h"
 #include "base/walk.h"
 #include "json/document.h"
-#include "run/merge/join.h"
+#include "json/jsonl.h"
 #include "run/resume/rebuild_files.h"
 #include "run/segment.h"
+#include "trace/lock.h"
+#include "trace/saved_clock.h"
 
 #define TEXT_MAX (256 * IPW_MIB)
+
+/* ---- saved runs ---- */
+
+static void read_sessions(struct ipw_shard_run *run)
+{
+    const struct ipw_json *segments = ipw_json_get(run->manifest, "segments");
+
+    run->sessions = ipw_calloc(ipw_json_count(segments) + 1, sizeof *run->sessions);
+    for (const struct ipw_json *s = ipw_json_first(segments); s; s = ipw_json_next(s)) {
+        const struct ipw_json *host = ipw_json_get(s, "host");
+
+        run->sessions[run->n_sessions++] =
+            (struct ipw_shard_session){.start_ns = ipw_json_int(ipw_json_get(s, "start_ns"), 0),
+                                       .end_ns = ipw_json_int(ipw_json_get(s, "end_ns"), 0),
+                                       .clock = ipw_saved_clock_read(ipw_json_get(s, "clock")),
+                                       .boot_id = ipw_json_str(ipw_json_get(host, "boot_id"), NULL),
+                                       .host = ipw_json_str(ipw_json_get(host, "name"), NULL),
+                                       .doc = s};
+    }
+}
+
+static int check_line(void *ud, enum ipw_check_file file, const struct ipw_json *line,
+                      int64_t number, size_t repairs, struct ipw_err *err)
+{
+    int rc = ipw_json_need_no_repair(repairs, err);
+
+    (void)ud;
+    (void)number;
+    return rc || !line ? rc : ipw_validate_line(file, line, err);
+}
+
+/* Its manifest and the lines of its queries, which are checked as `validate` does. */
+static int read_run(struct ipw_shard_run *run, const char *path, struct ipw_err *err)
+{
+    static const struct ipw_check_watch watch = {.line = check_line};
+    int rc;
+
+    *run = (struct ipw_shard_run){.path = ipw_strdup(path)};
+    rc = ipw_json_read(&run->manifest, path, "manifest.json", err);
+    if (rc) return rc;
+    read_sessions(run);
+    return ipw_check_open(&run->lines, path, &watch, err);
+}
+
+static void release_run(struct ipw_shard_run *run)
+{
+    ipw_check_close(run->lines);
+    free(run->sessions);
+    ipw_json_free(run->manifest);
+    free(run->path);
+}
 
 /* ---- sessions ---- */
 
@@ -154,7 +209,7 @@ int ipw_planned_run_open(struct ipw_planned_run *p, const struct ipw_json *plan,
     for (const struct ipw_json *r = ipw_json_first(runs); r && !rc; r = ipw_json_next(r)) {
         struct ipw_shard_run *run = &p->runs.all[p->runs.n++];
 
-        rc = ipw_shard_run_read(run, ipw_json_str(ipw_json_get(r, "path"), ""), err);
+        rc = read_run(run, ipw_json_str(ipw_json_get(r, "path"), ""), err);
         run->index = ipw_json_int(ipw_json_get(r, "index"), 0);
         if (rc) p->bad = p->runs.n - 1;
     }
@@ -189,9 +244,65 @@ int ipw_planned_run_write(struct ipw_planned_run *p, const char *folder, struct 
 void ipw_planned_run_release(struct ipw_planned_run *p)
 {
     ipw_summary_release(&p->summary);
-    for (size_t i = 0; i < p->runs.n; i++) ipw_shard_run_release(&p->runs.all[i]);
+    for (size_t i = 0; i < p->runs.n; i++) release_run(&p->runs.all[i]);
     free(p->runs.all);
     ipw_buf_release(&p->sessions);
+}
+
+/* ---- the shards of a run as one run ---- */
+
+/* A folder is replaced only if an earlier merge wrote it and nothing was added since. */
+static int check_out(const char *out, struct ipw_err *err)
+{
+    struct ipw_json *manifest = NULL;
+    const struct ipw_json *merge;
+    int64_t sessions;
+    int rc;
+
+    if (!ipw_rundir_holds_run(out)) return 0;
+    rc = ipw_lock_look(out, err);
+    if (!rc) rc = ipw_json_read(&manifest, out, "manifest.json", err);
+    if (rc) return rc;
+    merge = ipw_json_get(manifest, "merge");
+    sessions = ipw_json_int(ipw_json_get(merge, "sessions"), -1);
+    if (sessions != (int64_t)ipw_json_count(ipw_json_get(manifest, "segments")))
+        rc = ipw_fail(err, IPW_EEXISTS,
+                      "%s: holds a run that no merge wrote; choose another folder with --output",
+                      out);
+    ipw_json_free(manifest);
+    return rc;
+}
+
+static int put_in_place(const char *folder, const char *out, struct ipw_err *err)
+{
+    int rc = ipw_file_sync_folder(out, err);
+
+    if (rc) return rc;
+    if (access(out, F_OK) < 0) {
+        if (rename(folder, out) < 0) rc = ipw_fail_errno(err, errno, "%s: rename", out);
+        return rc ? rc : ipw_file_sync_folder(out, err);
+    }
+    if (renameat2(AT_FDCWD, folder, AT_FDCWD, out, RENAME_EXCHANGE) < 0)
+        return ipw_fail_errno(err, errno, "%s: cannot be replaced; remove it and merge again", out);
+    rc = ipw_file_sync_folder(out, err);
+    return rc ? rc : ipw_run_folder_remove(folder, err);
+}
+
+int ipw_merge_run(struct ipw_planned_run *p, const char *out, struct ipw_err *err)
+{
+    char *folder = ipw_asprintf("%s.merging", out);
+    int rc = check_out(out, err);
+
+    if (!rc && ipw_lock_look(folder, NULL))
+        rc = ipw_fail(err, IPW_EEXISTS, "%s: another merge is writing it", folder);
+    if (!rc && ipw_rundir_holds_run(folder)) rc = ipw_run_folder_remove(folder, err);
+    if (!rc) {
+        rc = ipw_planned_run_write(p, folder, err);
+        if (rc) ipw_run_folder_remove(folder, NULL);
+    }
+    if (!rc) rc = put_in_place(folder, out, err);
+    free(folder);
+    return rc;
 }
 
 int ipw_run_folder_remove(const char *path, struct ipw_err *err)

@@ -19,10 +19,7 @@
 #ifndef IPW_RUN_MERGE_PLANNED_RUN_H
 #define IPW_RUN_MERGE_PLANNED_RUN_H
 
-#include "ledger/recompute.h"
-#include "report/summary.h"
-#include "run/merge/shard_run.h"
-#include "trace/rundir.h"
+#include "run/merge/join.h"
 
 struct ipw_planned_run {
     const struct ipw_json *plan;
@@ -45,6 +42,10 @@ int ipw_planned_run_open(struct ipw_planned_run *p, const struct ipw_json *plan,
 /* Writes all files of a run into the folder. */
 int ipw_planned_run_write(struct ipw_planned_run *p, const char *folder, struct ipw_err *err);
 void ipw_planned_run_release(struct ipw_planned_run *p);
+/* The shards of a run (run/shard.h) as one run.  It is written to OUT.merging and renamed when it
+ * is complete, so that a merge that was killed can be started again at any time.  A folder `out` is
+ * replaced only if a merge wrote it. */
+int ipw_merge_run(struct ipw_planned_run *p, const char *out, struct ipw_err *err);
 /* With all that is in it; one that is not there is fine. */
 int ipw_run_folder_remove(const char *path, struct ipw_err *err);
 

@@ -50,26 +50,26 @@ static struct ipw_balance past_balance(const struct ipw_json *object, double sec
                                 .seconds = seconds};
 }
 
-static void add_device_balances(struct ipw_device_balances *sum, enum ipw_domain d,
+static void add_device_balances(struct ipw_device_list *sum, enum ipw_domain d,
                                 const struct ipw_json *devices, double seconds)
 {
-    struct ipw_device_balance unnamed = {.domain = d};
-    const struct ipw_device_balances none = {.all = &unnamed, .n = 1};
+    struct ipw_device_item unnamed = {.domain = d};
+    const struct ipw_device_list none = {.all = &unnamed, .n = 1};
 
-    if (!ipw_json_first(devices)) ipw_device_balances_add(sum, &none);
+    if (!ipw_json_first(devices)) ipw_device_list_add(sum, &none);
     for (const struct ipw_json *x = ipw_json_first(devices); x; x = ipw_json_next(x)) {
-        struct ipw_device_balance item = {.domain = d, .balance = past_balance(x, seconds)};
-        const struct ipw_device_balances one = {.all = &item, .n = 1};
+        struct ipw_device_item item = {.domain = d, .balance = past_balance(x, seconds)};
+        const struct ipw_device_list one = {.all = &item, .n = 1};
 
         snprintf(item.name, sizeof item.name, "%s", ipw_json_key(x));
-        ipw_device_balances_add(sum, &one);
+        ipw_device_list_add(sum, &one);
     }
 }
 
 static void add_balances(struct ipw_history *h, const struct ipw_json *ledger, double seconds)
 {
     struct ipw_balance balance[IPW_DOMAIN_COUNT];
-    struct ipw_device_balances devices = {0};
+    struct ipw_device_list devices = {0};
 
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++) {
         const struct ipw_json *domain = ipw_json_get(ledger, ipw_domain_name((enum ipw_domain)d));
@@ -78,7 +78,7 @@ static void add_balances(struct ipw_history *h, const struct ipw_json *ledger, d
         add_device_balances(&devices, (enum ipw_domain)d, ipw_json_get(domain, "devices"), seconds);
     }
     ipw_run_balance_session(&h->balances, balance, &devices);
-    ipw_device_balances_release(&devices);
+    ipw_device_list_release(&devices);
 }
 
 /* The energy and times of a session that has ended, from its object in the manifest. */
@@ -328,10 +328,10 @@ void ipw_history_fold(struct ipw_history *h)
 }
 
 void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
-                     struct ipw_device_balances *devices)
+                     struct ipw_device_list *devices)
 {
     if (!h->n) return;
-    ipw_device_balances_add(devices, &h->balances.devices);
+    ipw_device_list_add(devices, &h->balances.devices);
     for (int d = 0; d < IPW_DOMAIN_COUNT; d++)
         ipw_balance_add(&balance[d], &h->balances.balance[d]);
     ipw_uncounted_put(balance, devices, &h->balances.warmup, &h->balances.earlier);

@@ -89,6 +89,6 @@ int ipw_history_warmup(struct ipw_history *h, const char *run, struct ipw_err *e
 void ipw_history_fold(struct ipw_history *h);
 /* Adds these sums to this session's own. */
 void ipw_history_add(const struct ipw_history *h, struct ipw_balance *balance,
-                     struct ipw_device_balances *devices);
+                     struct ipw_device_list *devices);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "json/document.h"
 #include "json/jsonl.h"
 #include "run/resume/rebuild.h"
@@ -47,64 +48,37 @@ int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_e
     return ipw_history_open(h, ipw_rundir_path(dir), err);
 }
 
-/* ---- names of attempts ---- */
-
-struct names { /* sorted before the first search */
-    char **all;
-    size_t n, cap;
-};
-
-static char *name_of(const struct ipw_query_trace *trace, int segment)
-{
-    return ipw_asprintf("%d:%d:%s", segment, (int)trace->index, trace->id ? trace->id : "");
-}
-
-static void add_name(struct names *names, char *name)
-{
-    IPW_GROW(names->all, names->cap, names->n + 1);
-    names->all[names->n++] = name;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void sort_names(struct names *names)
-{
-    if (names->n) qsort(names->all, names->n, sizeof *names->all, by_text);
-}
-
-static bool has_name(const struct names *names, const char *name)
-{
-    return names->n && bsearch(&name, names->all, names->n, sizeof *names->all, by_text);
-}
-
-static void release_names(struct names *names)
-{
-    for (size_t i = 0; i < names->n; i++) free(names->all[i]);
-    free(names->all);
-}
-
 /* ---- all steps ---- */
 
 struct settling {
     const struct ipw_settle *of;
-    struct names attempts;
-    struct names moved; /* moved from traces.jsonl to attempts.jsonl now */
-    size_t n_dropped;   /* lines that leave traces.jsonl */
+    struct ipw_table attempts; /* queries of attempts.jsonl, by session and index */
+    size_t n_dropped;          /* lines that leave traces.jsonl */
 };
+
+static uint64_t key_of(const struct ipw_query_loaded *q)
+{
+    return (uint64_t)(uint32_t)q->details.segment << 32 | (uint32_t)q->trace.index;
+}
+
+static void add_attempt(struct settling *s, const struct ipw_query_loaded *q)
+{
+    *ipw_table_at(&s->attempts, key_of(q), NULL) = 0;
+    ipw_uncounted_add(&s->of->history->balances.earlier, &q->trace);
+    s->of->history->n_attempts++;
+}
+
+static bool is_attempt(const struct settling *s, const struct ipw_query_loaded *q)
+{
+    return ipw_table_get(&s->attempts, key_of(q), NULL) != IPW_TABLE_NONE;
+}
 
 /* ---- attempts.jsonl, as it is ---- */
 
 static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
-    struct settling *s = ud;
-
     (void)err;
-    add_name(&s->attempts, name_of(&q->trace, q->details.segment));
-    ipw_uncounted_add(&s->of->history->balances.earlier, &q->trace);
-    s->of->history->n_attempts++;
+    add_attempt(ud, q);
     return 0;
 }
 
@@ -164,23 +138,16 @@ static int mark_done(struct settling *s, const struct ipw_query_loaded *q, struc
 static int take_trace(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
     struct settling *s = ud;
-    char *name = name_of(&q->trace, q->details.segment);
     enum ipw_retry why = ipw_retry_of(q->trace.completed, q->trace.outcome);
     int rc;
 
-    if (has_name(&s->attempts, name)) { /* it was being moved at the kill */
+    if (is_attempt(s, q)) { /* it was being moved at the kill */
         s->n_dropped++;
-        free(name);
         return 0;
     }
-    if (why == IPW_RETRY_NONE || why > s->of->retry) {
-        free(name);
-        return mark_done(s, q, err);
-    }
+    if (why == IPW_RETRY_NONE || why > s->of->retry) return mark_done(s, q, err);
     rc = write_attempt(s, q->doc, why, err);
-    add_name(&s->moved, name);
-    ipw_uncounted_add(&s->of->history->balances.earlier, &q->trace);
-    s->of->history->n_attempts++;
+    add_attempt(s, q);
     s->n_dropped++;
     return rc;
 }
@@ -190,13 +157,10 @@ static int keep_trace(void *ud, const char *line, size_t n, struct ipw_buf *out,
 {
     const struct settling *s = ud;
     struct ipw_query_loaded q;
-    char *name;
     int rc = ipw_schema_read_query(&q, line, n, err);
 
     if (rc) return rc;
-    name = name_of(&q.trace, q.details.segment);
-    rc = !has_name(&s->attempts, name) && !has_name(&s->moved, name);
-    free(name);
+    rc = !is_attempt(s, &q);
     ipw_query_loaded_release(&q);
     if (rc) ipw_buf_add(out, line, n);
     return rc;
@@ -236,10 +200,8 @@ int ipw_history_settle(const struct ipw_settle *of, struct ipw_err *err)
     run = ipw_rundir_path(of->dir);
     ipw_plan_resume(of->plan);
     rc = ipw_history_each(run, "attempts.jsonl", take_attempt, &s, err);
-    sort_names(&s.attempts);
     if (!rc) rc = ipw_history_warmup(h, run, err);
     if (!rc) rc = ipw_history_each(run, "traces.jsonl", take_trace, &s, err);
-    sort_names(&s.moved);
     if (!rc) rc = ipw_rundir_sync(of->dir, err);
     if (!rc && s.n_dropped) rc = ipw_rundir_edit_traces(of->dir, keep_trace, &s, err);
     if (!rc) {
@@ -250,7 +212,6 @@ int ipw_history_settle(const struct ipw_settle *of, struct ipw_err *err)
         if (h->n_kept == ipw_plan_counted(of->plan)) ipw_plan_skip_warmup(of->plan);
         tell(of);
     }
-    release_names(&s.attempts);
-    release_names(&s.moved);
+    ipw_table_release(&s.attempts);
     return rc;
 }

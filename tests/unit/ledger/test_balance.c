@@ -65,7 +65,7 @@ static void an_unknown_session(void **state)
 
 /* ---- devices ---- */
 
-static void add_query(struct ipw_device_sums *sums, size_t n, const struct ipw_device *devices,
+static void add_query(struct ipw_device_list *sums, size_t n, const struct ipw_device *devices,
                       const double *joules, bool accounts)
 {
     struct ipw_figure energy[4];
@@ -79,7 +79,7 @@ static void add_query(struct ipw_device_sums *sums, size_t n, const struct ipw_d
         energy[i] = figure(joules[i], IPW_PROV_MEASURED);
         account[i] = (struct ipw_query_account){1, 0.5, 0.25, 0.125};
     }
-    ipw_device_sums_add(sums, &q);
+    ipw_device_list_count(sums, &q);
 }
 
 static const struct ipw_device gpus[] = {{.name = (char *)"gpu1", .domain = IPW_DOMAIN_GPU},
@@ -87,16 +87,16 @@ static const struct ipw_device gpus[] = {{.name = (char *)"gpu1", .domain = IPW_
 
 static void joules_of_each_device(void **state)
 {
-    struct ipw_device_sums sums = {0};
+    struct ipw_device_list sums = {0};
 
     (void)state;
     add_query(&sums, 2, gpus, (const double[]){1, 2}, true);
     add_query(&sums, 2, gpus, (const double[]){10, 20}, true);
-    assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu1") == 11);
-    assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu0") == 22);
-    assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu9") == 0); /* no query had it */
-    assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_CPU, "gpu0") == 0); /* another domain's */
-    for (size_t i = 1; i < sums.n; i++)                                   /* by domain and name */
+    assert_true(ipw_device_list_j(&sums, IPW_DOMAIN_GPU, "gpu1") == 11);
+    assert_true(ipw_device_list_j(&sums, IPW_DOMAIN_GPU, "gpu0") == 22);
+    assert_true(ipw_device_list_j(&sums, IPW_DOMAIN_GPU, "gpu9") == 0); /* no query had it */
+    assert_true(ipw_device_list_j(&sums, IPW_DOMAIN_CPU, "gpu0") == 0); /* another domain's */
+    for (size_t i = 1; i < sums.n; i++)                                 /* by domain and name */
         assert_true(sums.all[i - 1].domain < sums.all[i].domain ||
                     strcmp(sums.all[i - 1].name, sums.all[i].name) < 0);
     for (size_t i = 0; i < sums.n; i++)
@@ -108,19 +108,19 @@ static void joules_of_each_device(void **state)
     /* a part of one query is not known: nor is the sum; without accounts these are not known
      * either */
     add_query(&sums, 2, gpus, (const double[]){NAN, 1}, false);
-    assert_true(isnan(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu1")));
-    assert_true(ipw_device_sums_get(&sums, IPW_DOMAIN_GPU, "gpu0") == 23);
+    assert_true(isnan(ipw_device_list_j(&sums, IPW_DOMAIN_GPU, "gpu1")));
+    assert_true(ipw_device_list_j(&sums, IPW_DOMAIN_GPU, "gpu0") == 23);
     for (size_t i = 0; i < sums.n; i++)
         if (sums.all[i].name[0])
             assert_true(
                 isnan(sums.all[i].account.exclusive_j) && isnan(sums.all[i].account.waste_j) &&
                 isnan(sums.all[i].account.idle_tax_j) && isnan(sums.all[i].account.marginal_j));
-    ipw_device_sums_release(&sums);
+    ipw_device_list_release(&sums);
 }
 
-static struct ipw_device_balance device_book(const char *name, double total_j)
+static struct ipw_device_item device_book(const char *name, double total_j)
 {
-    struct ipw_device_balance b = {.domain = IPW_DOMAIN_GPU, .balance = book(total_j, 0, 1)};
+    struct ipw_device_item b = {.domain = IPW_DOMAIN_GPU, .balance = book(total_j, 0, 1)};
 
     snprintf(b.name, sizeof b.name, "%s", name);
     return b;
@@ -128,39 +128,39 @@ static struct ipw_device_balance device_book(const char *name, double total_j)
 
 static void books_of_each_device(void **state)
 {
-    struct ipw_device_balance first[] = {device_book("gpu1", 10), device_book("gpu2", 5)};
-    struct ipw_device_balance second[] = {device_book("gpu0", 7), device_book("gpu1", 3)};
-    struct ipw_device_balance nameless = device_book("", 1);
-    struct ipw_device_balances sum = {0}, none = {0};
-    struct ipw_device_sums warmup = {0}, wasted = {0};
+    struct ipw_device_item first[] = {device_book("gpu1", 10), device_book("gpu2", 5)};
+    struct ipw_device_item second[] = {device_book("gpu0", 7), device_book("gpu1", 3)};
+    struct ipw_device_item nameless = device_book("", 1);
+    struct ipw_device_list sum = {0}, none = {0};
+    struct ipw_device_list warmup = {0}, wasted = {0};
 
     (void)state;
-    ipw_device_balances_add(&sum, &none);
+    ipw_device_list_add(&sum, &none);
     assert_int_equal(sum.n, 0);
-    ipw_device_balances_add(&sum, &(struct ipw_device_balances){.all = first, .n = 2});
-    ipw_device_balances_add(&sum, &(struct ipw_device_balances){.all = second, .n = 2});
+    ipw_device_list_add(&sum, &(struct ipw_device_list){.all = first, .n = 2});
+    ipw_device_list_add(&sum, &(struct ipw_device_list){.all = second, .n = 2});
     assert_int_equal(sum.n, 3);
     assert_string_equal(sum.all[0].name, "gpu0"); /* sorted, though it came later */
     assert_true(sum.all[1].balance.total.j == 13 && sum.all[1].balance.seconds == 2);
-    assert_true(ipw_device_balances_whole(&sum, IPW_DOMAIN_GPU));
-    assert_false(ipw_device_balances_whole(&sum, IPW_DOMAIN_CPU));
-    assert_false(ipw_device_balances_whole(NULL, IPW_DOMAIN_GPU));
+    assert_true(ipw_device_list_whole(&sum, IPW_DOMAIN_GPU));
+    assert_false(ipw_device_list_whole(&sum, IPW_DOMAIN_CPU));
+    assert_false(ipw_device_list_whole(NULL, IPW_DOMAIN_GPU));
 
     add_query(&warmup, 2, gpus, (const double[]){1, 2}, true);
     add_query(&wasted, 2, gpus, (const double[]){4, 8}, true);
-    ipw_device_balances_apart(&sum, NULL, NULL);
+    ipw_device_list_apart(&sum, NULL, NULL);
     assert_true(sum.all[0].balance.warmup_j == 0 && sum.all[0].balance.wasted_j == 0);
-    ipw_device_balances_apart(&sum, &warmup, &wasted);
+    ipw_device_list_apart(&sum, &warmup, &wasted);
     assert_true(sum.all[0].balance.warmup_j == 2 && sum.all[0].balance.wasted_j == 8);
     assert_true(sum.all[1].balance.warmup_j == 1 && sum.all[1].balance.wasted_j == 4);
     assert_true(sum.all[2].balance.warmup_j == 0 && sum.all[2].balance.wasted_j == 0);
 
     /* a session that did not list its devices */
-    ipw_device_balances_add(&sum, &(struct ipw_device_balances){.all = &nameless, .n = 1});
-    assert_false(ipw_device_balances_whole(&sum, IPW_DOMAIN_GPU));
-    ipw_device_sums_release(&warmup);
-    ipw_device_sums_release(&wasted);
-    ipw_device_balances_release(&sum);
+    ipw_device_list_add(&sum, &(struct ipw_device_list){.all = &nameless, .n = 1});
+    assert_false(ipw_device_list_whole(&sum, IPW_DOMAIN_GPU));
+    ipw_device_list_release(&warmup);
+    ipw_device_list_release(&wasted);
+    ipw_device_list_release(&sum);
 }
 
 UNIT(balance)

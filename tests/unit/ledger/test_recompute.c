@@ -90,8 +90,7 @@ struct handed { /* queries, in the order in which they came */
         struct ipw_figure cpu;
         char start[40];
     } all[8];
-    size_t n, before, lines;
-    bool answered;
+    size_t n, lines;
 };
 
 static int take(void *ud, const struct ipw_recompute_query *q, struct ipw_err *err)
@@ -110,18 +109,6 @@ static int take(void *ud, const struct ipw_recompute_query *q, struct ipw_err *e
     return 0;
 }
 
-/* Any window of the query is answered, also one that was told of nothing. */
-static void ask(void *ud, const struct ipw_ledger *ledger, int64_t ordinal,
-                const struct ipw_recompute_query *q)
-{
-    struct ipw_ledger_question window = {ordinal, CPU, .device = IPW_LEDGER_ALL,
-                                         q->trace->start_ns + S(0.05), q->trace->start_ns + S(0.1)};
-    struct handed *h = ud;
-
-    h->before++;
-    h->answered = ipw_ledger_figure(ledger, window).known;
-}
-
 static int count_line(void *ud, const struct ipw_json *line, size_t repairs, struct ipw_err *err)
 {
     struct handed *h = ud;
@@ -132,14 +119,10 @@ static int count_line(void *ud, const struct ipw_json *line, size_t repairs, str
 }
 
 static int compute(struct ipw_recompute *redone, struct handed *h, const enum ipw_share *share,
-                   bool asks, struct ipw_err *err)
+                   bool starts, struct ipw_err *err)
 {
-    struct ipw_recompute_options how = {.event = count_line,
-                                        .query = take,
-                                        .before = asks ? ask : NULL,
-                                        .ud = h,
-                                        .share = share,
-                                        .starts = asks};
+    struct ipw_recompute_options how = {
+        .event = count_line, .query = take, .ud = h, .share = share, .starts = starts};
 
     *h = (struct handed){.n = 0};
     *err = (struct ipw_err){0};
@@ -202,14 +185,11 @@ static void a_run(void **state)
                                                 : i        ? "{\"warmup\":true}"
                                                            : "{\"epoch\":0}");
         }
-        assert_int_equal(h.before, round == 3 ? 2 : 0);
-        assert_true(h.answered == (round == 3));
         assert_int_equal(redone.n_segments, 1);
         assert_false(redone.torn);
         assert_book(redone.segments[0], 200, 80);
         assert_true(!redone.segments[0]->cut && redone.segments[0]->over);
         assert_int_equal(redone.segments[0]->rows, 21);
-        assert_int_equal(redone.segments[0]->n_queries, 2);
         assert_int_equal(redone.segments[0]->read_ns, S(3));
         assert_int_equal(redone.segments[0]->own_share, IPW_SHARE_PHASE);
         assert_int_equal(redone.segments[0]->rules.share,
