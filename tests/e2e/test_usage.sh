@@ -72,7 +72,7 @@ cat >cases <<'EOF'
 2|serve --replay run --speed x|serve: --speed x: expected a number
 2|serve --replay run --model demo|serve: --model goes not with --replay
 2|serve --speed 2|serve: --speed goes with --replay
-3|telemetry --read nowhere|nowhere: No such file
+3|telemetry --read nowhere|nowhere: no such run
 3|telemetry --read rows.jsonl|rows.jsonl:1: sources: expected an array
 2|telemetry --listen nowhere|--listen nowhere: expected ADDRESS:PORT
 2|telemetry --listen 127.0.0.1:99999|--listen 127.0.0.1:99999: expected ADDRESS:PORT: 99999 is outside

@@ -52,13 +52,13 @@ local function tell_shared(io, of, totals)
 end
 
 local function run(io, o, args)
+  if #args > 1 then
+    io.usage("one folder: copy the shards of %s into %s (cp -r %s/*-of-* %s/), then merge that", args[2], args[1],
+      args[2], args[1])
+  end
   local folder, why = saved_runs.find_shards(args[1])
   local n = 0
   if not folder then io.fail(why, args[1] and 3 or 2) end
-  if #args > 1 then
-    io.usage("one folder: copy the shards of %s into %s (cp -r %s/*-of-* %s/), then merge that", args[2], folder,
-      args[2], folder)
-  end
   local out = o.output or default_out(io, folder)
   local of = shards.read(io, folder, o.partial, STATUS)
   local totals = merge(io, of, out, o.partial)
