@@ -57,8 +57,6 @@ void ipw_loop_unhold(struct ipw_loop *loop);
  * the loop nor count as leftovers; their owner does. */
 void ipw_timer_arm(struct ipw_timer *timer, int64_t due_ns);
 void ipw_timer_disarm(struct ipw_timer *timer);
-int ipw_timers_init(struct ipw_loop *loop, struct ipw_err *err);
-void ipw_timers_release(struct ipw_loop *loop); /* closes its handle */
 
 void ipw_defer_arm(struct ipw_defer *defer); /* no effect if armed; holds the loop */
 void ipw_defer_disarm(struct ipw_defer *defer);

@@ -12,13 +12,13 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "io/connections.h"
 #include "io/loop_priv.h"
 #include "io/visitor.h"
 
@@ -59,10 +59,16 @@ struct ipw_exchange {
     bool gone; /* the client, or the server */
 };
 
+struct connections {
+    struct connection *oldest, *newest; /* by the end of their last request */
+    size_t n, most;                     /* open, without those that are being closed */
+    uint64_t opened;                    /* in all */
+};
+
 struct ipw_server {
     const struct ipw_server_options *o;
     struct MHD_Daemon *daemon;
-    struct ipw_connections connections;
+    struct connections connections;
     struct ipw_visitor_rules visitors;
     char own_name[256], url[96];
     struct ipw_exchange *exchanges;
@@ -73,6 +79,109 @@ struct ipw_server {
 };
 
 static void free_handle(uv_handle_t *handle) { free(handle); }
+
+/* ---- the open connections ---- */
+
+/* libmicrohttpd stops accepting at its maximum of connections, and a client that sends nothing, or
+ * a byte now and then, keeps its connection.  So of more than `most` the one that has been idle
+ * longest is closed; never one whose request is being answered. */
+struct connection {
+    struct connection *older, *newer;
+    int fd;
+    uint64_t number;
+    bool busy, closing;
+};
+
+static void take_out(struct connections *t, struct connection *c)
+{
+    if (c->older)
+        c->older->newer = c->newer;
+    else
+        t->oldest = c->newer;
+    if (c->newer)
+        c->newer->older = c->older;
+    else
+        t->newest = c->older;
+}
+
+static void put_newest(struct connections *t, struct connection *c)
+{
+    c->older = t->newest;
+    c->newer = NULL;
+    if (t->newest)
+        t->newest->newer = c;
+    else
+        t->oldest = c;
+    t->newest = c;
+}
+
+/* libmicrohttpd then reads the end of the connection and closes it. */
+static void close_oldest_idle(struct connections *t)
+{
+    struct connection *c = t->oldest;
+
+    while (c && (c->busy || c->closing)) c = c->newer;
+    if (!c) return;
+    shutdown(c->fd, SHUT_RDWR);
+    c->closing = true;
+    t->n--;
+}
+
+static void on_connection(void *table, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct connections *t = table;
+    struct connection *c = *context;
+
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+        c = ipw_calloc(1, sizeof *c);
+        c->fd = info ? info->connect_fd : -1;
+        c->number = ++t->opened;
+        put_newest(t, c);
+        *context = c;
+        if (++t->n > t->most) close_oldest_idle(t);
+    } else if (c) {
+        take_out(t, c);
+        if (!c->closing) t->n--;
+        free(c);
+        *context = NULL;
+    }
+}
+
+static struct connection *connection_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+static void set_busy(struct MHD_Connection *connection)
+{
+    struct connection *c = connection_of(connection);
+
+    if (c) c->busy = true;
+}
+
+static void set_idle(struct connections *table, struct MHD_Connection *connection)
+{
+    struct connection *c = connection_of(connection);
+
+    if (!c) return;
+    c->busy = false;
+    take_out(table, c);
+    put_newest(table, c);
+}
+
+static uint64_t number_of(struct MHD_Connection *connection)
+{
+    struct connection *c = connection_of(connection);
+
+    return c ? c->number : 0;
+}
 
 /* ---- libmicrohttpd on the loop ---- */
 
@@ -357,10 +466,7 @@ int64_t ipw_exchange_head_ns(const struct ipw_exchange *x) { return x->head_ns; 
 
 int64_t ipw_exchange_whole_ns(const struct ipw_exchange *x) { return x->whole_ns; }
 
-uint64_t ipw_exchange_connection(const struct ipw_exchange *x)
-{
-    return ipw_connections_number(x->connection);
-}
+uint64_t ipw_exchange_connection(const struct ipw_exchange *x) { return number_of(x->connection); }
 
 bool ipw_exchange_is_near(const struct ipw_exchange *x)
 {
@@ -593,7 +699,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         return goes_on ? MHD_YES : MHD_NO;
     }
     if (!x->whole_ns) {
-        ipw_connections_busy(connection);
+        set_busy(connection);
         ask(x);
     }
     if (x->begun || x->gone || x->broken) return respond(x);
@@ -608,7 +714,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     struct ipw_exchange *x = *con_cls;
 
     if (!x) return;
-    ipw_connections_idle(&s->connections, connection);
+    set_idle(&s->connections, connection);
     unwatch(x);
     x->gone = true;
     if (x->shown && x->route->over)
@@ -702,9 +808,9 @@ static int start(struct ipw_server *s, struct ipw_err *err)
     s->daemon = MHD_start_daemon(
         flags, (uint16_t)o->port, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, &address,
         MHD_OPTION_URI_LOG_CALLBACK, on_target, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-        MHD_OPTION_NOTIFY_CONNECTION, ipw_connections_notify, &s->connections,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)s->connections.most + CLOSING_MAX,
-        MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG, MHD_OPTION_CONNECTION_TIMEOUT,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, &s->connections, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)s->connections.most + CLOSING_MAX, MHD_OPTION_LISTEN_BACKLOG_SIZE,
+        (unsigned)BACKLOG, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)(o->idle_s ? o->idle_s : IDLE_S), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         o->head_bytes ? o->head_bytes : 32 * IPW_KIB, MHD_OPTION_END);
     if (!s->daemon)

@@ -20,7 +20,7 @@
  *
  * Who may ask is the business of io/visitor.h.  A request with two lengths, or with a length and a
  * Transfer-Encoding, is refused, and its connection is closed.  Connections are limited; the idle
- * ones make room for new ones (io/connections.h). */
+ * ones make room for new ones. */
 #ifndef IPW_IO_SERVER_H
 #define IPW_IO_SERVER_H
 

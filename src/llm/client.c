@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "llm/chat_priv.h"
-#include "llm/client_call_priv.h"
+#include "llm/client_priv.h"
 #include "llm/facts.h"
 
 enum { ERROR_BODY_MAX = 256 * 1024 };

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "llm/chat_priv.h"
-#include "llm/client_call_priv.h"
+#include "llm/client_priv.h"
 
 enum {
     REQUEST_MAX = 256 * 1024 * 1024,

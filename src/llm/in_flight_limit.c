@@ -1,6 +1,6 @@
 /* The limit of requests in flight.  Further attempts wait in a line, first come, first served. */
 #include "base/clock.h"
-#include "llm/client_call_priv.h"
+#include "llm/client_priv.h"
 
 static bool has_room(const struct ipw_llm *llm)
 {

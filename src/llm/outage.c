@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "llm/client_call_priv.h"
+#include "llm/client_priv.h"
 
 enum { MOST_REVIVALS = 2 };
 static const int64_t FIRST_PAUSE_NS = IPW_NS_PER_S / 4, MOST_PAUSE_NS = 5 * IPW_NS_PER_S;

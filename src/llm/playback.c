@@ -10,7 +10,6 @@
 #include "base/secret.h"
 #include "json/diff.h"
 #include "json/jsonl.h"
-#include "llm/client_call_priv.h"
 #include "llm/playback_priv.h"
 
 struct ipw_playback *ipw_playback_new(const struct ipw_playback_options *options)

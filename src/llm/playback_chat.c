@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "json/diff.h"
 #include "json/jsonl.h"
-#include "llm/client_call_priv.h"
 #include "llm/playback_priv.h"
 
 /* ---- calls begin and end ---- */
