@@ -6,7 +6,7 @@
 ---   local rows, why = sqlite.query("shop.db", "SELECT name, price FROM items WHERE price < ?", { 10 })
 ---   local hits = sqlite.search("/data/handbook", "holiday request", { rows = 3 })
 ---
---- Files must be in the workspace, or below a folder of --read. Needs a build with libsqlite3.
+--- Files must be in the workspace, or below a folder of --read.
 ---@class ipw.sqlite
 local sqlite = {}
 

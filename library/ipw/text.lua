@@ -5,7 +5,7 @@
 ---@class ipw.text
 local text = {}
 
---- The readable text of a web page, with headings, lists and tables; and its title. Needs a build with libgumbo.
+--- The readable text of a web page, with headings, lists and tables; and its title.
 ---@param html string
 ---@param options? {links?: boolean} links: keep them as [text](address)
 ---@return string? plain, string title the title; or the reason of a failure

@@ -259,16 +259,24 @@ function output_methods:sql(statements) core.sql(self.handle, statements) end
 ---@param name string
 ---@param columns string[]
 function output_methods:table(name, columns)
-  local names = {}
-  for i, column in ipairs(columns) do names[i] = column:match "^%S+" end
-  self.columns[name] = names
+  local of = { insert = ('INSERT INTO "%s" VALUES(%s)'):format(name, ("?,"):rep(#columns):sub(1, -2)) }
+  for i, column in ipairs(columns) do of[i] = column:match "^%S+" end
+  self.columns[name] = of
   self:sql(("CREATE TABLE %s(%s)"):format(name, table.concat(columns, ", ")))
 end
 
 --- One row, its values by column.
 ---@param name string
 ---@param row table<string, string|number|boolean>
-function output_methods:insert(name, row) core.insert(self.handle, name, self.columns[name], row) end
+function output_methods:insert(name, row)
+  local columns, values = self.columns[name], {}
+  for i, column in ipairs(columns) do
+    local value = row[column]
+    if value == nil then value = json.null end
+    values[i] = value
+  end
+  core.insert(self.handle, columns.insert, values)
+end
 
 --- Opens the output of a format; `settings` becomes out.settings.
 ---@param kind string "file", "folder" or "database"

@@ -1,59 +1,28 @@
 #include "data/db.h"
 
-#ifndef IPW_HAVE_SQLITE
-
-static int none(struct ipw_err *err)
-{
-    return ipw_fail(err, IPW_EUNSUPPORTED,
-                    "this build has no SQLite: install libsqlite3-dev and build it again");
-}
-
-int ipw_db_query(struct ipw_buf *out, const char *path, const char *sql,
-                 const struct ipw_db_value *values, size_t n_values,
-                 const struct ipw_db_limits *limits, struct ipw_err *err)
-{
-    (void)out, (void)path, (void)sql, (void)values, (void)n_values, (void)limits;
-    return none(err);
-}
-
-int ipw_db_search(struct ipw_buf *out, const char *folder, const char *words,
-                  const struct ipw_db_limits *limits, struct ipw_err *err)
-{
-    (void)out, (void)folder, (void)words, (void)limits;
-    return none(err);
-}
-
-#else
-
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "json/write.h"
 
 enum {
     STEPS_BETWEEN_LOOKS = 1000,
-    MAX_FILE_BYTES = 4 * 1024 * 1024,
-    MAX_FILES = 20000,
-    MAX_WORDS = 64,
-    MAX_INDEXES = 8,
     /* A single call of an SQL function cannot be stopped, so its arguments are limited.  At worst,
      * instr() in a value of 4 MiB and LIKE of 1,000 characters take minutes, not days. */
     MAX_VALUE_BYTES = 4 * 1024 * 1024,
     MAX_PATTERN_BYTES = 1000,
 };
-#define MAX_INDEX_BYTES (256 * IPW_MIB) /* all texts of one index */
 
-/* ---- queries ---- */
+struct ipw_db {
+    sqlite3 *db;
+    sqlite3_stmt **kept; /* each is prepared once */
+    size_t n, cap;
+};
 
 static int look(void *ud)
 {
@@ -87,14 +56,104 @@ static int authorize(void *ud, int action, const char *a, const char *b, const c
 
 static int fail_db(struct ipw_err *err, sqlite3 *db, int rc, const struct ipw_db_limits *l)
 {
+    enum ipw_code code = IPW_EINVAL;
+
     if (rc == SQLITE_INTERRUPT && l && atomic_load(l->stop))
         return ipw_fail(err, IPW_ECANCELLED, "cancelled");
     if (rc == SQLITE_INTERRUPT) return ipw_fail(err, IPW_ETIMEOUT, "the query took too long");
     if (rc == SQLITE_AUTH)
         return ipw_fail(err, IPW_EPERM, "only SELECT is allowed (%s)", sqlite3_errmsg(db));
-    return ipw_fail(err, rc == SQLITE_CANTOPEN ? IPW_ENOTFOUND : IPW_EINVAL, "%s",
-                    db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+    if (rc == SQLITE_CANTOPEN) code = IPW_ENOTFOUND;
+    if (rc == SQLITE_FULL || rc == SQLITE_IOERR) code = IPW_EIO;
+    return ipw_fail(err, code, "%s", db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
 }
+
+/* ---- opening ---- */
+
+/* SQLite resolves the links of a path and opens the result later.  A name below /proc/self/fd must
+ * stay as it is, so that the kernel begins at the descriptor. */
+static int keep_name(sqlite3_vfs *vfs, const char *name, int n_out, char *out)
+{
+    (void)vfs;
+    return snprintf(out, (size_t)n_out, "%s", name) < n_out ? SQLITE_OK : SQLITE_CANTOPEN;
+}
+
+static sqlite3_vfs by_descriptor;
+
+static void register_vfs(void)
+{
+    by_descriptor = *sqlite3_vfs_find(NULL);
+    by_descriptor.zName = "ipw";
+    by_descriptor.xFullPathname = keep_name;
+    sqlite3_vfs_register(&by_descriptor, 0);
+}
+
+static int open_db(struct ipw_db **out, const char *path, int flags, const char *vfs,
+                   struct ipw_err *err)
+{
+    struct ipw_db *db = ipw_calloc(1, sizeof *db);
+    int rc = sqlite3_open_v2(path, &db->db, flags, vfs);
+
+    if (rc == SQLITE_OK) {
+        *out = db;
+        return 0;
+    }
+    rc = fail_db(err, db->db, rc, NULL);
+    ipw_db_close(db);
+    return rc;
+}
+
+int ipw_db_open(struct ipw_db **out, int folder, const char *name, struct ipw_err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, rc;
+    char path[512];
+    sqlite3 *db;
+
+    pthread_once(&once, register_vfs);
+    if (snprintf(path, sizeof path, "/proc/self/fd/%d/%s", folder, name) >= (int)sizeof path)
+        return ipw_fail(err, IPW_EINVAL, "the name of the file is too long");
+    rc = open_db(out, path, flags, "ipw", err);
+    if (rc) return rc;
+    db = (*out)->db;
+    sqlite3_busy_timeout(db, 200);
+    sqlite3_set_authorizer(db, authorize, NULL);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES);
+    sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES);
+    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+    return 0;
+}
+
+int ipw_db_create(struct ipw_db **out, const char *path, struct ipw_err *err)
+{
+    int rc = open_db(out, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL, err);
+
+    if (rc) return rc;
+    rc = ipw_db_script(*out, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN", err);
+    if (rc) {
+        ipw_db_close(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void ipw_db_close(struct ipw_db *db)
+{
+    if (!db) return;
+    for (size_t i = 0; i < db->n; i++) sqlite3_finalize(db->kept[i]);
+    free(db->kept);
+    sqlite3_close(db->db);
+    free(db);
+}
+
+int ipw_db_script(struct ipw_db *db, const char *sql, struct ipw_err *err)
+{
+    int rc = sqlite3_exec(db->db, sql, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? 0 : fail_db(err, db->db, rc, NULL);
+}
+
+/* ---- statements ---- */
 
 static void put_value(struct ipw_jw *w, sqlite3_stmt *statement, int i)
 {
@@ -110,8 +169,8 @@ static void put_value(struct ipw_jw *w, sqlite3_stmt *statement, int i)
 }
 
 /* Steps the statement; appends its rows to `out`. */
-static int run_statement(struct ipw_buf *out, sqlite3 *db, sqlite3_stmt *statement,
-                         const struct ipw_db_limits *l, struct ipw_err *err)
+static int put_rows(struct ipw_buf *out, sqlite3 *db, sqlite3_stmt *statement,
+                    const struct ipw_db_limits *l, struct ipw_err *err)
 {
     int columns = sqlite3_column_count(statement), rc;
     /* The key "more" comes first but is known last, so collect the rows separately. */
@@ -168,7 +227,7 @@ static int bind_values(sqlite3_stmt *statement, const struct ipw_db_value *value
         case IPW_DB_NULL: rc = sqlite3_bind_null(statement, at); break;
         case IPW_DB_INT: rc = sqlite3_bind_int64(statement, at, v->integer); break;
         case IPW_DB_NUM: rc = sqlite3_bind_double(statement, at, v->number); break;
-        case IPW_DB_TEXT:
+        case IPW_DB_TEXT: /* it lives until the reset after the last step */
             rc = sqlite3_bind_text64(statement, at, v->text, v->n, SQLITE_STATIC, SQLITE_UTF8);
             break;
         }
@@ -176,229 +235,44 @@ static int bind_values(sqlite3_stmt *statement, const struct ipw_db_value *value
     return rc;
 }
 
-int ipw_db_query(struct ipw_buf *out, const char *path, const char *sql,
-                 const struct ipw_db_value *values, size_t n_values, const struct ipw_db_limits *l,
-                 struct ipw_err *err)
+static int prepare(sqlite3_stmt **out, struct ipw_db *db, const char *sql,
+                   const struct ipw_db_limits *limits, struct ipw_err *err)
 {
-    sqlite3 *db = NULL;
-    sqlite3_stmt *statement = NULL;
     const char *rest = NULL;
-    int rc = sqlite3_open_v2(
-            path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL),
-        code = 0;
-
-    if (rc == SQLITE_OK) {
-        sqlite3_busy_timeout(db, 200);
-        sqlite3_set_authorizer(db, authorize, NULL);
-        sqlite3_progress_handler(db, STEPS_BETWEEN_LOOKS, look, (void *)l);
-        sqlite3_limit(db, SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES);
-        sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES);
-        sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-        rc = sqlite3_prepare_v2(db, sql, -1, &statement, &rest);
-    }
-    if (rc == SQLITE_OK && !statement) {
-        code = ipw_fail(err, IPW_EINVAL, "the SQL text is empty");
-    } else if (rc == SQLITE_OK && rest[strspn(rest, " \t\r\n;")]) {
-        code = ipw_fail(err, IPW_EINVAL, "only one statement at a time is allowed");
-    } else if (rc == SQLITE_OK && (size_t)sqlite3_bind_parameter_count(statement) != n_values) {
-        code = ipw_fail(err, IPW_EINVAL, "the statement takes %d values but got %zu",
-                        sqlite3_bind_parameter_count(statement), n_values);
-    } else if (rc == SQLITE_OK) {
-        rc = bind_values(statement, values, n_values);
-    }
-    if (!code && rc != SQLITE_OK) code = fail_db(err, db, rc, l);
-    if (!code) code = run_statement(out, db, statement, l, err);
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-    return code;
-}
-
-/* ---- full-text search over a folder ---- */
-
-struct index {
-    char *folder;
-    int64_t stamp; /* hash of the files' sizes and times */
-    sqlite3 *db;
-    struct index *next;
-};
-static struct index *indexes; /* most recently used first */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* nftw() has no user data; the lock protects this. */
-static struct {
-    sqlite3_stmt *insert;
-    const char *folder;
-    size_t n_files, bytes;
-    uint64_t stamp;
-    bool full;
-} walk;
-
-static int count_file(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    uint64_t h = (uint64_t)st->st_size * 0x9E3779B97F4A7C15ULL ^
-                 (uint64_t)st->st_mtim.tv_sec * 0xD6E8FEB86659FD93ULL ^
-                 (uint64_t)st->st_mtim.tv_nsec * 0xC2B2AE3D27D4EB4FULL;
-
-    if (kind != FTW_F || !S_ISREG(st->st_mode) || path[where->base] == '.') return 0;
-    for (const char *p = path; *p; p++) h = (h ^ (unsigned char)*p) * 0x100000001B3ULL;
-    walk.stamp += h;
-    return ++walk.n_files > MAX_FILES;
-}
-
-static void add_file(const char *path, size_t size)
-{
-    struct ipw_buf text = IPW_BUF(MAX_FILE_BYTES);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    char *to = fd >= 0 ? ipw_buf_room(&text, size ? size : 1) : NULL;
-    ssize_t k;
-
-    while (to && text.len < size && (k = read(fd, text.data + text.len, size - text.len)) > 0)
-        ipw_buf_added(&text, (size_t)k);
-    if (fd >= 0) close(fd);
-    if (text.len && ipw_utf8_valid(text.data, text.len) && !memchr(text.data, '\0', text.len)) {
-        sqlite3_bind_text(walk.insert, 1, path + strlen(walk.folder) + 1, -1, SQLITE_TRANSIENT);
-        sqlite3_bind_text64(walk.insert, 2, text.data, text.len, SQLITE_TRANSIENT, SQLITE_UTF8);
-        sqlite3_step(walk.insert);
-        sqlite3_reset(walk.insert);
-        walk.bytes += text.len;
-    }
-    ipw_buf_release(&text);
-}
-
-static int index_file(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-    if (kind != FTW_F || !S_ISREG(st->st_mode) || path[where->base] == '.') return 0;
-    if (st->st_size > MAX_FILE_BYTES) return 0;
-    if (walk.bytes + (size_t)st->st_size > MAX_INDEX_BYTES) {
-        walk.full = true;
-        return 1;
-    }
-    add_file(path, (size_t)st->st_size);
-    return 0;
-}
-
-static int build_index(sqlite3 **out, const char *folder, struct ipw_err *err)
-{
-    sqlite3 *db = NULL;
-    int rc = sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-
-    walk.folder = folder;
-    walk.bytes = 0;
-    walk.full = false;
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(db,
-                          "CREATE VIRTUAL TABLE files USING fts5(path UNINDEXED, text, "
-                          "tokenize='porter unicode61'); BEGIN",
-                          NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(db, "INSERT INTO files VALUES (?, ?)", -1, &walk.insert, NULL);
-    if (rc == SQLITE_OK) {
-        nftw(folder, index_file, 16, FTW_PHYS);
-        rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-    }
-    sqlite3_finalize(walk.insert);
-    walk.insert = NULL;
-    if (rc == SQLITE_OK && walk.full) {
-        sqlite3_close(db);
-        return ipw_fail(err, IPW_ELIMIT, "%s: more than 256 MiB of texts", folder);
-    }
-    if (rc != SQLITE_OK) {
-        fail_db(err, db, rc, NULL);
-        sqlite3_close(db);
-        return err ? (int)err->code : IPW_EINVAL;
-    }
-    *out = db;
-    return 0;
-}
-
-static void drop_index(struct index **at)
-{
-    struct index *gone = *at;
-
-    *at = gone->next;
-    sqlite3_close(gone->db);
-    free(gone->folder);
-    free(gone);
-}
-
-static int get_index(struct index **out, const char *folder, struct ipw_err *err)
-{
-    struct index **at = &indexes, *found;
-    sqlite3 *db = NULL;
-    size_t n = 0;
     int rc;
 
-    walk.n_files = 0;
-    walk.stamp = 0;
-    if (nftw(folder, count_file, 16, FTW_PHYS) < 0) return ipw_fail_errno(err, errno, "%s", folder);
-    if (walk.n_files > MAX_FILES)
-        return ipw_fail(err, IPW_ELIMIT, "%s: more than %d files", folder, MAX_FILES);
-    while (*at && strcmp((*at)->folder, folder)) at = &(*at)->next;
-    found = *at;
-    if (found && found->stamp == (int64_t)walk.stamp) {
-        *at = found->next;
-    } else {
-        if (found) drop_index(at);
-        rc = build_index(&db, folder, err);
-        if (rc) return rc;
-        found = ipw_calloc(1, sizeof *found);
-        *found =
-            (struct index){.folder = ipw_strdup(folder), .stamp = (int64_t)walk.stamp, .db = db};
+    for (size_t i = 0; i < db->n; i++) {
+        *out = db->kept[i];
+        if (strcmp(sqlite3_sql(*out), sql) == 0) return 0;
     }
-    found->next = indexes;
-    indexes = found;
-    for (at = &indexes; *at; at = n < MAX_INDEXES ? &(*at)->next : at)
-        if (n++ >= MAX_INDEXES) drop_index(at);
-    *out = found;
+    rc = sqlite3_prepare_v2(db->db, sql, -1, out, &rest);
+    if (rc) return fail_db(err, db->db, rc, limits);
+    if (!*out) return ipw_fail(err, IPW_EINVAL, "the SQL text is empty");
+    IPW_GROW(db->kept, db->cap, db->n + 1);
+    db->kept[db->n++] = *out;
+    if (rest[strspn(rest, " \t\r\n;")])
+        return ipw_fail(err, IPW_EINVAL, "only one statement at a time is allowed");
     return 0;
 }
 
-/* Puts each word in quotes, so that no word is FTS5 syntax; a text matches with any of them. */
-static int put_words(struct ipw_buf *out, const char *words, struct ipw_err *err)
+int ipw_db_run(struct ipw_buf *out, struct ipw_db *db, const char *sql,
+               const struct ipw_db_value *values, size_t n, const struct ipw_db_limits *limits,
+               struct ipw_err *err)
 {
-    int n = 0;
-
-    while (*words && n < MAX_WORDS) {
-        size_t k = strcspn(words, " \t\r\n\"");
-        if (k) {
-            ipw_buf_addf(out, "%s\"", n++ ? " OR " : "");
-            ipw_buf_add(out, words, k);
-            ipw_buf_addc(out, '"');
-        }
-        words += k;
-        words += strspn(words, " \t\r\n\"");
-    }
-    return n ? 0 : ipw_fail(err, IPW_EINVAL, "the search text is empty");
-}
-
-int ipw_db_search(struct ipw_buf *out, const char *folder, const char *words,
-                  const struct ipw_db_limits *l, struct ipw_err *err)
-{
-    struct ipw_buf match = IPW_BUF(64 * IPW_KIB);
-    struct index *index = NULL;
     sqlite3_stmt *statement = NULL;
-    int rc, code = put_words(&match, words, err);
+    int rc, code;
 
-    pthread_mutex_lock(&lock);
-    if (!code) code = get_index(&index, folder, err);
-    if (!code) {
-        sqlite3_progress_handler(index->db, STEPS_BETWEEN_LOOKS, look, (void *)l);
-        rc = sqlite3_prepare_v2(
-            index->db,
-            "SELECT path, -bm25(files) AS score, snippet(files, 1, '', '', ' ... ', "
-            "40) AS snippet FROM files WHERE files MATCH ? ORDER BY bm25(files), path",
-            -1, &statement, NULL);
-        if (rc == SQLITE_OK)
-            rc =
-                sqlite3_bind_text(statement, 1, ipw_buf_str(&match), (int)match.len, SQLITE_STATIC);
-        code = rc == SQLITE_OK ? run_statement(out, index->db, statement, l, err)
-                               : fail_db(err, index->db, rc, l);
-        sqlite3_finalize(statement);
-        sqlite3_progress_handler(index->db, 0, NULL, NULL);
-    }
-    pthread_mutex_unlock(&lock);
-    ipw_buf_release(&match);
+    if (limits) sqlite3_progress_handler(db->db, STEPS_BETWEEN_LOOKS, look, (void *)limits);
+    code = prepare(&statement, db, sql, limits, err);
+    if (!code && (size_t)sqlite3_bind_parameter_count(statement) != n)
+        code = ipw_fail(err, IPW_EINVAL, "the statement takes %d values but got %zu",
+                        sqlite3_bind_parameter_count(statement), n);
+    if (!code && (rc = bind_values(statement, values, n))) code = fail_db(err, db->db, rc, limits);
+    if (!code && out)
+        code = put_rows(out, db->db, statement, limits, err);
+    else if (!code && (rc = sqlite3_step(statement)) != SQLITE_DONE && rc != SQLITE_ROW)
+        code = fail_db(err, db->db, rc, limits);
+    sqlite3_reset(statement);
+    sqlite3_progress_handler(db->db, 0, NULL, NULL);
     return code;
 }
-
-#endif

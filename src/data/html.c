@@ -1,17 +1,5 @@
 #include "data/html.h"
 
-#ifndef IPW_HAVE_GUMBO
-
-int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html, size_t n,
-                  bool links, struct ipw_err *err)
-{
-    (void)text, (void)title, (void)html, (void)n, (void)links;
-    return ipw_fail(err, IPW_EUNSUPPORTED,
-                    "this build cannot read HTML: install libgumbo-dev and build it again");
-}
-
-#else
-
 #include <ctype.h>
 #include <gumbo.h>
 #include <setjmp.h>
@@ -444,5 +432,3 @@ int ipw_html_text(struct ipw_buf *text, struct ipw_buf *title, const char *html,
         return ipw_fail(err, IPW_ELIMIT, "the page's text is too long");
     return 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 #include "data/inflate.h"
 
-#ifdef IPW_HAVE_ZLIB
 #include <zlib.h>
 
 enum { STEP_BYTES = 64 * 1024 };
@@ -32,16 +31,3 @@ uint32_t ipw_inflate_checksum(const char *bytes, size_t n)
 {
     return (uint32_t)crc32_z(0, (const Bytef *)bytes, n);
 }
-#else
-int ipw_inflate(struct ipw_buf *out, const char *bytes, size_t n, struct ipw_err *err)
-{
-    (void)out, (void)bytes, (void)n;
-    return ipw_fail(err, IPW_EUNSUPPORTED, "this build cannot unpack: it has no zlib (zlib1g-dev)");
-}
-
-uint32_t ipw_inflate_checksum(const char *bytes, size_t n)
-{
-    (void)bytes, (void)n;
-    return 0;
-}
-#endif

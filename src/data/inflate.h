@@ -1,7 +1,7 @@
 /* data/inflate.h: unpacks deflate, the compression of zip files.
  *
  * Pure: bytes in, bytes out, never more than the buffer's limit: a small file can stand for a huge
- * one.  A build without zlib returns an error that says so. */
+ * one. */
 #ifndef IPW_DATA_INFLATE_H
 #define IPW_DATA_INFLATE_H
 

@@ -2,18 +2,19 @@
  * file, one page of each column or one record batch is in memory at a time. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/mem.h"
 #include "data/columnar/arrow.h"
 #include "data/columnar/parquet.h"
 #include "data/columnar/saved_set.h"
+#include "data/columns.h"
 #include "data/rows.h"
 #include "data/rows_priv.h"
 #include "data/sha256.h"
 
 enum { HASH_PIECE = 1 << 16 };
+#define ROWS_MAX (2048 * IPW_MIB) /* of all rows at once */
 
 struct ipw_row_reader {
     struct ipw_rows text;
@@ -30,36 +31,26 @@ struct ipw_row_reader {
     bool failed;
 };
 
-bool ipw_rows_has_ending(const char *name, const char *ending)
-{
-    size_t n = strlen(name), e = strlen(ending);
-
-    return n >= e && strcasecmp(name + n - e, ending) == 0;
-}
-
-bool ipw_rows_is_wanted(const char *const *columns, const char *name)
-{
-    if (!columns) return true;
-    for (; *columns; columns++)
-        if (strcasecmp(*columns, name) == 0) return true;
-    return false;
-}
-
 static bool is_arrow(const char *name)
 {
-    return ipw_rows_has_ending(name, ".arrow") || ipw_rows_has_ending(name, ".feather");
+    return ipw_has_ending(name, ".arrow") || ipw_has_ending(name, ".feather");
 }
 
-bool ipw_rows_is_columnar_name(const char *name)
+static bool is_columnar_name(const char *name)
 {
-    return ipw_rows_has_ending(name, ".parquet") || is_arrow(name);
+    return ipw_has_ending(name, ".parquet") || is_arrow(name);
 }
 
-bool ipw_rows_is_columnar(const char *path)
+static bool is_columnar(const char *path)
 {
     struct stat st;
 
-    return ipw_rows_is_columnar_name(path) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    return is_columnar_name(path) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+bool ipw_rows_knows_name(const char *name)
+{
+    return ipw_rows_text_knows(name) || is_columnar_name(name);
 }
 
 static char **copy_columns(const char *const *columns)
@@ -110,15 +101,14 @@ int ipw_row_reader_open(struct ipw_row_reader **out, const char *path,
 
     reader->json = IPW_BUF(IPW_ROW_MAX);
     reader->columns = copy_columns(wanted ? wanted->columns : NULL);
-    if (encoding && ipw_rows_is_columnar(path)) {
+    if (encoding && is_columnar(path)) {
         rc = ipw_fail(err, IPW_EINVAL,
                       "%s: --encoding is for files of text; Parquet and Arrow have UTF-8", path);
-    } else if (ipw_rows_is_columnar(path)) {
+    } else if (is_columnar(path)) {
         rc = ipw_saved_set_find(&reader->files, path, err);
         if (!rc) rc = open_next(reader, err);
     } else {
-        rc = ipw_rows_read(&reader->text, path, &(struct ipw_rows_wanted){.encoding = encoding},
-                           err);
+        rc = ipw_rows_text_read(&reader->text, path, encoding, err);
     }
     if (rc) {
         ipw_row_reader_free(reader);
@@ -235,4 +225,62 @@ void ipw_row_reader_free(struct ipw_row_reader *reader)
     ipw_buf_release(&reader->json);
     ipw_rows_release(&reader->text);
     free(reader);
+}
+
+/* ---- all rows at once ---- */
+
+/* Has a limit: a few bytes of Parquet can encode very many rows. */
+static int read_all(struct ipw_rows *out, const char *name, struct ipw_row_reader *reader,
+                    struct ipw_err *err)
+{
+    struct ipw_row row;
+    size_t held = 0;
+    int rc = ipw_row_reader_sha256(reader, out->sha256, err);
+
+    while (!rc && !(out->most && out->n == out->most) &&
+           (rc = ipw_row_reader_next(reader, &row, err)) == 1) {
+        held += row.n + 64;
+        if (held > ROWS_MAX)
+            rc = ipw_fail(err, IPW_ELIMIT, "%s: more than 2 GiB of rows; choose fewer columns",
+                          name);
+        else
+            ipw_rows_add(out, ipw_memdup(row.json, row.n), row.n, row.line), rc = 0;
+    }
+    return rc;
+}
+
+int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
+                   struct ipw_err *err)
+{
+    struct ipw_row_reader *reader = NULL;
+    int rc;
+
+    *out = (struct ipw_rows){0};
+    if (is_columnar(name)) {
+        rc = ipw_row_reader_open_memory(&reader, name, bytes, n, err);
+        if (!rc) rc = read_all(out, name, reader, err);
+        ipw_row_reader_free(reader);
+    } else {
+        rc = ipw_rows_text_parse(out, name, bytes, n, NULL, err);
+    }
+    if (rc) ipw_rows_release(out);
+    return rc;
+}
+
+int ipw_rows_read(struct ipw_rows *out, const char *path, const struct ipw_rows_wanted *wanted,
+                  struct ipw_err *err)
+{
+    struct ipw_row_reader *reader = NULL;
+    int rc;
+
+    *out = (struct ipw_rows){.most = wanted ? wanted->most : 0};
+    if (is_columnar(path)) {
+        rc = ipw_row_reader_open(&reader, path, wanted, err);
+        if (!rc) rc = read_all(out, path, reader, err);
+        ipw_row_reader_free(reader);
+    } else {
+        rc = ipw_rows_text_read(out, path, wanted ? wanted->encoding : NULL, err);
+    }
+    if (rc) ipw_rows_release(out);
+    return rc;
 }

@@ -1,5 +1,4 @@
-#include "data/rows.h"
-
+/* Rows of text: JSONL here, JSON, CSV and TSV in the files beside it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "data/columns.h"
 #include "data/encoding.h"
 #include "data/rows_priv.h"
 #include "data/sha256.h"
@@ -26,21 +26,6 @@ void ipw_rows_add(struct ipw_rows *rows, char *json, size_t n, int64_t line)
     }
     IPW_GROW(rows->rows, rows->cap, rows->n + 1);
     rows->rows[rows->n++] = (struct ipw_row){.json = json, .n = n, .line = line};
-}
-
-char *ipw_rows_column_name(const char *s, size_t n)
-{
-    struct ipw_buf name = IPW_BUF(3 * n + 1);
-
-    while (n) {
-        size_t piece = strnlen(s, n);
-
-        ipw_utf8_clean(&name, s, piece);
-        if (piece < n) ipw_buf_adds(&name, "\xEF\xBF\xBD"), piece++;
-        s += piece;
-        n -= piece;
-    }
-    return ipw_buf_take(&name, NULL);
 }
 
 void ipw_rows_release(struct ipw_rows *rows)
@@ -109,17 +94,17 @@ static const struct kind {
     {".csv", ipw_rows_parse_csv}, {".tsv", ipw_rows_parse_tsv},
 };
 
-bool ipw_rows_knows_name(const char *name)
+bool ipw_rows_text_knows(const char *name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (ipw_rows_has_ending(name, kinds[i].ending)) return true;
-    return ipw_rows_is_columnar_name(name);
+        if (ipw_has_ending(name, kinds[i].ending)) return true;
+    return false;
 }
 
 static int find_kind(const struct kind **out, const char *name, struct ipw_err *err)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (ipw_rows_has_ending(name, kinds[i].ending)) {
+        if (ipw_has_ending(name, kinds[i].ending)) {
             *out = &kinds[i];
             return 0;
         }
@@ -174,8 +159,8 @@ static int parse_utf8(struct ipw_rows *out, const struct kind *kind, const char 
     return kind->parse(out, name, bytes, n, err);
 }
 
-static int parse_text(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
-                      const char *encoding, struct ipw_err *err)
+int ipw_rows_text_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
+                        const char *encoding, struct ipw_err *err)
 {
     struct ipw_buf text = IPW_BUF(FILE_MAX);
     const struct kind *kind = NULL;
@@ -193,8 +178,8 @@ static int parse_text(struct ipw_rows *out, const char *name, const char *bytes,
     return rc;
 }
 
-static int read_text(struct ipw_rows *out, const char *path, const char *encoding,
-                     struct ipw_err *err)
+int ipw_rows_text_read(struct ipw_rows *out, const char *path, const char *encoding,
+                       struct ipw_err *err)
 {
     struct ipw_buf bytes = IPW_BUF(FILE_MAX);
     const struct kind *kind;
@@ -206,63 +191,7 @@ static int read_text(struct ipw_rows *out, const char *path, const char *encodin
     if (stat(path, &st) != 0) return ipw_fail_errno(err, errno, "%s", path);
     if (!S_ISREG(st.st_mode)) return ipw_fail(err, IPW_EINVAL, "%s: not a regular file", path);
     rc = ipw_file_read(&bytes, path, err);
-    if (rc == 0) rc = parse_text(out, path, ipw_buf_str(&bytes), bytes.len, encoding, err);
+    if (rc == 0) rc = ipw_rows_text_parse(out, path, ipw_buf_str(&bytes), bytes.len, encoding, err);
     ipw_buf_release(&bytes);
-    return rc;
-}
-
-/* Has a limit: a few bytes of Parquet can encode very many rows. */
-static int read_all(struct ipw_rows *out, const char *name, struct ipw_row_reader *reader,
-                    struct ipw_err *err)
-{
-    struct ipw_row row;
-    size_t held = 0;
-    int rc = ipw_row_reader_sha256(reader, out->sha256, err);
-
-    while (!rc && !(out->most && out->n == out->most) &&
-           (rc = ipw_row_reader_next(reader, &row, err)) == 1) {
-        held += row.n + 64;
-        if (held > FILE_MAX)
-            rc = ipw_fail(err, IPW_ELIMIT, "%s: more than 2 GiB of rows; choose fewer columns",
-                          name);
-        else
-            ipw_rows_add(out, ipw_memdup(row.json, row.n), row.n, row.line), rc = 0;
-    }
-    return rc;
-}
-
-int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
-                   struct ipw_err *err)
-{
-    struct ipw_row_reader *reader = NULL;
-    int rc;
-
-    *out = (struct ipw_rows){0};
-    if (ipw_rows_is_columnar(name)) {
-        rc = ipw_row_reader_open_memory(&reader, name, bytes, n, err);
-        if (!rc) rc = read_all(out, name, reader, err);
-        ipw_row_reader_free(reader);
-    } else {
-        rc = parse_text(out, name, bytes, n, NULL, err);
-    }
-    if (rc) ipw_rows_release(out);
-    return rc;
-}
-
-int ipw_rows_read(struct ipw_rows *out, const char *path, const struct ipw_rows_wanted *wanted,
-                  struct ipw_err *err)
-{
-    struct ipw_row_reader *reader = NULL;
-    int rc;
-
-    *out = (struct ipw_rows){.most = wanted ? wanted->most : 0};
-    if (ipw_rows_is_columnar(path)) {
-        rc = ipw_row_reader_open(&reader, path, wanted, err);
-        if (!rc) rc = read_all(out, path, reader, err);
-        ipw_row_reader_free(reader);
-    } else {
-        rc = read_text(out, path, wanted ? wanted->encoding : NULL, err);
-    }
-    if (rc) ipw_rows_release(out);
     return rc;
 }

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "data/columns.h"
 #include "data/rows_priv.h"
 #include "json/write.h"
 
@@ -160,7 +161,7 @@ static int take_header(struct header *h, const struct csv *c, int64_t line, stru
         IPW_GROW(h->columns, h->cap, h->n + 1);
         /* Exports with a row index leave its name empty. */
         h->columns[h->n++] = (struct column){
-            .name = n ? ipw_rows_column_name(s, n) : ipw_asprintf("column_%zu", i + 1), .index = i};
+            .name = n ? ipw_column_name(s, n) : ipw_asprintf("column_%zu", i + 1), .index = i};
     }
     qsort(h->columns, h->n, sizeof *h->columns, compare_columns);
     for (size_t i = 1; i < h->n; i++)

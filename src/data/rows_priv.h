@@ -13,18 +13,15 @@ void ipw_rows_add(struct ipw_rows *rows, char *json, size_t n, int64_t line); /*
 /* Returns 0 if the text is one JSON object; else an error that names file and line. */
 int ipw_rows_check_object(const char *text, size_t n, const char *name, int64_t line,
                           struct ipw_err *err);
-/* A column's name as the rows will say it, so that two names are the same here when they are in a
- * row: bytes that are not UTF-8, and NUL, are U+FFFD. */
-char *ipw_rows_column_name(const char *s, size_t n);
 
-/* Whether the list of wanted columns contains the name, in any case; NULL: all are wanted. */
-bool ipw_rows_is_wanted(const char *const *columns, const char *name);
-bool ipw_rows_has_ending(const char *name, const char *ending); /* whatever its case */
-/* Whether a name has an ending of Parquet or Arrow; whether a path is such a file, or a folder of
- * them. */
-bool ipw_rows_is_columnar_name(const char *name);
-bool ipw_rows_is_columnar(const char *path);
-/* A reader of such a file's bytes, which are borrowed. */
+/* Files of text (rows.c): whether the name's ending is one of theirs; the rows of bytes, and of a
+ * file.  `encoding` NULL: UTF-8. */
+bool ipw_rows_text_knows(const char *name);
+int ipw_rows_text_parse(struct ipw_rows *out, const char *name, const char *bytes, size_t n,
+                        const char *encoding, struct ipw_err *err);
+int ipw_rows_text_read(struct ipw_rows *out, const char *path, const char *encoding,
+                       struct ipw_err *err);
+/* A reader of the bytes of a Parquet or Arrow file, which are borrowed. */
 int ipw_row_reader_open_memory(struct ipw_row_reader **out, const char *name, const void *bytes,
                                size_t n, struct ipw_err *err);
 

@@ -10,10 +10,10 @@
 
 #include "base/keyring.h"
 #include "base/mem.h"
-#include "data/db_writer.h"
 #include "json/json.h"
 #include "json/whole_output.h"
 #include "llm/playback.h"
+#include "script/db_values.h"
 #include "script/export_job.h"
 #include "script/host.h"
 #include "script/lib.h"
@@ -336,14 +336,14 @@ static int export_power(lua_State *L)
 
 struct output {
     struct ipw_whole_output *whole;
-    struct ipw_db_writer *db;
+    struct ipw_db *db;
 };
 
 static int output_drop(lua_State *L)
 {
     struct output *output = lua_touserdata(L, 1);
 
-    ipw_db_writer_close(output->db);
+    ipw_db_close(output->db);
     ipw_whole_drop(output->whole);
     *output = (struct output){NULL, NULL};
     return 0;
@@ -355,6 +355,12 @@ static struct output *output_of(lua_State *L)
 
     if (!output->whole) luaL_error(L, "ipw.core.export: the output was finished");
     return output;
+}
+
+static int raise_db(lua_State *L, struct ipw_err *err)
+{
+    ipw_err_prefix(err, "%s", job_of(L)->output);
+    return raise_err(L, err);
 }
 
 /* output(kind): "file", "folder" or "database". [-1, +1, e] */
@@ -372,8 +378,10 @@ static int export_output(lua_State *L)
     }
     rc = kind == 1 ? ipw_whole_folder(&output->whole, job->output, &err)
                    : ipw_whole_file(&output->whole, job->output, job->stream, &err);
-    if (!rc && kind == 2) rc = ipw_db_writer_open(&output->db, ipw_whole_path(output->whole), &err);
-    return rc ? raise_err(L, &err) : 1;
+    if (rc) return raise_err(L, &err);
+    if (kind == 2 && ipw_db_create(&output->db, ipw_whole_path(output->whole), &err))
+        return raise_db(L, &err);
+    return 1;
 }
 
 /* begin(output, name): what follows goes to this file of the folder. [-2, 0, e] */
@@ -410,67 +418,36 @@ static int export_sql(lua_State *L)
     struct ipw_err err;
 
     if (!output->db) return luaL_error(L, "the output is no database");
-    if (ipw_db_writer_run(output->db, sql, &err)) return raise_err(L, &err);
-    return 0;
+    return ipw_db_script(output->db, sql, &err) ? raise_db(L, &err) : 0;
 }
 
-static void take_value(struct ipw_db_value *out, lua_State *L, const char *column)
-{
-    switch (lua_type(L, -1)) {
-    case LUA_TNIL: out->type = IPW_DB_NULL; break;
-    case LUA_TBOOLEAN:
-        *out = (struct ipw_db_value){.type = IPW_DB_INT, .integer = lua_toboolean(L, -1)};
-        break;
-    case LUA_TNUMBER:
-        *out = (struct ipw_db_value){.type = lua_isinteger(L, -1) ? IPW_DB_INT : IPW_DB_NUM,
-                                     .integer = lua_tointeger(L, -1),
-                                     .number = lua_tonumber(L, -1)};
-        break;
-    case LUA_TSTRING: /* the row keeps it */
-        out->type = IPW_DB_TEXT;
-        out->text = (char *)lua_tolstring(L, -1, &out->n);
-        break;
-    default:
-        luaL_error(L, "column '%s': expected a text, a number or a boolean, got %s", column,
-                   luaL_typename(L, -1));
-    }
-}
-
-/* insert(output, table, columns, row): one row, its values by the columns' names. [-4, 0, e] */
+/* insert(output, statement, values): one row. [-3, 0, e] */
 static int export_insert(lua_State *L)
 {
     struct output *output = output_of(L);
-    const char *table = luaL_checkstring(L, 2);
-    struct ipw_db_value values[MAX_COLUMNS] = {{0}};
+    const char *sql = luaL_checkstring(L, 2);
+    struct ipw_db_value *values;
     struct ipw_err err;
-    lua_Unsigned n;
+    size_t n;
+    int rc;
 
-    luaL_checktype(L, 3, LUA_TTABLE);
-    luaL_checktype(L, 4, LUA_TTABLE);
-    n = lua_rawlen(L, 3);
-    luaL_argcheck(L, n <= MAX_COLUMNS, 3, "has more than 200 columns");
-    for (lua_Unsigned i = 0; i < n; i++) {
-        lua_rawgeti(L, 3, (lua_Integer)i + 1);
-        lua_pushvalue(L, -1);
-        lua_rawget(L, 4);
-        take_value(&values[i], L, lua_tostring(L, -2));
-        lua_pop(L, 2);
-    }
     if (!output->db) return luaL_error(L, "the output is no database");
-    if (ipw_db_writer_insert(output->db, table, values, n, &err)) return raise_err(L, &err);
-    return 0;
+    n = ipw_db_values_take(&values, L, 3, MAX_COLUMNS);
+    rc = ipw_db_run(NULL, output->db, sql, values, n, NULL, &err);
+    free(values);
+    return rc ? raise_db(L, &err) : 0;
 }
 
 /* finish(output): gives it its name. [-1, 0, e] */
 static int export_finish(lua_State *L)
 {
     struct output *output = output_of(L);
-    struct ipw_db_writer *db = output->db;
     struct ipw_whole_output *whole;
     struct ipw_err err;
 
+    if (output->db && ipw_db_script(output->db, "COMMIT", &err)) return raise_db(L, &err);
+    ipw_db_close(output->db);
     output->db = NULL;
-    if (db && ipw_db_writer_finish(db, &err)) return raise_err(L, &err);
     whole = output->whole;
     output->whole = NULL;
     if (ipw_whole_commit(whole, &err)) return raise_err(L, &err);

@@ -1,12 +1,16 @@
 /* ipw.core.sqlite: queries and full-text search, on a thread of the pool (data/db.h). */
+#include <fcntl.h>
 #include <lauxlib.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "data/db.h"
 #include "io/work.h"
+#include "script/db_values.h"
 #include "script/fields.h"
 #include "script/host.h"
 #include "script/lib.h"
@@ -20,7 +24,9 @@ enum { MAX_VALUES = 100, MAX_ROWS = 10000, DEFAULT_SECONDS = 10 };
 /* It outlives an operation that is dropped, because the thread may still work on it. */
 struct job {
     struct db_op *op; /* NULL: no operation waits */
-    char *path, *text;
+    int folder;       /* the one to search, or the one with the file; -1: none */
+    char *path;       /* without links; the file's name follows the last slash */
+    char *text;
     bool search;
     struct ipw_db_value *values;
     size_t n_values;
@@ -38,7 +44,7 @@ struct db_op {
 
 static void job_free(struct job *job)
 {
-    for (size_t i = 0; i < job->n_values; i++) free(job->values[i].text);
+    if (job->folder >= 0) close(job->folder);
     free(job->values);
     free(job->path);
     free(job->text);
@@ -49,11 +55,18 @@ static void job_free(struct job *job)
 static void job_run(void *ud)
 {
     struct job *job = ud;
+    struct ipw_db *db = NULL;
 
-    job->code = job->search
-                    ? ipw_db_search(&job->answer, job->path, job->text, &job->limits, &job->err)
-                    : ipw_db_query(&job->answer, job->path, job->text, job->values, job->n_values,
-                                   &job->limits, &job->err);
+    if (job->search) {
+        job->code =
+            ipw_db_search(&job->answer, job->folder, job->path, job->text, &job->limits, &job->err);
+        return;
+    }
+    job->code = ipw_db_open(&db, job->folder, strrchr(job->path, '/') + 1, &job->err);
+    if (!job->code)
+        job->code = ipw_db_run(&job->answer, db, job->text, job->values, job->n_values,
+                               &job->limits, &job->err);
+    ipw_db_close(db);
 }
 
 static void job_done(void *ud)
@@ -95,91 +108,48 @@ static int db_finish(lua_State *L, struct ipw_op *base)
     return 1;
 }
 
-/* A path within the workspace or below a folder of --read; resolved, without links.  NULL with the
- * reason. */
-static char *allowed_path(const struct ipw_host *host, const char *path, struct ipw_err *err)
+static bool lies_in(const char *path, const char *folder)
+{
+    char *root = folder ? realpath(folder, NULL) : NULL;
+    size_t n = root ? strlen(root) : 0;
+    bool inside =
+        root && strncmp(path, root, n) == 0 && (path[n] == '/' || !path[n] || root[n - 1] == '/');
+
+    free(root);
+    return inside;
+}
+
+/* Opens the folder to search, or the one with the file.  It must be the workspace, lie in it, or
+ * lie below a folder of --read.  The kernel says where the opened folder lies, so that a link which
+ * takes the place of a folder meanwhile leads nowhere else. */
+static int open_allowed(struct job *job, const struct ipw_host *host, const char *path)
 {
     const char *workspace = ipw_host_workspace(host);
-    char *whole = NULL, *real, *root;
-    bool inside = false;
+    const char *const *readable = host->grants.readable;
+    char *whole, *real, link[40], at[PATH_MAX];
+    bool inside;
+    ssize_t n;
 
-    if (path[0] != '/' && !workspace) {
-        ipw_fail(err, IPW_EPERM, "%s: there is no workspace", path);
-        return NULL;
-    }
+    if (path[0] != '/' && !workspace)
+        return ipw_fail(&job->err, IPW_EPERM, "%s: there is no workspace", path);
     whole = path[0] == '/' ? ipw_strdup(path) : ipw_asprintf("%s/%s", workspace, path);
     real = realpath(whole, NULL);
-    if (!real) {
-        ipw_fail(err, IPW_ENOTFOUND, "%s: no such file or folder", path);
-        free(whole);
-        return NULL;
-    }
-    for (size_t i = 0; !inside; i++) {
-        const char *folder = i == 0                  ? workspace
-                             : host->grants.readable ? host->grants.readable[i - 1]
-                                                     : NULL;
-        size_t n;
-
-        if (!folder && i > 0) break;
-        root = folder ? realpath(folder, NULL) : NULL;
-        n = root ? strlen(root) : 0;
-        inside = root && strncmp(real, root, n) == 0 &&
-                 (real[n] == '/' || !real[n] || root[n - 1] == '/');
-        free(root);
-    }
     free(whole);
-    if (inside) return real;
-    ipw_fail(err, IPW_EPERM, "%s: not in the workspace. Allow its folder with --read DIR.", path);
+    if (!real) return ipw_fail(&job->err, IPW_ENOTFOUND, "%s: no such file or folder", path);
+    whole = ipw_strdup(real);
+    if (!job->search) *(strrchr(whole, '/') + 1) = '\0';
+    job->folder = open(whole, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", job->folder);
+    n = readlink(link, at, sizeof at - 1);
+    at[n > 0 ? n : 0] = '\0';
+    job->path = job->search ? ipw_strdup(at) : ipw_asprintf("%s%s", at, strrchr(real, '/'));
+    inside = lies_in(job->path, workspace);
+    while (!inside && readable && *readable) inside = lies_in(job->path, *readable++);
+    free(whole);
     free(real);
-    return NULL;
-}
-
-static void take_values(lua_State *L, int idx, struct job *job)
-{
-    lua_Unsigned n;
-
-    if (lua_isnoneornil(L, idx)) return;
-    n = lua_rawlen(L, idx);
-    job->values = ipw_calloc(n + 1, sizeof *job->values);
-    for (lua_Unsigned i = 0; i < n; i++, job->n_values++) {
-        struct ipw_db_value *v = &job->values[i];
-        const char *text;
-
-        lua_rawgeti(L, idx, (lua_Integer)i + 1);
-        switch (lua_type(L, -1)) {
-        case LUA_TNUMBER:
-            v->type = lua_isinteger(L, -1) ? IPW_DB_INT : IPW_DB_NUM;
-            v->integer = lua_tointeger(L, -1);
-            v->number = lua_tonumber(L, -1);
-            break;
-        case LUA_TBOOLEAN:
-            v->type = IPW_DB_INT;
-            v->integer = lua_toboolean(L, -1);
-            break;
-        case LUA_TSTRING:
-            v->type = IPW_DB_TEXT;
-            text = lua_tolstring(L, -1, &v->n);
-            v->text = ipw_memdup(text, v->n);
-            break;
-        default: break; /* json.null; other types were refused before */
-        }
-        lua_pop(L, 1);
-    }
-}
-
-static void check_values(lua_State *L, int idx)
-{
-    if (lua_isnoneornil(L, idx)) return;
-    luaL_checktype(L, idx, LUA_TTABLE);
-    luaL_argcheck(L, lua_rawlen(L, idx) <= MAX_VALUES, idx, "has more than 100 values");
-    for (lua_Unsigned i = 1; i <= lua_rawlen(L, idx); i++) {
-        int type = lua_rawgeti(L, idx, (lua_Integer)i);
-        if (type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TTHREAD ||
-            type == LUA_TUSERDATA)
-            luaL_error(L, "sqlite: value %d: expected a text, a number or a boolean, got %s",
-                       (int)i, luaL_typename(L, -1));
-        lua_pop(L, 1);
-    }
+    if (inside) return 0;
+    return ipw_fail(&job->err, IPW_EPERM,
+                    "%s: not in the workspace. Allow its folder with --read DIR.", path);
 }
 
 static int start(lua_State *L, bool search, int values, int options)
@@ -187,6 +157,8 @@ static int start(lua_State *L, bool search, int values, int options)
     struct ipw_host *host = ipw_vm_host(L);
     const char *path = luaL_checkstring(L, 1), *text = luaL_checkstring(L, 2);
     double seconds = DEFAULT_SECONDS, rows = search ? 10 : 1000;
+    struct ipw_db_value *taken = NULL;
+    size_t n_values = 0;
     struct db_op *op;
     struct job *job;
 
@@ -194,10 +166,13 @@ static int start(lua_State *L, bool search, int values, int options)
         seconds = ipw_fields_number(L, options, "sqlite", "seconds", seconds, 0.001, 600);
         rows = ipw_fields_number(L, options, "sqlite", "rows", rows, 1, MAX_ROWS);
     }
-    if (values) check_values(L, values);
     op = ipw_op_new(L, sizeof *op, db_cancel, db_finish, db_release);
+    if (values) n_values = ipw_db_values_take(&taken, L, values, MAX_VALUES); /* raises */
     op->job = job = ipw_calloc(1, sizeof *job);
     job->op = op;
+    job->folder = -1;
+    job->values = taken;
+    job->n_values = n_values;
     job->text = ipw_strdup(text);
     job->search = search;
     job->answer = IPW_BUF(4 * MAX_ANSWER);
@@ -206,14 +181,11 @@ static int start(lua_State *L, bool search, int values, int options)
                                          .stop = &job->stop,
                                          .max_rows = (size_t)rows,
                                          .max_bytes = MAX_ANSWER};
-    if (values) take_values(L, values, job);
-    job->path = allowed_path(host, path, &job->err);
-    if (job->path) {
-        ipw_work_start(host->loop, job_run, job_done, job);
-    } else {
-        job->code = job->err.code;
+    job->code = open_allowed(job, host, path);
+    if (job->code)
         op->op.done = true;
-    }
+    else
+        ipw_work_start(host->loop, job_run, job_done, job);
     return ipw_op_await(L);
 }
 

@@ -47,14 +47,10 @@ mkdir -p texts/more
 echo "The otter lives at the river." >texts/otter.txt
 echo "A train leaves at noon." >texts/more/train.md
 unset BRAVE_API_KEY TAVILY_API_KEY SERPER_API_KEY
-if "$IPW_AGENT" tool web_search '{"query":"otters"}' --search ./texts 2>&1 | grep -q libsqlite3; then
-    echo "left out: this build has no libsqlite3"
-else
-    expect_exit 0 agent tool web_search '{"query":"otters"}' --search ./texts --no-web
-    check_out "1. otter.txt"
-    expect_exit 0 agent tool web_search '{"query":"zebra"}' --search texts
-    check_out "No results (folder)."
-fi
+expect_exit 0 agent tool web_search '{"query":"otters"}' --search ./texts --no-web
+check_out "1. otter.txt"
+expect_exit 0 agent tool web_search '{"query":"zebra"}' --search texts
+check_out "No results (folder)."
 
 step "wrong use"
 expect_exit 3 agent tool web_search '{"query":"x"}'

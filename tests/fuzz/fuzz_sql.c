@@ -1,7 +1,7 @@
 /* SQL from a model: whatever it says, the database stays as it was, no other file is made, changed
  * or read, and the answer is JSON within its limits.  "@DIR@" stands for the folder, so that an
  * input can name files.  The same text is searched for in a folder of two texts. */
-#if __has_include(<sqlite3.h>)
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -17,6 +17,7 @@ enum { MAX_ROWS = 50, MAX_SQL = 4096 };
 #define CANARY      "nobody-reads-this-file"
 
 static char folder[64], texts[64], database[128], other[128];
+static int folder_fd, texts_fd;
 static struct stat before;
 static struct ipw_buf content;
 
@@ -63,6 +64,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     put_bytes(path, "\xFF\x00not text", 10);
     if (stat(database, &before)) abort();
     read_all(&content, database);
+    folder_fd = open(folder, O_PATH | O_DIRECTORY);
+    texts_fd = open(texts, O_PATH | O_DIRECTORY);
     atexit(leave);
     return 0;
 }
@@ -121,6 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ipw_db_limits limits = {.stop = &stop, .max_rows = MAX_ROWS, .max_bytes = MAX_BYTES};
     struct ipw_db_value value = {.type = IPW_DB_TEXT, .text = "x", .n = 1};
     struct ipw_err err = {0};
+    struct ipw_db *db = NULL;
     char *text;
     int rc;
 
@@ -128,13 +132,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text = exact_text(data, size);
     put_sql(&sql, text);
     limits.deadline_ns = ipw_now_ns() + DEADLINE_NS;
-    rc = ipw_db_query(&out, database, ipw_buf_str(&sql), &value, size % 2, &limits, &err);
-    if (rc == IPW_EUNSUPPORTED) abort(); /* built without libsqlite3: nothing would be tested */
+    rc = ipw_db_open(&db, folder_fd, "data.db", &err);
+    if (!rc) rc = ipw_db_run(&out, db, ipw_buf_str(&sql), &value, size % 2, &limits, &err);
+    ipw_db_close(db);
     check_answer(&out, rc, &err, text);
     check_files();
     ipw_buf_clear(&out);
     limits.deadline_ns = ipw_now_ns() + DEADLINE_NS;
-    rc = ipw_db_search(&out, texts, text, &limits, &err);
+    rc = ipw_db_search(&out, texts_fd, texts, text, &limits, &err);
     check_answer(&out, rc, &err, text);
     check_files();
     if (size % 64 == 0) {
@@ -150,11 +155,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(text);
     return 0;
 }
-#else
-#include "check.h"
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    (void)data, (void)size;
-    return 0;
-}
-#endif

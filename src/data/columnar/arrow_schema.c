@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "data/rows_priv.h"
+#include "data/columns.h"
 
 enum { FIELDS_MAX = 30000, DEPTH_MAX = 32, NAME_MAX_BYTES = 1000 };
 
@@ -280,10 +280,9 @@ static int add_field(const struct tree *tree, size_t parent, size_t table, int d
     field = &schema->fields[schema->n++];
     name = ipw_flat_text(tree->f, table, 0, &n);
     *field = (struct ipw_arrow_field){
-        .name = ipw_rows_column_name(name, n < NAME_MAX_BYTES ? n : NAME_MAX_BYTES),
-        .parent = parent};
+        .name = ipw_column_name(name, n < NAME_MAX_BYTES ? n : NAME_MAX_BYTES), .parent = parent};
     field->wanted =
-        parent ? schema->fields[parent].wanted : ipw_rows_is_wanted(tree->columns, field->name);
+        parent ? schema->fields[parent].wanted : ipw_column_is_wanted(tree->columns, field->name);
     if (depth > DEPTH_MAX) return refuse(tree, index, IPW_ELIMIT, "more than 32 levels");
     kind = ipw_flat_int(tree->f, table, 2, 1, 0);
     type = ipw_flat_table(tree->f, table, 3);

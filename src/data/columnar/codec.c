@@ -1,19 +1,11 @@
 #include "data/columnar/codec.h"
 
-#include <string.h>
-#ifdef IPW_HAVE_ZLIB
-#include <zlib.h>
-#endif
-#ifdef IPW_HAVE_SNAPPY
-#include <snappy-c.h>
-#endif
-#ifdef IPW_HAVE_ZSTD
-#include <zstd.h>
-#endif
-#ifdef IPW_HAVE_LZ4
 #include <lz4.h>
 #include <lz4frame.h>
-#endif
+#include <snappy-c.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "base/buf.h"
 
@@ -21,7 +13,6 @@
 
 /* Each function returns whether it unpacked exactly out_n bytes. */
 
-#ifdef IPW_HAVE_SNAPPY
 static bool unpack_snappy(char *out, size_t out_n, const char *in, size_t in_n)
 {
     size_t n = 0;
@@ -29,11 +20,7 @@ static bool unpack_snappy(char *out, size_t out_n, const char *in, size_t in_n)
     if (snappy_uncompressed_length(in, in_n, &n) != SNAPPY_OK || n != out_n) return false;
     return snappy_uncompress(in, in_n, out, &n) == SNAPPY_OK && n == out_n;
 }
-#else
-#define unpack_snappy NULL
-#endif
 
-#ifdef IPW_HAVE_ZLIB
 /* Accepts gzip and zlib, and several members in a row. */
 static bool unpack_gzip(char *out, size_t out_n, const char *in, size_t in_n)
 {
@@ -49,20 +36,12 @@ static bool unpack_gzip(char *out, size_t out_n, const char *in, size_t in_n)
     inflateEnd(&z);
     return rc == Z_STREAM_END && z.avail_out == 0;
 }
-#else
-#define unpack_gzip NULL
-#endif
 
-#ifdef IPW_HAVE_ZSTD
 static bool unpack_zstd(char *out, size_t out_n, const char *in, size_t in_n)
 {
     return ZSTD_decompress(out, out_n, in, in_n) == out_n;
 }
-#else
-#define unpack_zstd NULL
-#endif
 
-#ifdef IPW_HAVE_LZ4
 static bool unpack_lz4_raw(char *out, size_t out_n, const char *in, size_t in_n)
 {
     if (in_n > INT32_MAX || out_n > INT32_MAX) return false;
@@ -86,25 +65,21 @@ static bool unpack_lz4_frame(char *out, size_t out_n, const char *in, size_t in_
     LZ4F_freeDecompressionContext(context);
     return hint == 0 && out_at == out_n && in_at == in_n;
 }
-#else
-#define unpack_lz4_raw   NULL
-#define unpack_lz4_frame NULL
-#endif
 
 static const struct row {
-    const char *name, *package; /* package NULL: not supported */
-    bool (*unpack)(char *out, size_t out_n, const char *in, size_t in_n);
+    const char *name;
+    bool (*unpack)(char *out, size_t out_n, const char *in, size_t in_n); /* NULL: not supported */
     uint64_t ratio; /* the most bytes that one packed byte can produce in this format */
 } codecs[IPW_CODECS] = {
-    [IPW_CODEC_NONE] = {"uncompressed", NULL, NULL, 1},
-    [IPW_CODEC_SNAPPY] = {"snappy", "libsnappy-dev", unpack_snappy, 64},
-    [IPW_CODEC_GZIP] = {"gzip", "zlib1g-dev", unpack_gzip, 1100},
+    [IPW_CODEC_NONE] = {"uncompressed", NULL, 1},
+    [IPW_CODEC_SNAPPY] = {"snappy", unpack_snappy, 64},
+    [IPW_CODEC_GZIP] = {"gzip", unpack_gzip, 1100},
     [IPW_CODEC_LZO] = {.name = "LZO"},
     [IPW_CODEC_BROTLI] = {.name = "Brotli"},
     [IPW_CODEC_LZ4] = {.name = "LZ4 in Hadoop's framing"},
-    [IPW_CODEC_ZSTD] = {"zstd", "libzstd-dev", unpack_zstd, 32768},
-    [IPW_CODEC_LZ4_RAW] = {"LZ4", "liblz4-dev", unpack_lz4_raw, 256},
-    [IPW_CODEC_LZ4_FRAME] = {"LZ4", "liblz4-dev", unpack_lz4_frame, 256},
+    [IPW_CODEC_ZSTD] = {"zstd", unpack_zstd, 32768},
+    [IPW_CODEC_LZ4_RAW] = {"LZ4", unpack_lz4_raw, 256},
+    [IPW_CODEC_LZ4_FRAME] = {"LZ4", unpack_lz4_frame, 256},
 };
 
 int ipw_codec_check(int codec, size_t packed, uint64_t unpacked, struct ipw_err *err)
@@ -113,15 +88,10 @@ int ipw_codec_check(int codec, size_t packed, uint64_t unpacked, struct ipw_err 
 
     if (codec < 0 || codec >= IPW_CODECS)
         return ipw_fail(err, IPW_EUNSUPPORTED, "compression codec %d is not known", codec);
-    if (codec != IPW_CODEC_NONE && !row->package)
+    if (codec != IPW_CODEC_NONE && !row->unpack)
         return ipw_fail(err, IPW_EUNSUPPORTED,
                         "compression with %s is not supported; write the file with zstd or snappy",
                         row->name);
-    if (codec != IPW_CODEC_NONE && !row->unpack)
-        return ipw_fail(
-            err, IPW_EUNSUPPORTED,
-            "compressed with %s, which this build cannot read: install %s and build again",
-            row->name, row->package);
     if (codec == IPW_CODEC_NONE && unpacked != packed)
         return ipw_fail(err, IPW_EPARSE, "%zu bytes, uncompressed, are said to be %llu", packed,
                         (unsigned long long)unpacked);

@@ -1,7 +1,6 @@
 /* data/columnar/codec.h: unpacks compressed pages and buffers with the system's libraries.
  *
- * If the program was built without a codec's library, the error names the library's package.  A
- * file states the unpacked size.  Call ipw_codec_check() before allocating memory: it refuses a
+ * A file states the unpacked size.  Call ipw_codec_check() before allocating memory: it refuses a
  * size that the packed bytes cannot produce.  ipw_codec_unpack() then fails unless exactly that
  * many bytes result. */
 #ifndef IPW_DATA_COLUMNAR_CODEC_H

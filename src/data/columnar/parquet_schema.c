@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "data/rows_priv.h"
+#include "data/columns.h"
 
 #define FOOTER_MAX (64 * IPW_MIB)
 
@@ -324,8 +324,7 @@ static int add_node(struct tree *tree, size_t parent, int depth, bool wanted)
     if (index >= tree->elements) return ipw_fail(tree->err, IPW_EPARSE, "the schema ends too soon");
     e = read_element(tree->t);
     if (tree->t->wrong) return ipw_fail(tree->err, IPW_EPARSE, "schema: %s", tree->t->wrong);
-    node->name =
-        ipw_rows_column_name(e.name.s, e.name.n < NAME_MAX_BYTES ? e.name.n : NAME_MAX_BYTES);
+    node->name = ipw_column_name(e.name.s, e.name.n < NAME_MAX_BYTES ? e.name.n : NAME_MAX_BYTES);
     node->parent = parent;
     node->shape = e.physical < 0 ? IPW_PARQUET_STRUCT : IPW_PARQUET_LEAF;
     if (depth > DEPTH_MAX) return refuse(tree, index, IPW_ELIMIT, "more than 32 levels of groups");
@@ -337,7 +336,7 @@ static int add_node(struct tree *tree, size_t parent, int depth, bool wanted)
             footer->nodes[parent].definition + (e.repetition != IPW_PARQUET_REQUIRED);
         node->repeats = footer->nodes[parent].repeats + (e.repetition == IPW_PARQUET_REPEATED);
     }
-    if (depth == 1) wanted = ipw_rows_is_wanted(tree->columns, node->name);
+    if (depth == 1) wanted = ipw_column_is_wanted(tree->columns, node->name);
     node->wanted = wanted;
     node->first_leaf = footer->n_leaves;
     if (node->shape == IPW_PARQUET_LEAF && index == 0)

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "data/rows_priv.h"
+#include "data/columns.h"
 #include "json/json.h"
 #include "json/jsonl.h"
 
@@ -52,7 +52,7 @@ static int take_state(struct ipw_saved_set *out, const char *folder, const struc
     for (const struct ipw_json *f = ipw_json_first(files); f; f = ipw_json_next(f)) {
         const char *name = ipw_json_get_str(f, "filename");
 
-        if (!is_local(name) || !ipw_rows_has_ending(name, ".arrow"))
+        if (!is_local(name) || !ipw_has_ending(name, ".arrow"))
             return ipw_fail(
                 err, IPW_EPARSE,
                 "%s/state.json: _data_files: '%.80s' is not the name of an .arrow file there",
@@ -125,7 +125,7 @@ static int find_parquet(struct ipw_saved_set *out, const char *folder, struct ip
 
     if (!dir) return ipw_fail_errno(err, errno, "%s", folder);
     while ((entry = readdir(dir)) != NULL)
-        if (entry->d_name[0] != '.' && ipw_rows_has_ending(entry->d_name, ".parquet"))
+        if (entry->d_name[0] != '.' && ipw_has_ending(entry->d_name, ".parquet"))
             add_path(out, ipw_asprintf("%s/%s", folder, entry->d_name));
     closedir(dir);
     if (!out->n)

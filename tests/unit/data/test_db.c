@@ -1,6 +1,7 @@
 /* SQL of a model's on a file of the test's, and search in a folder: what may be asked, what an
  * answer holds, and where it ends. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,13 +50,25 @@ static void put(const char *path, const char *text, size_t n)
     assert_int_equal(fclose(f), 0);
 }
 
+static int query(const char *name, const char *sql, const struct ipw_db_value *values, size_t n,
+                 struct ipw_err *why)
+{
+    int folder = open(".", O_PATH | O_DIRECTORY), rc;
+    struct ipw_db *db = NULL;
+
+    rc = ipw_db_open(&db, folder, name, why);
+    if (!rc) rc = ipw_db_run(&out, db, sql, values, n, &limits, why);
+    ipw_db_close(db);
+    close(folder);
+    return rc;
+}
+
 /* A file without a byte is an empty data base. */
 static const char *ask(const char *sql, const struct ipw_db_value *values, size_t n)
 {
     put("empty.db", "", 0);
     ipw_buf_clear(&out);
-    if (ipw_db_query(&out, "empty.db", sql, values, n, &limits, &err))
-        fail_msg("%s: %s", sql, err.text);
+    if (query("empty.db", sql, values, n, &err)) fail_msg("%s: %s", sql, err.text);
     return ipw_buf_str(&out);
 }
 
@@ -63,7 +76,7 @@ static void refused(const char *sql, int code, const char *part)
 {
     put("empty.db", "", 0);
     ipw_buf_clear(&out);
-    assert_int_equal(ipw_db_query(&out, "empty.db", sql, NULL, 0, &limits, &err), code);
+    assert_int_equal(query("empty.db", sql, NULL, 0, &err), code);
     if (!strstr(err.text, part)) fail_msg("%s: %s", sql, err.text);
 }
 
@@ -84,8 +97,7 @@ static void values_go_in_and_come_out(void **state)
                         "{\"columns\":[\"x''\"],\"more\":false,\"rows\":[[\"\"]]}");
     assert_string_equal(ask("SELECT 1 WHERE 0; ", NULL, 0),
                         "{\"columns\":[\"1\"],\"more\":false,\"rows\":[]}");
-    assert_int_equal(ipw_db_query(&out, "empty.db", "SELECT ?", values, 2, &limits, &err),
-                     IPW_EINVAL);
+    assert_int_equal(query("empty.db", "SELECT ?", values, 2, &err), IPW_EINVAL);
     assert_string_equal(err.text, "the statement takes 1 values but got 2");
 }
 
@@ -107,14 +119,30 @@ static void only_reading_is_possible(void **state)
     ask("PRAGMA table_xinfo(sqlite_schema)", NULL, 0);
     ask("PRAGMA index_list(sqlite_schema)", NULL, 0);
     ask("PRAGMA data_version", NULL, 0);
-    assert_int_equal(ipw_db_query(&out, "no/such.db", "SELECT 1", NULL, 0, &limits, &err),
-                     IPW_ENOTFOUND);
-    assert_int_equal(ipw_db_query(&out, "no/such.db", "SELECT 1", NULL, 0, &limits, NULL),
-                     IPW_ENOTFOUND);
+    assert_int_equal(query("no/such.db", "SELECT 1", NULL, 0, &err), IPW_ENOTFOUND);
+    assert_int_equal(query("no/such.db", "SELECT 1", NULL, 0, NULL), IPW_ENOTFOUND);
     /* The path was checked without links: one that has come since is not followed. */
     if (symlink("empty.db", "link.db")) assert_int_equal(errno, EEXIST);
-    assert_int_equal(ipw_db_query(&out, "link.db", "SELECT 1", NULL, 0, &limits, &err),
-                     IPW_ENOTFOUND);
+    assert_int_equal(query("link.db", "SELECT 1", NULL, 0, &err), IPW_ENOTFOUND);
+}
+
+/* The folder that was opened is read, whatever stands in its place by then. */
+static void the_opened_folder_is_read(void **state)
+{
+    struct ipw_db *db = NULL;
+    int folder;
+
+    (void)state;
+    assert_int_equal(mkdir("before", 0700), 0);
+    put("before/in.db", "", 0);
+    folder = open("before", O_PATH | O_DIRECTORY);
+    assert_int_equal(rename("before", "after"), 0);
+    assert_int_equal(symlink("/nowhere", "before"), 0);
+    assert_int_equal(ipw_db_open(&db, folder, "in.db", &err), 0);
+    assert_int_equal(ipw_db_run(&out, db, "SELECT 1 FROM sqlite_schema", NULL, 0, &limits, &err),
+                     0);
+    ipw_db_close(db);
+    close(folder);
 }
 
 #define COUNT "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
@@ -141,8 +169,12 @@ static void an_answer_has_ends(void **state)
 
 static int search(const char *folder, const char *words)
 {
+    int fd = open(folder, O_PATH | O_DIRECTORY), rc;
+
     ipw_buf_clear(&out);
-    return ipw_db_search(&out, folder, words, &limits, &err);
+    rc = ipw_db_search(&out, fd, folder, words, &limits, &err);
+    close(fd);
+    return rc;
 }
 
 static void found(const char *words, const char *path)
@@ -170,7 +202,7 @@ static void a_folder_is_searched(void **state)
     found("NOT AND \" NEAR(", NULL); /* words, whatever they are to SQLite */
     assert_int_equal(search("texts", " \t\"\" "), IPW_EINVAL);
     assert_string_equal(err.text, "the search text is empty");
-    assert_int_equal(search("nowhere", "cat"), IPW_ENOTFOUND);
+    assert_int_equal(search("nowhere", "cat"), IPW_EIO);
     assert_int_equal(strncmp(err.text, "nowhere: ", 9), 0);
     /* it has changed: it is read again */
     put("texts/a.txt", "no animals here now", 19);
@@ -205,16 +237,10 @@ UNIT(db)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(values_go_in_and_come_out), CASE(only_reading_is_possible),  CASE(an_answer_has_ends),
+        CASE(values_go_in_and_come_out), CASE(only_reading_is_possible),
+        CASE(the_opened_folder_is_read), CASE(an_answer_has_ends),
         CASE(a_folder_is_searched),      CASE(many_folders_are_searched),
     };
-    struct ipw_buf text = IPW_BUF(IPW_MIB);
 
-    limits = (struct ipw_db_limits){.stop = &stop, .max_rows = 1, .max_bytes = 100};
-    if (ipw_db_query(&text, ":memory:", "SELECT 1", NULL, 0, &limits, &err) == IPW_EUNSUPPORTED) {
-        print_message("skipped: built without SQLite\n");
-        return 0;
-    }
-    ipw_buf_release(&text);
     return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
 }

@@ -107,12 +107,6 @@ UNIT(html)
         cmocka_unit_test(test_text_is_appended),
         cmocka_unit_test(test_what_a_reader_sees),
     };
-    struct ipw_buf text = IPW_BUF(1);
-    struct ipw_err err = {0};
 
-    if (ipw_html_text(&text, &text, "", 0, false, &err) == IPW_EUNSUPPORTED) {
-        print_message("skipped: built without libgumbo\n");
-        return 0;
-    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
