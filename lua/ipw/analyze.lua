@@ -14,7 +14,7 @@ local analyze = {}
 ---@return number? joules, number? lo, number? hi
 function analyze.joules(run, part)
   if not part then return nil end
-  return runs.joules(part.energy, run.basis)
+  return runs.joules_of(part, run.basis)
 end
 
 --- Every model call of a run: fn(turn, row).

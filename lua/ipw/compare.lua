@@ -14,12 +14,13 @@ local stats = require "ipw.stats"
 local compare = {}
 
 local function energy(domain)
-  return function(part) return runs.joules(part.energy, { domain }) end
+  local of = { domain }
+  return function(part) return runs.joules_of(part, of) end
 end
 
 local function by_tokens(both)
   return function(row, basis)
-    local j, n = runs.joules(row.energy, basis), row.output
+    local j, n = runs.joules_of(row, basis), row.output
     if both then n = n and row.input and n + row.input end
     return j and n and n > 0 and j / n or nil
   end
@@ -28,7 +29,7 @@ end
 --- name, label and unit (nil: a count), and its value of a query or a turn: x, lo, hi.
 compare.metrics = {
   { "accuracy", "accuracy", "%", function(row) return row.resolved end },
-  { "joules", "energy", "J", function(row, basis) return runs.joules(row.energy, basis) end },
+  { "joules", "energy", "J", function(row, basis) return runs.joules_of(row, basis) end },
   { "gpu_joules", "  gpu", "J", energy "gpu" },
   { "cpu_joules", "  cpu", "J", energy "cpu" },
   { "dram_joules", "  dram", "J", energy "dram" },
@@ -40,7 +41,7 @@ compare.metrics = {
   { "input_tokens", "tokens in", nil, function(row) return row.input end },
   { "output_tokens", "tokens out", nil, function(row) return row.output end },
   { "turns", "turns", nil, function(row) return #row.turns end },
-  { "turn_joules", "energy", "J", function(turn, basis) return runs.joules(turn.energy, basis) end, turn = true },
+  { "turn_joules", "energy", "J", function(turn, basis) return runs.joules_of(turn, basis) end, turn = true },
   { "turn_seconds", "time", "s", function(turn) return turn.seconds end, turn = true },
   { "turn_output_tokens", "tokens out", nil, function(turn) return turn.output end, turn = true },
 }
@@ -175,6 +176,21 @@ local function narrow(row, two, tasks, basis)
   end
 end
 
+--- The standard uncertainty of a side's joules, and the joules; nil: not known. Several metrics ask for the same.
+local function side_uncertainty(two, k, side, basis)
+  local name = side .. table.concat(basis, "+")
+  if two.uncertainties[name] == nil then
+    local some, joules = {}, 0.0
+    for i, both in ipairs(two.pairs) do
+      some[i] = both[k]
+      joules = joules + (runs.joules_of(both[k], basis) or 0)
+    end
+    local u = runs.uncertainty(two[side], some, basis)
+    two.uncertainties[name] = u and joules > 0 and { u, joules } or {}
+  end
+  return table.unpack(two.uncertainties[name])
+end
+
 --- The standard uncertainty of the difference of two means of joules, whose errors are taken as independent. Joules of
 --- turns and of tokens have that of the queries, for their size; nil: not known.
 local function uncertainty(row, two)
@@ -182,13 +198,8 @@ local function uncertainty(row, two)
   local basis = domain and domain ~= "turn" and { domain } or two.basis
   if row.metric[3] ~= "J" then return nil end
   for k, side in ipairs { "a", "b" } do
-    local some, joules = {}, 0.0
-    for i, both in ipairs(two.pairs) do
-      some[i] = both[k]
-      joules = joules + (runs.joules(both[k].energy, basis) or 0)
-    end
-    local u = runs.uncertainty(two[side], some, basis)
-    if not u or not row[side] or joules <= 0 then return nil end
+    local u, joules = side_uncertainty(two, k, side, basis)
+    if not u or not row[side] then return nil end
     square = square + (row[side] * u / joules) ^ 2
   end
   return math.sqrt(square)
@@ -234,7 +245,7 @@ end
 function compare.two(a, b)
   number_repeats(a.rows)
   number_repeats(b.rows)
-  local out = { a = a, b = b, rows = {} }
+  local out = { a = a, b = b, rows = {}, uncertainties = {} }
   out.pairs, out.turns = pair(a.rows, b.rows)
   out.only = { #a.rows - #out.pairs, #b.rows - #out.pairs }
   local sides = { {}, {} }
@@ -292,7 +303,7 @@ local of_query = {
   accuracy = function(row) return row.resolved end,
   cost = function(row) return row.cost end,
   input_tokens = function(row) return row.input end,
-  joules = function(row, basis) return (runs.joules(row.energy, basis)) end,
+  joules = function(row, basis) return (runs.joules_of(row, basis)) end,
   output_tokens = function(row) return row.output end,
   seconds = function(row) return row.seconds end,
   tokens = function(row) return row.input and row.output and row.input + row.output end,
