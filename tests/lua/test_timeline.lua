@@ -136,6 +136,15 @@ return {
     contains(text, "before the first turn, 500\u{A0}ms",
       "100\u{A0}ms  http   100\u{A0}ms GET x: refused", "! no one there")
   end },
+  { "agents inside of a program, and what the program used", function()
+    local function agent(id, inside)
+      return { id = id, inside = inside, kind = "agent", name = "a" .. id, start_s = 0 }
+    end
+    local text = timeline.query(screen.view(80), { query_id = "a", spans_before = { agent(1) }, turns = { { start_s = 1,
+      spans = { agent(2, 1), { id = 3, inside = 2, kind = "tool", name = "t", outcome = "ok", start_s = 1 } } } } },
+      { { event = "note", name = "program", data = { cpu_ns = 1.5e9, peak_bytes = 2.5e7 } } })
+    contains(text, " a1: ?", "   a2: ?", "     t: ok", "program    1.50\u{A0}s of CPU, 25.0 MB of memory at most")
+  end },
   { "the dearest first", function()
     test.equal(select(2, timeline.cost({ energy = { gpu = { joules = 2 }, dram = { joules = 1 } } }, "energy")), 3)
     test.equal(timeline.cost({ energy = { machine = { joules = 9 } } }, "energy"), 9)

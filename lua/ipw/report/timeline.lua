@@ -174,6 +174,18 @@ end
 
 local function counted(n, one) return ("%d %s%s"):format(n, one, n == 1 and "" or "s") end
 
+--- What a measured program used itself, by its note: "1.20 s of CPU, 24.1 MB of memory at most"; nil: none ran.
+local function program_words(events)
+  for _, event in ipairs(events) do
+    if event.event == "note" and event.name == "program" then
+      local data, out = object(event.data), {}
+      if data.cpu_ns then out[1] = seconds(data.cpu_ns / 1e9) .. " of CPU" end
+      if data.peak_bytes then out[#out + 1] = quantity.si(data.peak_bytes, "B") .. " of memory at most" end
+      return table.concat(out, ", ")
+    end
+  end
+end
+
 --- The lines of one query.
 ---@param view table of ipw.screen
 ---@param query table a line of traces.jsonl, through ipw.whole_line
@@ -199,6 +211,7 @@ function timeline.query(view, query, events, note)
     seconds(query.total_wall_clock_s), counted(#object(query.turns), "turn"),
     counted(query.total_tool_calls or 0, "tool call"), quantity.whole(query.total_input_tokens),
     quantity.whole(query.total_output_tokens)))
+  put_line(out, view, "program", program_words(events))
   local booked = joules(query.energy, true)
   if booked == "" then
     local why = object(object(query.energy).gpu).reason
