@@ -92,7 +92,8 @@ int ipw_columns_new(lua_State *L)
 
 /* ---- finding a value ---- */
 
-/* The member `key` (n bytes) of an object; of "key/kind" the last object of that kind in the list. */
+/* The member `key` (n bytes) of an object; of "key/kind" the last object of that kind in the
+ * list. */
 static const struct ipw_json *step(const struct ipw_json *node, const char *key, size_t n)
 {
     const char *slash = memchr(key, '/', n);

@@ -181,9 +181,9 @@ static int export_document(lua_State *L)
     return 1;
 }
 
-/* take(reader, columns, [list, columns]...): the next query as a row of the columns, and each object
- * of its list `list` as a row of those behind it.  Whether there was one; and at the end, whether a
- * torn line was left out. [-n, +2, e] */
+/* take(reader, columns, [list, columns]...): the next query as a row of the columns, and each
+ * object of its list `list` as a row of those behind it.  Whether there was one; and at the end,
+ * whether a torn line was left out. [-n, +2, e] */
 static int export_take(lua_State *L)
 {
     struct reader *reader = reader_of(L);
