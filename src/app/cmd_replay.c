@@ -1,5 +1,4 @@
 /* replay RUN: prints a saved run, or runs it again. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,21 +127,12 @@ static int tell_end(const struct ipw_replay_job *job, const char *folder)
 {
     const struct ipw_output_options *o = &job->o->run.output;
     const char *words[8] = {"replayed"};
-    struct ipw_err err;
-    int n = 1, status;
+    int n = 1;
 
     if (o->json) words[n++] = "--json";
     if (job->network.llm) words[n++] = "--live";
     if (o->quiet) words[n++] = "--quiet";
-    if (o->verbose) words[n++] = "--verbose";
-    words[n++] = "--"; /* a folder's name may begin like an option's */
-    words[n++] = folder;
-    status = ipw_cmd_lua(n, (char **)words, true);
-    if ((fflush(stdout) || ferror(stdout)) && status == IPW_EXIT_OK) {
-        ipw_fail_errno(&err, errno, "standard output: the result could not be written");
-        return ipw_exit_with(&err, IPW_EXIT_FAILED);
-    }
-    return status;
+    return ipw_cmd_run_ending(words, n, o->verbose, folder);
 }
 
 static int run_again(const char *run, const struct ipw_replay_options *o)

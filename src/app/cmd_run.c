@@ -107,15 +107,11 @@ const struct ipw_command ipw_run_command = {
     .max_args = 2,
 };
 
-/* The summary as a screen, which is written in Lua (lua/ipw/cli/ending.lua). */
-int ipw_cmd_run_show(const char *folder, const char *note, bool rows, bool verbose)
+int ipw_cmd_run_ending(const char **words, int n, bool verbose, const char *folder)
 {
-    const char *words[8] = {"ending"};
     struct ipw_err err;
-    int n = 1, status;
+    int status;
 
-    if (note) words[n++] = "--note", words[n++] = note;
-    if (rows) words[n++] = "--rows";
     if (verbose) words[n++] = "--verbose";
     words[n++] = "--"; /* a folder's name may begin like an option's */
     words[n++] = folder;
@@ -127,10 +123,20 @@ int ipw_cmd_run_show(const char *folder, const char *note, bool rows, bool verbo
     return status;
 }
 
+/* The summary as a screen, which is written in Lua (lua/ipw/cli/ending.lua). */
+static int show_summary(const struct ipw_run_end *end, bool verbose)
+{
+    const char *words[8] = {"ending"};
+    int n = 1;
+
+    if (end->note) words[n++] = "--note", words[n++] = end->note;
+    if (end->rows) words[n++] = "--rows";
+    return ipw_cmd_run_ending(words, n, verbose, end->folder);
+}
+
 int ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code, bool verbose)
 {
-    int shown =
-        end->folder ? ipw_cmd_run_show(end->folder, end->note, end->rows, verbose) : IPW_EXIT_OK;
+    int shown = end->folder ? show_summary(end, verbose) : IPW_EXIT_OK;
 
     if (end->err.code) ipw_exit_with(&end->err, exit_code);
     if (end->go_on) ipw_say("to continue: %s", end->go_on);

@@ -21,13 +21,13 @@ extern const struct ipw_command ipw_run_command, ipw_measure_command;
  * of one session (--resume, --rerun, --force, --output) are left out.  Values that may be secret
  * are "***". */
 char *ipw_cmd_run_json(const struct ipw_command *command, int argc, char **argv);
-/* Prints the screen of a run's end.  note: remarks, or NULL; rows: its queries were shown already.
- * Returns the exit code. */
-int ipw_cmd_run_show(const char *folder, const char *note, bool rows, bool verbose);
+/* Runs the Lua command of these n words on the folder, and flushes what it prints: messages follow.
+ * `words` has room for 3 more.  Returns the exit code: 1 in place of 0 if the text could not be
+ * printed. */
+int ipw_cmd_run_ending(const char **words, int n, bool verbose, const char *folder);
 struct ipw_run_end;
 /* Prints the run's summary as a screen, and how it ended, with the command that continues it in the
- * last line; frees the members of `end`.  Returns the exit code: 1 in place of 0 if the screen
- * could not be printed. */
+ * last line; frees the members of `end`.  Returns the exit code. */
 int ipw_cmd_run_tell_end(struct ipw_run_end *end, int exit_code, bool verbose);
 
 #endif

@@ -34,6 +34,14 @@ static struct ipw_buf *push_buf(lua_State *L)
     return buf;
 }
 
+/* What a buffer holds becomes a string; the buffer is not left to the collector. [-0, +1, m] */
+static int push_text(lua_State *L, struct ipw_buf *buf)
+{
+    lua_pushlstring(L, ipw_buf_str(buf), buf->len);
+    ipw_buf_release(buf);
+    return 1;
+}
+
 /* from_html(html, links): text and title; or nil and a reason. [-2, +2, e] */
 static int text_from_html(lua_State *L)
 {
@@ -45,10 +53,8 @@ static int text_from_html(lua_State *L)
 
     if (ipw_html_text(text, title, html, n, links, &err))
         return ipw_value_push_failure(L, err.text);
-    lua_pushlstring(L, ipw_buf_str(text), text->len);
-    lua_pushlstring(L, ipw_buf_str(title), title->len);
-    ipw_buf_release(text);
-    ipw_buf_release(title);
+    push_text(L, text);
+    push_text(L, title);
     return 2;
 }
 
@@ -119,9 +125,7 @@ static int text_printable(lua_State *L)
     struct ipw_buf *out = push_buf(L);
 
     ipw_text_printable(out, text, n, columns > 0 ? (size_t)columns : 0);
-    lua_pushlstring(L, ipw_buf_str(out), out->len);
-    ipw_buf_release(out);
-    return 1;
+    return push_text(L, out);
 }
 
 /* inflate(bytes, most, checksum): the unpacked bytes, at most that many, of that CRC-32 (nil: any);
@@ -139,9 +143,7 @@ static int text_inflate(lua_State *L)
     if (ipw_inflate(out, bytes, n, &err)) return ipw_value_push_failure(L, err.text);
     if (checksum >= 0 && ipw_inflate_checksum(ipw_buf_str(out), out->len) != (lua_Unsigned)checksum)
         return ipw_value_push_failure(L, "the unpacked bytes are not those that were packed");
-    lua_pushlstring(L, ipw_buf_str(out), out->len);
-    ipw_buf_release(out);
-    return 1;
+    return push_text(L, out);
 }
 
 /* lower(text): as Python's str.lower(). [-1, +1, m] */
@@ -153,9 +155,7 @@ static int text_lower(lua_State *L)
 
     ipw_py_lower(out, text, n);
     if (out->failed) return luaL_error(L, "the text is longer than 64 MiB");
-    lua_pushlstring(L, ipw_buf_str(out), out->len);
-    ipw_buf_release(out);
-    return 1;
+    return push_text(L, out);
 }
 
 /* digits(text): as Python's float() reads it, in ASCII; nil: it can be no number. [-1, +1, m] */
@@ -165,11 +165,8 @@ static int text_digits(lua_State *L)
     const char *text = luaL_checklstring(L, 1, &n);
     struct ipw_buf *out = push_buf(L);
 
-    if (ipw_py_digits(out, text, n))
-        lua_pushlstring(L, ipw_buf_str(out), out->len);
-    else
-        lua_pushnil(L);
-    ipw_buf_release(out);
+    if (ipw_py_digits(out, text, n)) return push_text(L, out);
+    lua_pushnil(L);
     return 1;
 }
 

@@ -101,6 +101,11 @@ return {
       "saved in    runs/x", "ipw-agent show runs/x -o page.html     ipw-agent show runs/x frames-003")
     told(one, 140, true)
   end },
+  { "below the report, its head and its parts are not said again", function()
+    local text = short.text(short.view(80), run(), "", true)
+    contains(text, "per query", "in all", "saved in")
+    for _, said in ipairs { "solved 18", "prefill" } do test.equal(text:find(said, 1, true), nil) end
+  end },
   { "a headline and a mean say what a coarse sensor leaves open", function()
     local function with(lo, hi)
       return told(run(function(s)

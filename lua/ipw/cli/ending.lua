@@ -12,11 +12,12 @@ local function worth_reading(one, rows)
 end
 
 local function run(io, o, args)
-  local path, rows = args[1], o.rows
+  local path, rows, reported = args[1], o.rows, false
   io.saved(args)
   if o.verbose then
     local runs = require("ipw.report.saved").read({}, io.warn)
-    if #runs[1].queries > 0 then
+    reported = #runs[1].queries > 0
+    if reported then
       io.say(require("ipw.report.terminal").text(runs, { width = io.width, colour = io.colour }))
     end
   end
@@ -30,7 +31,7 @@ local function run(io, o, args)
   core.close(reader)
   local view = short.view(io.width, io.colour)
   if #one.queries > 0 and not rows then io.say(short.rows(view, one)) end
-  io.say(short.text(view, one, o.note or ""))
+  io.say(short.text(view, one, o.note or "", reported))
 end
 
 return {

@@ -479,14 +479,17 @@ end
 ---@param view table of ipw.screen
 ---@param run table of short.run
 ---@param note? string what was not said at the start
+---@param reported? boolean its head and its parts stand above, in the report
 ---@return string
-function short.text(view, run, note)
+function short.text(view, run, note, reported)
   local out, dearest = {}, {}
   for i, one in ipairs(run.summary.dearest or {}) do dearest[i] = { id = one.query_id } end
   local known = table.move(run.queries, 1, #run.queries, 1, {}) -- not all of them were read
   local id_of = shortener(table.move(dearest, 1, #dearest, #known + 1, known))
-  short.head(out, view, run)
-  short.parts(out, view, run)
+  if not reported then
+    short.head(out, view, run)
+    short.parts(out, view, run)
+  end
   out[#out + 1] = ""
   put_per_query(out, view, run)
   put_work(out, view, run)
