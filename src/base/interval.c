@@ -45,33 +45,42 @@ static void set_bounds(struct ipw_interval *out, double *means)
     }
 }
 
-/* All samples of one n together, because they use the same draws: each cluster is a row with the
- * sum and the n of every sample, so that a draw is a few additions. */
+static double sum_of(const double *column, const uint32_t *drawn, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++) sum += column[drawn[i]];
+    return sum;
+}
+
+/* All samples of one n together, because they use the same draws.  Each has a column with the
+ * clusters' sums and one with their n, which is left out where each n is 1, as without repeats. */
 static void bootstrap(struct ipw_interval_sample **all, size_t count, uint64_t seed)
 {
-    size_t n = all[0]->clusters.n, width = 2 * count;
-    double *rows = ipw_calloc(n * width, sizeof *rows), *sums = ipw_calloc(width, sizeof *sums);
+    size_t n = all[0]->clusters.n;
+    double *columns = ipw_calloc(2 * n * count, sizeof *columns);
     double *means = ipw_calloc(RESAMPLES * count, sizeof *means);
+    uint32_t *drawn = ipw_calloc(n, sizeof *drawn);
     uint64_t state = seed;
 
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < width; k++)
-            rows[i * width + k] = ipw_columns_at(&all[k / 2]->clusters, k % 2, i);
+    for (size_t k = 0; k < 2 * count; k++)
+        for (size_t i = 0; i < n; i++)
+            columns[k * n + i] = ipw_columns_at(&all[k / 2]->clusters, k % 2, i);
     for (size_t r = 0; r < RESAMPLES; r++) {
-        memset(sums, 0, width * sizeof *sums);
-        for (size_t i = 0; i < n; i++) {
-            const double *row = rows + ipw_interval_draw(&state, n) * width;
+        for (size_t i = 0; i < n; i++) drawn[i] = ipw_interval_draw(&state, n);
+        for (size_t m = 0; m < count; m++) {
+            const struct ipw_columns *c = &all[m]->clusters;
+            bool is_one = !c->of[1].values && c->of[1].first == 1;
+            double of = is_one ? (double)n : sum_of(columns + (2 * m + 1) * n, drawn, n);
+            double sum = sum_of(columns + 2 * m * n, drawn, n);
 
-            for (size_t k = 0; k < width; k++) sums[k] += row[k];
+            means[m * RESAMPLES + r] = of != 0 ? sum / of : INFINITY;
         }
-        for (size_t m = 0; m < count; m++)
-            means[m * RESAMPLES + r] =
-                sums[2 * m + 1] != 0 ? sums[2 * m] / sums[2 * m + 1] : INFINITY;
     }
     for (size_t m = 0; m < count; m++) set_bounds(&all[m]->out, means + m * RESAMPLES);
-    free(rows);
-    free(sums);
+    free(columns);
     free(means);
+    free(drawn);
 }
 
 static bool is_to_be_drawn(const struct ipw_interval_sample *s)
