@@ -6,6 +6,7 @@
 #ifndef IPW_JSON_SCAN_H
 #define IPW_JSON_SCAN_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,17 +19,19 @@ static inline bool ipw_scan_is_plain(char c)
     return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
 
-/* Are these eight bytes all plain? */
-static inline bool ipw_scan_word_is_plain(const char *s)
+/* 0: these eight bytes are all plain.  Else the lowest bit that is set is of the first that is not. */
+static inline uint64_t ipw_scan_word(const char *s)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
     uint64_t w, quote, slash;
 
     memcpy(&w, s, sizeof w);
+    w = le64toh(w);
     quote = w ^ ones * '"';
     slash = w ^ ones * '\\';
-    /* x - ones borrows into the high bit of a byte that was 0 (for quote, slash) or below 0x20. */
-    return ((w | (w - ones * 0x20) | (quote - ones) | (slash - ones)) & high) == 0;
+    /* x - ones borrows into the high bit of a byte that was 0 (for quote, slash) or below 0x20, and
+     * from the bytes behind it, never from those before it. */
+    return (w | (w - ones * 0x20) | (quote - ones) | (slash - ones)) & high;
 }
 
 /* Number of plain bytes at the start of s[0..n). */
@@ -36,7 +39,11 @@ static inline size_t ipw_scan_plain(const char *s, size_t n)
 {
     size_t i = 0;
 
-    while (n - i >= 8 && ipw_scan_word_is_plain(s + i)) i += 8;
+    for (; n - i >= 8; i += 8) {
+        uint64_t odd = ipw_scan_word(s + i);
+
+        if (odd) return i + (size_t)__builtin_ctzll(odd) / 8;
+    }
     while (i < n && ipw_scan_is_plain(s[i])) i++;
     return i;
 }
