@@ -44,6 +44,9 @@ cp out priced.json
 expect_exit 0 agent score none --prices again.json
 check_out "fake-model"
 check_out " USD"
+run twice --model fake-model --epochs 2
+expect_exit 0 agent score twice --prices again.json --json
+assert_json out 'd["turns"] == d["priced"] == 4'
 expect_exit 0 agent export none --format csv --prices again.json --output priced.csv
 python3 - <<'PY' || fail "priced.csv"
 import csv, glob, json

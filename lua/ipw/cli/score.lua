@@ -138,7 +138,7 @@ local function priced(path)
   local out, by = { models = json.list {}, was = nil, now = nil, turns = 0, priced = 0 }, {}
   local reader = core.open(1)
   local function add(one, key, usd) one[key] = usd and (one[key] or 0.0) + usd or one[key] end
-  for query in core.query, reader do
+  for query in function() return (core.query(reader)) end do
     local before = {}
     for i, turn in ipairs(query.turns or {}) do before[i] = turn.cost_usd end
     whole_line(query)
