@@ -46,6 +46,23 @@ static void renew_cpu(lua_State *L) { ipw_vm_of(L)->slice_ticks = 0; }
 
 /* ---- documents as tables, without their nulls ---- */
 
+static void push_known(lua_State *L, const struct ipw_json *node);
+
+/* An object without the member of one key. */
+static void push_members(lua_State *L, const struct ipw_json *object, const char *left_out)
+{
+    luaL_checkstack(L, 6, "JSON nested too deeply");
+    lua_createtable(L, 0, (int)ipw_json_count(object));
+    for (const struct ipw_json *c = ipw_json_first(object); c; c = ipw_json_next(c)) {
+        const char *key = ipw_json_key(c);
+
+        if (ipw_json_kind(c) == IPW_JSON_NULL || strcmp(key, left_out) == 0) continue;
+        lua_pushstring(L, key);
+        push_known(L, c);
+        lua_rawset(L, -3);
+    }
+}
+
 static void push_known(lua_State *L, const struct ipw_json *node)
 {
     lua_Integer i = 0;
@@ -60,16 +77,7 @@ static void push_known(lua_State *L, const struct ipw_json *node)
             lua_rawseti(L, -2, ++i);
         }
         break;
-    case IPW_JSON_OBJ:
-        luaL_checkstack(L, 6, "JSON nested too deeply");
-        lua_createtable(L, 0, (int)ipw_json_count(node));
-        for (const struct ipw_json *c = ipw_json_first(node); c; c = ipw_json_next(c)) {
-            if (ipw_json_kind(c) == IPW_JSON_NULL) continue;
-            lua_pushstring(L, ipw_json_key(c));
-            push_known(L, c);
-            lua_rawset(L, -3);
-        }
-        break;
+    case IPW_JSON_OBJ: push_members(L, node, ""); break;
     default: ipw_value_push(L, node);
     }
 }
@@ -216,8 +224,8 @@ static int export_taken(lua_State *L)
     return 1;
 }
 
-/* query(reader): the next query and its line; nil at the end, and whether a torn line was left out.
- * [-1, +2, e] */
+/* query(reader, what): the next query and its line; nil at the end, and whether a torn line was left
+ * out.  what: the key of a member that is not wanted; true: only the line is. [-2, +2, e] */
 static int export_query(lua_State *L)
 {
     struct reader *reader = reader_of(L);
@@ -232,10 +240,10 @@ static int export_query(lua_State *L)
         lua_pushboolean(L, ipw_saved_run_torn(reader->run));
         return 2;
     }
-    if (lua_toboolean(L, 2)) /* the line is all that is wanted */
+    if (lua_type(L, 2) != LUA_TSTRING && lua_toboolean(L, 2)) /* the line is all that is wanted */
         lua_pushboolean(L, 1);
     else
-        push_known(L, line.doc);
+        push_members(L, line.doc, lua_isstring(L, 2) ? lua_tostring(L, 2) : "");
     lua_pushlstring(L, line.text, line.n);
     return 2;
 }

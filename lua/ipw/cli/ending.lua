@@ -24,7 +24,7 @@ local function run(io, o, args)
   local reader = core.open(1)
   local one = short.run(path, core.document(reader, "manifest.json"), core.document(reader, "summary.json") or {})
   for _ = 1, math.min(one.n_queries, worth_reading(one, rows)) do
-    local query = core.query(reader)
+    local query = core.query(reader, "turns")
     if not query then break end
     one.queries[#one.queries + 1] = short.query(one, query)
   end
