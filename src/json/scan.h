@@ -19,7 +19,8 @@ static inline bool ipw_scan_is_plain(char c)
     return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
 
-/* 0: these eight bytes are all plain.  Else the lowest bit that is set is of the first that is not. */
+/* 0: these eight bytes are all plain.  Else the lowest bit that is set is of the first that is
+ * not. */
 static inline uint64_t ipw_scan_word(const char *s)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;

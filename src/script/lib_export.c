@@ -224,8 +224,8 @@ static int export_taken(lua_State *L)
     return 1;
 }
 
-/* query(reader, what): the next query and its line; nil at the end, and whether a torn line was left
- * out.  what: the key of a member that is not wanted; true: only the line is. [-2, +2, e] */
+/* query(reader, what): the next query and its line; nil at the end, and whether a torn line was
+ * left out.  what: the key of a member that is not wanted; true: only the line is. [-2, +2, e] */
 static int export_query(lua_State *L)
 {
     struct reader *reader = reader_of(L);
