@@ -32,7 +32,7 @@ function text.chunks(long, options) end
 ---@return integer? from, integer? to, number? alike
 function text.find(long, needle, least) end
 
---- The entry of a list that was probably meant by a misspelt name; or nil.
+--- The entry of a list that a misspelt name probably means.
 ---@param name string
 ---@param list string[]
 ---@return string?

@@ -7,8 +7,7 @@
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
---- A tool is a Lua file that returns an ipw.Tool. Arguments are checked against its `input` before the call. Every call
---- is a span in the trace. docs/tools.md has the rest.
+--- A tool is a Lua file that returns an ipw.Tool (docs/tools.md).
 ---@class ipw.tools
 local tools = {}
 
@@ -22,7 +21,7 @@ local Kit = {}
 ---@return ipw.Kit
 function tools.open(list) end
 
---- A description of the tools for a prompt: name, purpose, arguments.
+--- A description of the tools for a prompt.
 ---@return string
 function Kit:describe() end
 
@@ -47,7 +46,7 @@ function Kit:call(call) end
 ---@return table[] messages
 function Kit:call_all(calls) end
 
---- Ends the servers that the tools run on; `local kit <close>` does it.
+--- Ends the tools' servers.
 function Kit:close() end
 
 return tools

@@ -73,7 +73,7 @@ function text.find(long, needle, least)
   return from, to, alike
 end
 
---- The entry of a list that was probably meant by a misspelt name; or nil.
+--- The entry of a list that a misspelt name probably means.
 ---@param name string
 ---@param list string[]
 ---@return string?

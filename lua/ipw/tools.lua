@@ -4,8 +4,7 @@
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
---- A tool is a Lua file that returns an ipw.Tool. Arguments are checked against its `input` before the call. Every call
---- is a span in the trace. docs/tools.md has the rest.
+--- A tool is a Lua file that returns an ipw.Tool (docs/tools.md).
 local core = require "ipw.core.tool"
 
 local tools = {}
@@ -30,7 +29,7 @@ function tools.open(list)
   return setmetatable(core.open(list) or require "ipw.tool_rest".open(list), Kit)
 end
 
---- A description of the tools for a prompt: name, purpose, arguments.
+--- A description of the tools for a prompt.
 ---@return string
 -- function Kit:describe()
 Kit.describe = core.describe
@@ -105,7 +104,7 @@ function Kit:call_all(calls)
   return { self:call(calls[1]) }
 end
 
---- Ends the servers that the tools run on; `local kit <close>` does it.
+--- Ends the tools' servers.
 function Kit:close()
   self.by_name = {}
   if self.servers then require "ipw.tool_rest".close(self) end
