@@ -48,9 +48,8 @@ function llm.thread(system, user) end
 ---@return integer tokens
 function llm.size(thread) end
 
---- Drops the oldest exchange of a thread (a reply and the messages that answer it); with `tokens` as many as it
---- takes until llm.size is at most that. System messages, the first user message and the last exchange stay;
---- false: not enough.
+--- Drops the oldest exchange of a thread (a reply and what answers it); with `tokens` as many until llm.size is
+--- at most that. System messages, the first user message and the last exchange stay; false: not enough.
 ---@param thread table[]
 ---@param tokens? integer
 ---@return boolean

@@ -40,7 +40,7 @@ function Child:send(text) end
 ---@return string? line, string? why, string? word
 function Child:line(seconds) end
 
---- Ends it and everything that it started.
+--- Ends it with all that it started.
 function Child:close() end
 
 return proc

@@ -82,7 +82,7 @@ function stats.line(x, y) end
 ---@return number y, number? lo, number? hi
 function stats.line_at(line, x) end
 
---- A Gaussian kernel density: bandwidth, x and density, by default at 200 points to 3 bandwidths beyond the values.
+--- A Gaussian kernel density, by default at 200 points to 3 bandwidths beyond the values.
 ---@param values number[]
 ---@param options? {points?: integer, bandwidth?: number, from?: number, to?: number}
 ---@return table? density, string? why

@@ -29,19 +29,19 @@ function Kit:describe() end
 ---@return string
 function Kit:names() end
 
---- Calls one tool with arguments (a table, or a model's JSON text). An error is text for the model; it is not raised.
+--- Calls one tool. An error is text for the model; it is not raised.
 ---@param name string
 ---@param args table|string
 ---@param call_id? string
 ---@return string text, boolean ok, string outcome
 function Kit:invoke(name, args, call_id) end
 
---- Runs one call of a reply and returns the tool message.
+--- Runs one call of a reply.
 ---@param call {id: string, name: string, arguments: string}
 ---@return table message
 function Kit:call(call) end
 
---- Runs all calls of a reply in parallel, but those of tools with `serial`, and returns the messages in their order.
+--- Runs all calls of a reply in parallel, but those of tools with `serial`.
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls) end

@@ -17,7 +17,7 @@
 ---@return any value, string? why
 -- function json.decode()
 
---- Marks a table as a list, so that an empty table is written as [] and not as {}.
+--- Marks a table as a list: an empty one is written as [].
 ---@param t? table
 ---@return table
 -- function json.list()

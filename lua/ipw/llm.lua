@@ -46,9 +46,8 @@
 ---@return integer tokens
 -- function llm.size(thread)
 
---- Drops the oldest exchange of a thread (a reply and the messages that answer it); with `tokens` as many as it
---- takes until llm.size is at most that. System messages, the first user message and the last exchange stay;
---- false: not enough.
+--- Drops the oldest exchange of a thread (a reply and what answers it); with `tokens` as many until llm.size is
+--- at most that. System messages, the first user message and the last exchange stay; false: not enough.
 ---@param thread table[]
 ---@param tokens? integer
 ---@return boolean

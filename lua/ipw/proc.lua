@@ -49,7 +49,7 @@ function Child:send(text) return core.send(self.number, text) end
 ---@return string? line, string? why, string? word
 function Child:line(seconds) return core.receive(self.number, seconds) end
 
---- Ends it and everything that it started.
+--- Ends it with all that it started.
 function Child:close()
   core.close(self.number)
   self.number = 0 -- no child has it

@@ -290,7 +290,7 @@ local function bandwidth_of(sorted)
   return 0.9 * (spread > 0 and math.min(sd, spread) or sd) * (#sorted) ^ -0.2
 end
 
---- A Gaussian kernel density: bandwidth, x and density, by default at 200 points to 3 bandwidths beyond the values.
+--- A Gaussian kernel density, by default at 200 points to 3 bandwidths beyond the values.
 ---@param values number[]
 ---@param options? {points?: integer, bandwidth?: number, from?: number, to?: number}
 ---@return table? density, string? why

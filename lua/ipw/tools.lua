@@ -62,7 +62,7 @@ local Begun = { __close = function(call)
   core.finish(call.span, call.name, call.call_id, false, "cancelled", "", false, call.whole)
 end }
 
---- Calls one tool with arguments (a table, or a model's JSON text). An error is text for the model; it is not raised.
+--- Calls one tool. An error is text for the model; it is not raised.
 ---@param name string
 ---@param args table|string
 ---@param call_id? string
@@ -86,7 +86,7 @@ function Kit:invoke(name, args, call_id)
   return text, outcome == "ok", outcome
 end
 
---- Runs one call of a reply and returns the tool message.
+--- Runs one call of a reply.
 ---@param call {id: string, name: string, arguments: string}
 ---@return table message
 function Kit:call(call)
@@ -94,7 +94,7 @@ function Kit:call(call)
   return { role = "tool", tool_call_id = call.id, content = text }
 end
 
---- Runs all calls of a reply in parallel, but those of tools with `serial`, and returns the messages in their order.
+--- Runs all calls of a reply in parallel, but those of tools with `serial`.
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls)
