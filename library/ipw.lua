@@ -5,7 +5,7 @@
 ---@class ipw
 local ipw = {}
 
---- Waits for some seconds; other queries continue meanwhile.
+--- Waits.
 ---@param seconds number
 function ipw.sleep(seconds) end
 
@@ -17,24 +17,22 @@ function ipw.now() end
 ---@param text any
 function ipw.log(text) end
 
---- Runs fn(item, index) for all items in parallel; the results are in the list's order. If one raises, the others are
---- cancelled, and the error is raised again.
+--- Runs fn(item, index) for all items in parallel; results in the list's order. If one raises, the others are
+--- cancelled.
 ---@param list any[]
 ---@param fn fun(item: any, index: integer): any
 ---@return any[]
 function ipw.map(list, fn) end
 
---- The joules that this query has used so far; with several queries in flight its share. Sensors lag by up to a tenth
---- of a second.
+--- The joules of this query so far; with several in flight its share. Sensors lag by up to a tenth of a second.
 ---@return ipw.Energy
 function ipw.energy() end
 
---- What is left of the limits of the query and of the run, whichever is smaller.
+--- What is left of the limits of the query or the run, whichever is smaller.
 ---@return ipw.Budget
 function ipw.budget() end
 
---- Names an interval of the query's time, a span of the trace with joules of its own. Open one that ends with
---- its scope:
+--- An interval of the query's time, with joules of its own. Open one that ends with its scope:
 ---   local span <close> = ipw.event("retrieve", { k = 5 })
 --- or pass a function, whose results are returned:
 ---   local hits = ipw.event("retrieve", { k = 5 }, function() return search(query, 5) end)

@@ -88,7 +88,7 @@
 ---@field joules_left? number
 ---@field usd_left? number
 
----@class ipw.Energy What ipw.energy gives: joules of the query so far, with lower and upper bounds. nil: unknown.
+---@class ipw.Energy What ipw.energy gives: joules of the query so far; bounds are gpu_lo_j, gpu_hi_j, ... nil: unknown.
 ---@field gpu_j? number
 ---@field gpu_lo_j? number
 ---@field gpu_hi_j? number

@@ -4,7 +4,7 @@ local json = require "ipw.core.json"
 
 local ipw = {}
 
---- Waits for some seconds; other queries continue meanwhile.
+--- Waits.
 ---@param seconds number
 ipw.sleep = run.sleep
 
@@ -16,24 +16,22 @@ ipw.now = run.now
 ---@param text any
 ipw.log = run.log
 
---- Runs fn(item, index) for all items in parallel; the results are in the list's order. If one raises, the others are
---- cancelled, and the error is raised again.
+--- Runs fn(item, index) for all items in parallel; results in the list's order. If one raises, the others are
+--- cancelled.
 ---@param list any[]
 ---@param fn fun(item: any, index: integer): any
 ---@return any[]
 ipw.map = run.map
 
---- The joules that this query has used so far; with several queries in flight its share. Sensors lag by up to a tenth
---- of a second.
+--- The joules of this query so far; with several in flight its share. Sensors lag by up to a tenth of a second.
 ---@return ipw.Energy
 function ipw.energy() return require("ipw.core.budget").energy() end
 
---- What is left of the limits of the query and of the run, whichever is smaller.
+--- What is left of the limits of the query or the run, whichever is smaller.
 ---@return ipw.Budget
 function ipw.budget() return require("ipw.core.budget").left() end
 
---- Names an interval of the query's time, a span of the trace with joules of its own. Open one that ends with
---- its scope:
+--- An interval of the query's time, with joules of its own. Open one that ends with its scope:
 ---   local span <close> = ipw.event("retrieve", { k = 5 })
 --- or pass a function, whose results are returned:
 ---   local hits = ipw.event("retrieve", { k = 5 }, function() return search(query, 5) end)

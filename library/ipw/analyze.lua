@@ -15,7 +15,7 @@ local analyze = {}
 ---@return number? joules, number? lo, number? hi
 function analyze.joules(run, part) end
 
---- Every model call of a run: fn(turn, row).
+--- Every model call of a run.
 ---@param run table
 ---@param fn fun(turn: table, row: table)
 function analyze.calls(run, fn) end

@@ -9,7 +9,7 @@
 ---@class ipw.calc
 local calc = {}
 
---- The value of an expression; a reason has the position of the mistake.
+--- The value of an expression.
 ---@param text string
 ---@return number? value, string? why
 function calc.eval(text) end

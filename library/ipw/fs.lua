@@ -13,7 +13,7 @@ local fs = {}
 ---@return string? bytes, string? why
 function fs.read(path) end
 
---- Writes a file, and makes the folders of its path.
+--- Writes a file with its folders.
 ---@param path string
 ---@param bytes string
 ---@return boolean? ok, string? why

@@ -5,7 +5,7 @@
 ---@class ipw.json
 local json = {}
 
---- JSON null: the value of a decoded null; it is encoded as null.
+--- JSON null.
 json.null = nil
 
 --- The JSON text of a value, keys sorted. Raises for values without JSON (functions, nan, cycles, mixed
@@ -19,7 +19,7 @@ function json.encode(value) end
 ---@return any value, string? why
 function json.decode(text) end
 
---- Marks a table as a list, so that an empty table is written as [] and not as {}.
+--- Marks a table as a list: an empty one is written as [].
 ---@param t? table
 ---@return table
 function json.list(t) end
@@ -44,8 +44,8 @@ function json.is_null(value) end
 ---@return userdata
 function json.raw(text) end
 
---- A value as it is now, as JSON that cannot be changed; json.decode(tostring(value)) opens it again. A sealed message
---- of a long thread is encoded once: thread[#thread + 1] = json.seal(reply.message).
+--- A value as it is now, as JSON that cannot be changed and is encoded once; json.decode(tostring(value)) opens
+--- it again.
 ---@param value any
 ---@return userdata
 function json.seal(value) end

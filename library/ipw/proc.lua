@@ -3,9 +3,9 @@
 
 --- ipw.proc: child processes, in the query's workspace, with limits.
 ---
---- A child runs in a sandbox (docs/security.md, "Programs"), with four environment variables and no keys. Without
---- bubblewrap it is not allowed; under --unsafe-tools there is no sandbox. `memory` limits each process, and all of a
---- child together with their files in memory: beyond it they are ended with signal 9.
+--- A child runs in a sandbox (docs/security.md, "Programs"), with four environment variables and no keys.
+--- `memory` limits each process, and all of a child together with their files in memory: beyond it they are
+--- ended with signal 9.
 ---@class ipw.proc
 local proc = {}
 
@@ -25,7 +25,7 @@ function proc.run(request) end
 ---   local child <close> = assert(proc.open { "python3", "-u", "server.py", memory = "1G" })
 ---   child:send "hello\n"
 ---   local line, why, word = child:line(10)
---- It ends with its scope, with child:close(), and at the latest with the query. Limits: cpu, memory.
+--- It ends with its scope, and at the latest with the query. Limits: cpu, memory.
 ---@param request table
 ---@return ipw.Child? child, string? why
 function proc.open(request) end
@@ -40,7 +40,7 @@ function Child:send(text) end
 ---@return string? line, string? why, string? word
 function Child:line(seconds) end
 
---- Ends it and everything that it started.
+--- Ends it with all that it started.
 function Child:close() end
 
 return proc

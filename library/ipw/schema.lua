@@ -11,19 +11,19 @@
 ---@class ipw.schema
 local schema = {}
 
---- Checks arguments against a declaration, and completes them; "5" passes as 5. `why` is a sentence for the model.
+--- Checks arguments, and completes them; "5" passes as 5. `why` is for the model.
 ---@param input table
 ---@param args table
 ---@return table? args, string? why
 function schema.validate(input, args) end
 
---- Checks a declaration and returns it. Raises with the place of the first mistake.
+--- Checks a declaration. Raises with the place of the first mistake.
 ---@param input table
 ---@param where? string comes first in the message
 ---@return table input
 function schema.declare(input, where) end
 
---- All mistakes in arguments, as sentences, each with the name that was probably meant.
+--- All mistakes in arguments, as sentences.
 ---@param input table
 ---@param args table
 ---@return string[]

@@ -8,7 +8,7 @@
 ---@class ipw.score
 local score = {}
 
---- The text that Python's str() gives for a JSON value; nil for null, tables and the like.
+--- A JSON value as Python's str() writes it; nil for null, tables and the like.
 function score.text(value) end
 
 --- GAIA's official rule (ipw.gaia_rule); a missing answer counts as the text None.
@@ -45,8 +45,8 @@ function score.choice(answer, task) end
 --- The content of the last \boxed{...} of a text, braces balanced; or nil.
 function score.last_boxed(text) end
 
---- A result in LaTeX as it is compared: by the rules that the MATH dataset was published with, and without zeros in
---- front of a number and commas between its thousands.
+--- A result in LaTeX as it is compared: by the rules of the MATH dataset, without zeros in front of a number
+--- and commas between thousands.
 ---@param text string
 ---@return string
 function score.latex(text) end
@@ -55,20 +55,20 @@ function score.latex(text) end
 --- and 0.25 differ.
 function score.boxed(answer, record) end
 
---- The share of words that two texts have in common (F1); yes, no and noanswer agree with themselves alone.
+--- F1 of two texts' words; yes, no and noanswer agree with themselves alone.
 ---@param answer string
 ---@param reference string
 ---@return number f1, boolean exact
 function score.f1_of(answer, reference) end
 
---- The same words as the reference's; their share is in the details, as f1.
+--- The same words as the reference's (details: f1).
 function score.f1(answer, record) end
 
---- The names of the rules, for a dataset's row and for `score RUN --scorer`.
+--- The rules' names.
 ---@type string[]
 score.rules = nil
 
---- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and a reason.
+--- A rule by its name, as { rule, score }.
 function score.named(name) end
 
 --- By a judge model's verdict; until it was asked, not scored.

@@ -19,7 +19,7 @@ local sqlite = {}
 ---@return table[]? rows, boolean|string more whether rows were left out; or the reason of a failure
 function sqlite.query(file, sql, values, options) end
 
---- The tables and columns of a file, as the text of their CREATE statements, for a prompt.
+--- The CREATE statements of a file, for a prompt.
 ---@param file string
 ---@return string? schema, string? why
 function sqlite.schema(file) end

@@ -7,12 +7,12 @@
 ---@class ipw.stats
 local stats = {}
 
---- The mean; nil for an empty list.
+--- The mean.
 ---@param values number[]
 ---@return number?
 function stats.mean(values) end
 
---- The standard deviation of a sample (n - 1); nil for fewer than two values.
+--- The standard deviation of a sample (n - 1).
 ---@param values number[]
 ---@return number?
 function stats.sd(values) end
@@ -33,19 +33,19 @@ function stats.summary(values) end
 ---@return table
 function stats.t_interval(values) end
 
---- Wilson's interval of a proportion: mean, lo, hi, n. It is within 0 and 1.
+--- Wilson's interval of a proportion: mean, lo, hi, n.
 ---@param successes number
 ---@param n number
 ---@return table
 function stats.wilson(successes, n) end
 
---- Sums and counts of the values of each task, by name, for stats.interval.
+--- Sums and counts of each task, for stats.interval.
 ---@param values number[]
 ---@param tasks? table<integer, string> the task of each value
 ---@return {sum: number, n: number}[]
 function stats.clusters(values, tasks) end
 
---- The interval that summary.json has (docs/trace-format.md, `repeats`): mean, lo, hi, min, max, n, method. Kinds:
+--- The interval of summary.json (docs/trace-format.md, `repeats`): mean, lo, hi, min, max, n, method. Kinds:
 --- "mean", "share" (observations are 0 or 1), "ratio" (of the sums to the counts).
 ---@param clusters {sum: number, n: number}[] as stats.clusters makes them
 ---@param kind? string "mean"
@@ -82,13 +82,13 @@ function stats.line(x, y) end
 ---@return number y, number? lo, number? hi
 function stats.line_at(line, x) end
 
---- A Gaussian kernel density: bandwidth, x and density, by default at 200 points to 3 bandwidths beyond the values.
+--- A Gaussian kernel density, by default at 200 points to 3 bandwidths beyond the values.
 ---@param values number[]
 ---@param options? {points?: integer, bandwidth?: number, from?: number, to?: number}
 ---@return table? density, string? why
 function stats.kde(values, options) end
 
---- The empirical distribution: the distinct values in rising order, and for each the share of values up to it.
+--- The distinct values in rising order, and for each the share of values up to it.
 ---@param values number[]
 ---@return number[] x, number[] share
 function stats.ecdf(values) end

@@ -9,12 +9,11 @@
 ---     test.it("is louder", function() test.equal(shout { word = "hi" }, "HI!") end)
 ---   end)
 ---
---- A file can also return a list of { name, function } pairs. A case can wait, start child processes and use the
---- workspace.
+--- A file can also return a list of { name, function } pairs. Each `name` can be a file.
 ---@class ipw.test
 local test = {}
 
---- A group of cases. Its name is put before their names.
+--- A group of cases.
 ---@param name string
 ---@param fn fun()
 function test.describe(name, fn) end
@@ -34,7 +33,7 @@ function test.gathered() end
 ---@param what? string
 function test.equal(got, want, what) end
 
---- Raises unless the value is neither false nor nil.
+--- Raises if it is false or nil.
 ---@param value any
 ---@param what? string
 function test.ok(value, what) end
@@ -52,14 +51,13 @@ function test.matches(text, pattern, what) end
 ---@param what? string
 function test.near(got, want, share, what) end
 
---- Raises unless the function raises an error whose text matches the pattern. Returns the error.
+--- Raises unless the function raises an error that matches; returns it.
 ---@param fn fun()
 ---@param pattern? string
 ---@return any err
 function test.raises(fn, pattern) end
 
---- A tool as a function of its arguments, which are checked like a model's: the text that a model reads, and
---- whether the call succeeded.
+--- A tool as a function of its arguments: the text that a model reads, and whether the call succeeded.
 ---@param tool string|table a name, a file, or a tool's table
 ---@return fun(args?: table): string, boolean
 function test.tool(tool) end
@@ -82,30 +80,30 @@ function test.agent(agent, prompt, cfg) end
 ---@return table
 function test.dataset(name) end
 
---- An export format as a function from queries and settings to all that it writes, with "== NAME\n" before each file of
---- a folder and rows of a database as JSON lines.
----@param name string a name or a file
+--- An export format as a function to all that it writes, with "== NAME\n" before each file of a folder and rows
+--- of a database as JSON lines.
+---@param name string
 ---@return fun(queries: table[], settings?: table, run?: table): string
 function test.export(name) end
 
---- An analysis as a function from the rows of a run (each may have `joules`) to its result and its lines.
----@param name string a name or a file
+--- An analysis as a function from rows (each may have `joules`) to its result and lines.
+---@param name string
 ---@return fun(rows: table[], run?: table): table, string[]
 function test.analysis(name) end
 
---- A kind of figure as a function from queries (as for test.section) to its SVG and its caption.
----@param name string a name or a file
+--- A kind of figure as a function from queries (test.section) to its SVG and caption.
+---@param name string
 ---@return fun(queries: table[], settings?: table): string, string
 function test.plot(name) end
 
 --- A section of a report as a function from queries (id, mark, seconds, tokens_in, tokens_out; joules) to
 --- heading, markup and lines.
----@param name string a name or a file
+---@param name string
 ---@return fun(queries: table[]): string, string, string[]?
 function test.section(name) end
 
---- A command as a function from its options and other words to the lines that it printed and its exit status.
----@param name string a name or a file
+--- A command as a function from its options and other words to its lines and exit status.
+---@param name string
 ---@return fun(options: table, args: string[]): string[], integer
 function test.command(name) end
 

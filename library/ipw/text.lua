@@ -17,8 +17,8 @@ function text.from_html(html, options) end
 ---@return string
 function text.clip(long, limit) end
 
---- Cuts a long text into pieces of at most `size` bytes, after a paragraph, line, sentence or word where possible. Each
---- begins `overlap` bytes before the end of the one before it.
+--- Cuts a text into pieces of at most `size` bytes, after a paragraph, line, sentence or word where possible.
+--- Each begins `overlap` bytes before the end of the last.
 ---@param long string
 ---@param options? {size?: integer, overlap?: integer} default 2000 and 200
 ---@return {text: string, from: integer, to: integer}[] pieces with their places, in bytes
@@ -32,7 +32,7 @@ function text.chunks(long, options) end
 ---@return integer? from, integer? to, number? alike
 function text.find(long, needle, least) end
 
---- The entry of a list that was probably meant by a misspelt name; or nil.
+--- The entry of a list that a misspelt name probably means.
 ---@param name string
 ---@param list string[]
 ---@return string?

@@ -7,8 +7,7 @@
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
---- A tool is a Lua file that returns an ipw.Tool. Arguments are checked against its `input` before the call. Every call
---- is a span in the trace. docs/tools.md has the rest.
+--- A tool is a Lua file that returns an ipw.Tool (docs/tools.md).
 ---@class ipw.tools
 local tools = {}
 
@@ -22,7 +21,7 @@ local Kit = {}
 ---@return ipw.Kit
 function tools.open(list) end
 
---- A description of the tools for a prompt: name, purpose, arguments.
+--- A description of the tools for a prompt.
 ---@return string
 function Kit:describe() end
 
@@ -30,24 +29,24 @@ function Kit:describe() end
 ---@return string
 function Kit:names() end
 
---- Calls one tool with arguments (a table, or a model's JSON text). An error is text for the model; it is not raised.
+--- Calls one tool. An error is text for the model; it is not raised.
 ---@param name string
 ---@param args table|string
 ---@param call_id? string
 ---@return string text, boolean ok, string outcome
 function Kit:invoke(name, args, call_id) end
 
---- Runs one call of a reply and returns the tool message.
+--- Runs one call of a reply.
 ---@param call {id: string, name: string, arguments: string}
 ---@return table message
 function Kit:call(call) end
 
---- Runs all calls of a reply in parallel, but those of tools with `serial`, and returns the messages in their order.
+--- Runs all calls of a reply in parallel, but those of tools with `serial`.
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls) end
 
---- Ends the servers that the tools run on; `local kit <close>` does it.
+--- Ends the tools' servers.
 function Kit:close() end
 
 return tools

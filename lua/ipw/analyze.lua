@@ -17,7 +17,7 @@ function analyze.joules(run, part)
   return runs.joules_of(part, run.basis)
 end
 
---- Every model call of a run: fn(turn, row).
+--- Every model call of a run.
 ---@param run table
 ---@param fn fun(turn: table, row: table)
 function analyze.calls(run, fn)

@@ -7,7 +7,7 @@ local compute = require "ipw.core.compute"
 
 local calc = {}
 
---- The value of an expression; a reason has the position of the mistake.
+--- The value of an expression.
 ---@param text string
 ---@return number? value, string? why
 function calc.eval(text) return compute.call("calc_grammar", "eval", text) end

@@ -11,7 +11,7 @@ local fs = {}
 ---@return string? bytes, string? why
 fs.read = core.read
 
---- Writes a file, and makes the folders of its path.
+--- Writes a file with its folders.
 ---@param path string
 ---@param bytes string
 ---@return boolean? ok, string? why

@@ -4,8 +4,8 @@
 ---   if not page then return nil, why end
 ---   return page.body
 ---
---- Each request is a span of kind "http" in the trace; events.jsonl has its body and status. Only public addresses are
---- allowed, also after a redirect, unless --web-allow HOST[:PORT] names more. The model's key is never sent.
+--- Each request is a span of the trace. Only public addresses are allowed, also after a redirect, unless --web-
+--- allow HOST[:PORT] names more. The model's key is never sent.
 local core = require "ipw.core.http"
 local json = require "ipw.core.json"
 
@@ -117,7 +117,7 @@ function http.post(url, body, options)
   return good(request)
 end
 
---- Fetches JSON; or posts a value as JSON and reads the answer as JSON.
+--- Fetches JSON; or posts a value as JSON.
 ---@param url string
 ---@param value? any
 ---@param options? table

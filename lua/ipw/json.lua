@@ -3,7 +3,7 @@
 -- Most of it is C (src/script/lib_json.c), the rest is in ipw.json_rest.  The lines below tell
 -- scripts/lua-docs what it has.
 
---- JSON null: the value of a decoded null; it is encoded as null.
+--- JSON null.
 -- json.null = nil
 
 --- The JSON text of a value, keys sorted. Raises for values without JSON (functions, nan, cycles, mixed
@@ -17,7 +17,7 @@
 ---@return any value, string? why
 -- function json.decode()
 
---- Marks a table as a list, so that an empty table is written as [] and not as {}.
+--- Marks a table as a list: an empty one is written as [].
 ---@param t? table
 ---@return table
 -- function json.list()
@@ -42,8 +42,8 @@
 ---@return userdata
 -- function json.raw()
 
---- A value as it is now, as JSON that cannot be changed; json.decode(tostring(value)) opens it again. A sealed message
---- of a long thread is encoded once: thread[#thread + 1] = json.seal(reply.message).
+--- A value as it is now, as JSON that cannot be changed and is encoded once; json.decode(tostring(value)) opens
+--- it again.
 ---@param value any
 ---@return userdata
 -- function json.seal()

@@ -8,8 +8,7 @@
 ---@return table message
 -- function llm.system(text)
 
---- A user message: a text, or a list of parts for a model that reads pictures:
---- llm.user { "What is in this picture?", llm.image("map.png") }
+--- A user message: a text, or parts: llm.user { "What is in this picture?", llm.image("map.png") }
 ---@param content string|(string|table)[]
 ---@return table message
 -- function llm.user(content)
@@ -25,38 +24,36 @@
 ---@return table part
 -- function llm.file(path)
 
---- An assistant message with your own text. The message of a reply is reply.message.
+--- An assistant message with your own text.
 ---@param text string
 ---@return table message
 -- function llm.assistant(text)
 
---- The result of a tool call as a message; kit:call makes these as well.
+--- The result of a tool call as a message.
 ---@param call_id string
 ---@param text string
 ---@return table message
 -- function llm.tool(call_id, text)
 
---- A new thread: a system message, if there is one, and the user's message.
+--- A new thread.
 ---@param system? string
 ---@param user string|(string|table)[]
 ---@return table[] thread
 -- function llm.thread(system, user)
 
---- The approximate size of a thread in tokens: a quarter of its bytes as JSON.
+--- The size of a thread: a quarter of its bytes as JSON.
 ---@param thread table[]
 ---@return integer tokens
 -- function llm.size(thread)
 
---- Drops the oldest exchange of a thread (a reply and the messages that answer it); with `tokens` as many as it
---- takes until llm.size is at most that. System messages, the first user message and the last exchange stay;
---- false: not enough.
+--- Drops the oldest exchange of a thread (a reply and what answers it); with `tokens` as many until llm.size is
+--- at most that. System messages, the first user message and the last exchange stay; false: not enough.
 ---@param thread table[]
 ---@param tokens? integer
 ---@return boolean
 -- function llm.trim(thread, tokens)
 
---- Sends the conversation and waits for the reply; other queries run meanwhile. Raises an ipw.Error if there is none
---- after all retries. Messages can be edited between two requests; those that are sealed (json.seal) are encoded once.
+--- Sends the conversation and waits for the reply. Raises an ipw.Error if there is none after all retries.
 ---@param request ipw.ChatRequest
 ---@return ipw.Reply reply
 -- function llm.chat(request)

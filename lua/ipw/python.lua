@@ -93,8 +93,8 @@ function Session:answer(said)
   self.child:send(json.encode { text = text, ok = ok } .. "\n")
 end
 
---- Runs code: what it printed with the value of a last expression, and whether it went without an exception. After nil
---- ("timeout" at the limit) the session is over.
+--- Runs code: what it printed with the value of a last expression, and whether there was no exception. After
+--- nil ("timeout" at the limit) the session is over.
 ---@param code string
 ---@param seconds number between two calls of functions
 ---@return string? text, boolean|string ok, string? word

@@ -9,13 +9,13 @@ local json = require "ipw.json"
 
 local schema = {}
 
---- Checks arguments against a declaration, and completes them; "5" passes as 5. `why` is a sentence for the model.
+--- Checks arguments, and completes them; "5" passes as 5. `why` is for the model.
 ---@param input table
 ---@param args table
 ---@return table? args, string? why
 schema.validate = require("ipw.core.tool").validate
 
---- Checks a declaration and returns it. Raises with the place of the first mistake.
+--- Checks a declaration. Raises with the place of the first mistake.
 ---@param input table
 ---@param where? string comes first in the message
 ---@return table input
@@ -26,7 +26,7 @@ function schema.declare(input, where)
   return input
 end
 
---- All mistakes in arguments, as sentences, each with the name that was probably meant.
+--- All mistakes in arguments, as sentences.
 ---@param input table
 ---@param args table
 ---@return string[]

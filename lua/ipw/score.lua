@@ -7,7 +7,7 @@ local score = {}
 
 local LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
---- The text that Python's str() gives for a JSON value; nil for null, tables and the like.
+--- A JSON value as Python's str() writes it; nil for null, tables and the like.
 function score.text(value)
   if value == nil or type(value) == "string" then return value end
   local kind = math.type(value)
@@ -136,8 +136,8 @@ local function whole_fractions(s)
   return ("%s\\frac{%s}{%s}"):format(sign, digits, under)
 end
 
---- A result in LaTeX as it is compared: by the rules that the MATH dataset was published with, and without zeros in
---- front of a number and commas between its thousands.
+--- A result in LaTeX as it is compared: by the rules of the MATH dataset, without zeros in front of a number
+--- and commas between thousands.
 ---@param text string
 ---@return string
 function score.latex(text)
@@ -172,7 +172,7 @@ local function words(text)
   return list
 end
 
---- The share of words that two texts have in common (F1); yes, no and noanswer agree with themselves alone.
+--- F1 of two texts' words; yes, no and noanswer agree with themselves alone.
 ---@param answer string
 ---@param reference string
 ---@return number f1, boolean exact
@@ -193,18 +193,18 @@ function score.f1_of(answer, reference)
   return 2 * precision * recall / (precision + recall), false
 end
 
---- The same words as the reference's; their share is in the details, as f1.
+--- The same words as the reference's (details: f1).
 function score.f1(answer, record)
   if record.answer == nil then return unscorable("f1", "no_ground_truth") end
   local f1, exact = score.f1_of(answer or "", record.answer)
   return exact, { rule = "f1", f1 = f1 }
 end
 
---- The names of the rules, for a dataset's row and for `score RUN --scorer`.
+--- The rules' names.
 ---@type string[]
 score.rules = { "boxed", "choice", "code", "contains", "exact", "f1", "gaia", "judge", "numeric" }
 
---- A rule by its name, as the scorer of a dataset: { rule, score }; or nil and a reason.
+--- A rule by its name, as { rule, score }.
 function score.named(name)
   for _, rule in ipairs(score.rules) do
     if rule == name then return { rule = name, score = score[name] } end

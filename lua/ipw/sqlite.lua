@@ -32,7 +32,7 @@ function sqlite.query(file, sql, values, options)
   return tables_of(answer)
 end
 
---- The tables and columns of a file, as the text of their CREATE statements, for a prompt.
+--- The CREATE statements of a file, for a prompt.
 ---@param file string
 ---@return string? schema, string? why
 function sqlite.schema(file)

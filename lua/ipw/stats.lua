@@ -15,7 +15,7 @@ local function sum_of(values)
   return sum + lost
 end
 
---- The mean; nil for an empty list.
+--- The mean.
 ---@param values number[]
 ---@return number?
 function stats.mean(values)
@@ -23,7 +23,7 @@ function stats.mean(values)
   return sum_of(values) / #values
 end
 
---- The standard deviation of a sample (n - 1); nil for fewer than two values.
+--- The standard deviation of a sample (n - 1).
 ---@param values number[]
 ---@return number?
 function stats.sd(values)
@@ -80,7 +80,7 @@ function stats.t_interval(values)
   return { mean = mean, lo = mean - half, hi = mean + half, n = n }
 end
 
---- Wilson's interval of a proportion: mean, lo, hi, n. It is within 0 and 1.
+--- Wilson's interval of a proportion: mean, lo, hi, n.
 ---@param successes number
 ---@param n number
 ---@return table
@@ -90,7 +90,7 @@ function stats.wilson(successes, n)
   return { mean = successes / n, lo = lo, hi = hi, n = n }
 end
 
---- Sums and counts of the values of each task, by name, for stats.interval.
+--- Sums and counts of each task, for stats.interval.
 ---@param values number[]
 ---@param tasks? table<integer, string> the task of each value
 ---@return {sum: number, n: number}[]
@@ -109,7 +109,7 @@ function stats.clusters(values, tasks)
   return list
 end
 
---- The interval that summary.json has (docs/trace-format.md, `repeats`): mean, lo, hi, min, max, n, method. Kinds:
+--- The interval of summary.json (docs/trace-format.md, `repeats`): mean, lo, hi, min, max, n, method. Kinds:
 --- "mean", "share" (observations are 0 or 1), "ratio" (of the sums to the counts).
 ---@param clusters {sum: number, n: number}[] as stats.clusters makes them
 ---@param kind? string "mean"
@@ -290,7 +290,7 @@ local function bandwidth_of(sorted)
   return 0.9 * (spread > 0 and math.min(sd, spread) or sd) * (#sorted) ^ -0.2
 end
 
---- A Gaussian kernel density: bandwidth, x and density, by default at 200 points to 3 bandwidths beyond the values.
+--- A Gaussian kernel density, by default at 200 points to 3 bandwidths beyond the values.
 ---@param values number[]
 ---@param options? {points?: integer, bandwidth?: number, from?: number, to?: number}
 ---@return table? density, string? why
@@ -314,7 +314,7 @@ function stats.kde(values, options)
   return out
 end
 
---- The empirical distribution: the distinct values in rising order, and for each the share of values up to it.
+--- The distinct values in rising order, and for each the share of values up to it.
 ---@param values number[]
 ---@return number[] x, number[] share
 function stats.ecdf(values)

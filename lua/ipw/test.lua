@@ -6,13 +6,12 @@
 ---     test.it("is louder", function() test.equal(shout { word = "hi" }, "HI!") end)
 ---   end)
 ---
---- A file can also return a list of { name, function } pairs. A case can wait, start child processes and use the
---- workspace.
+--- A file can also return a list of { name, function } pairs. Each `name` can be a file.
 local test = {}
 
 local cases, prefix = {}, ""
 
---- A group of cases. Its name is put before their names.
+--- A group of cases.
 ---@param name string
 ---@param fn fun()
 function test.describe(name, fn)
@@ -61,7 +60,7 @@ function test.equal(got, want, what)
   if not same(got, want) then fail(what, ("expected %s, got %s"):format(show(want), show(got))) end
 end
 
---- Raises unless the value is neither false nor nil.
+--- Raises if it is false or nil.
 ---@param value any
 ---@param what? string
 function test.ok(value, what)
@@ -90,7 +89,7 @@ function test.near(got, want, share, what)
   end
 end
 
---- Raises unless the function raises an error whose text matches the pattern. Returns the error.
+--- Raises unless the function raises an error that matches; returns it.
 ---@param fn fun()
 ---@param pattern? string
 ---@return any err
@@ -104,8 +103,7 @@ function test.raises(fn, pattern)
   return err
 end
 
---- A tool as a function of its arguments, which are checked like a model's: the text that a model reads, and
---- whether the call succeeded.
+--- A tool as a function of its arguments: the text that a model reads, and whether the call succeeded.
 ---@param tool string|table a name, a file, or a tool's table
 ---@return fun(args?: table): string, boolean
 function test.tool(tool)
@@ -176,9 +174,9 @@ function test.dataset(name)
   return script.load(assert(script.find("datasets", name)))
 end
 
---- An export format as a function from queries and settings to all that it writes, with "== NAME\n" before each file of
---- a folder and rows of a database as JSON lines.
----@param name string a name or a file
+--- An export format as a function to all that it writes, with "== NAME\n" before each file of a folder and rows
+--- of a database as JSON lines.
+---@param name string
 ---@return fun(queries: table[], settings?: table, run?: table): string
 function test.export(name)
   local script, json = require "ipw.core.script", require "ipw.json"
@@ -218,8 +216,8 @@ local function run_of(rows, run)
   return run
 end
 
---- An analysis as a function from the rows of a run (each may have `joules`) to its result and its lines.
----@param name string a name or a file
+--- An analysis as a function from rows (each may have `joules`) to its result and lines.
+---@param name string
 ---@return fun(rows: table[], run?: table): table, string[]
 function test.analysis(name)
   local script = require "ipw.core.script"
@@ -242,8 +240,8 @@ local function report_run(queries)
   return run
 end
 
---- A kind of figure as a function from queries (as for test.section) to its SVG and its caption.
----@param name string a name or a file
+--- A kind of figure as a function from queries (test.section) to its SVG and caption.
+---@param name string
 ---@return fun(queries: table[], settings?: table): string, string
 function test.plot(name)
   local script, figure = require "ipw.core.script", require "ipw.figure"
@@ -257,7 +255,7 @@ end
 
 --- A section of a report as a function from queries (id, mark, seconds, tokens_in, tokens_out; joules) to
 --- heading, markup and lines.
----@param name string a name or a file
+---@param name string
 ---@return fun(queries: table[]): string, string, string[]?
 function test.section(name)
   local script = require "ipw.core.script"
@@ -268,8 +266,8 @@ function test.section(name)
   end
 end
 
---- A command as a function from its options and other words to the lines that it printed and its exit status.
----@param name string a name or a file
+--- A command as a function from its options and other words to its lines and exit status.
+---@param name string
 ---@return fun(options: table, args: string[]): string[], integer
 function test.command(name)
   local script = require "ipw.core.script"

@@ -34,8 +34,8 @@ local function good_end(long, from, to)
   return to
 end
 
---- Cuts a long text into pieces of at most `size` bytes, after a paragraph, line, sentence or word where possible. Each
---- begins `overlap` bytes before the end of the one before it.
+--- Cuts a text into pieces of at most `size` bytes, after a paragraph, line, sentence or word where possible.
+--- Each begins `overlap` bytes before the end of the last.
 ---@param long string
 ---@param options? {size?: integer, overlap?: integer} default 2000 and 200
 ---@return {text: string, from: integer, to: integer}[] pieces with their places, in bytes
@@ -73,7 +73,7 @@ function text.find(long, needle, least)
   return from, to, alike
 end
 
---- The entry of a list that was probably meant by a misspelt name; or nil.
+--- The entry of a list that a misspelt name probably means.
 ---@param name string
 ---@param list string[]
 ---@return string?

@@ -4,8 +4,7 @@
 ---   local reply = llm.chat { messages = thread, tools = kit.schemas }
 ---   for _, result in ipairs(kit:call_all(reply.calls)) do thread[#thread + 1] = result end
 ---
---- A tool is a Lua file that returns an ipw.Tool. Arguments are checked against its `input` before the call. Every call
---- is a span in the trace. docs/tools.md has the rest.
+--- A tool is a Lua file that returns an ipw.Tool (docs/tools.md).
 local core = require "ipw.core.tool"
 
 local tools = {}
@@ -30,7 +29,7 @@ function tools.open(list)
   return setmetatable(core.open(list) or require "ipw.tool_rest".open(list), Kit)
 end
 
---- A description of the tools for a prompt: name, purpose, arguments.
+--- A description of the tools for a prompt.
 ---@return string
 -- function Kit:describe()
 Kit.describe = core.describe
@@ -63,7 +62,7 @@ local Begun = { __close = function(call)
   core.finish(call.span, call.name, call.call_id, false, "cancelled", "", false, call.whole)
 end }
 
---- Calls one tool with arguments (a table, or a model's JSON text). An error is text for the model; it is not raised.
+--- Calls one tool. An error is text for the model; it is not raised.
 ---@param name string
 ---@param args table|string
 ---@param call_id? string
@@ -87,7 +86,7 @@ function Kit:invoke(name, args, call_id)
   return text, outcome == "ok", outcome
 end
 
---- Runs one call of a reply and returns the tool message.
+--- Runs one call of a reply.
 ---@param call {id: string, name: string, arguments: string}
 ---@return table message
 function Kit:call(call)
@@ -95,7 +94,7 @@ function Kit:call(call)
   return { role = "tool", tool_call_id = call.id, content = text }
 end
 
---- Runs all calls of a reply in parallel, but those of tools with `serial`, and returns the messages in their order.
+--- Runs all calls of a reply in parallel, but those of tools with `serial`.
 ---@param calls {id: string, name: string, arguments: string}[]
 ---@return table[] messages
 function Kit:call_all(calls)
@@ -105,7 +104,7 @@ function Kit:call_all(calls)
   return { self:call(calls[1]) }
 end
 
---- Ends the servers that the tools run on; `local kit <close>` does it.
+--- Ends the tools' servers.
 function Kit:close()
   self.by_name = {}
   if self.servers then require "ipw.tool_rest".close(self) end

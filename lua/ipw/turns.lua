@@ -1,5 +1,4 @@
---- ipw.turns: a turn of an agent: the request, the results of its tools, and what helps when the server
---- refuses the request.
+--- ipw.turns: a turn of an agent: the request and the results of its tools.
 ---
 ---   kit.pictures = {}
 ---   local reply = turns.ask(thread, kit, cfg, { tools = kit.schemas })
@@ -26,7 +25,7 @@ function turns.clip(text)
   return #text <= SHOWN_BYTES and text or require "ipw.clip"(text, SHOWN_BYTES)
 end
 
---- Runs the calls of a reply and adds their results to the thread, clipped and sealed, and the pictures that they show.
+--- Runs the calls of a reply and adds their results to the thread, clipped and sealed, and their pictures.
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param calls {id: string, name: string, arguments: string}[]
@@ -40,14 +39,13 @@ function turns.call(thread, kit, calls)
   if shown and #shown > 0 then require "ipw.turn_rest".add_pictures(thread, kit) end
 end
 
---- Adds results that an agent shows as a text of its own ("Observation: ..."), and the pictures since the last time.
+--- Adds results as a text of the agent's own ("Observation: ..."), and the pictures since the last time.
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param text string
 -- function turns.show(thread, kit, text)
 
---- Sends the thread with the temperature, seed and max_tokens of `cfg`, and `more` fields of llm.chat; a
---- refused request is mended once.
+--- Sends the thread with the temperature, seed and max_tokens of `cfg`, and `more` fields of llm.chat.
 ---@param thread table[]
 ---@param kit ipw.Kit
 ---@param cfg table

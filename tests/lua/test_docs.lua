@@ -4,6 +4,10 @@ local test = require "ipw.test"
 
 local page = assert(script.source "docs/lua.md")
 
+--- The modules that have a section, ipw itself first.
+local modules = { "ipw" }
+for module in page:gmatch "\n## ipw%.(%l+)\n" do modules[#modules + 1] = module end
+
 local function documented(module)
   local names = {}
   for name in page:gmatch("\n### `" .. module .. "%.(%l[%w_]*)") do names[name] = true end
@@ -11,7 +15,7 @@ local function documented(module)
 end
 
 local cases = { { "library/ is Lua", function()
-  for module in page:gmatch "\n`local ([%w_]+) = require" do
+  for _, module in ipairs(modules) do
     local path = module == "ipw" and "library/ipw.lua" or "library/ipw/" .. module .. ".lua"
     local text = assert(script.source(path))
     test.matches(text, "^%-%-%-@meta ")
@@ -19,7 +23,7 @@ local cases = { { "library/ is Lua", function()
   end
   assert(load(assert(script.source "library/types.lua")))
 end } }
-for module in page:gmatch "\n`local ([%w_]+) = require" do
+for _, module in ipairs(modules) do
   cases[#cases + 1] = { "ipw." .. module, function()
     local known, real = documented(module), require(module == "ipw" and "ipw" or "ipw." .. module)
     for name in pairs(real) do
