@@ -313,7 +313,7 @@ void ipw_meter_feed_describe(struct ipw_meter_feed *f, const char *prefix, const
             snprintf(c->name, sizeof c->name, "%.60s", prefix);
         else
             snprintf(c->name, sizeof c->name, "%.24s:%.36s", prefix, column->name);
-        memcpy(c->device, c->name, sizeof c->device);
+        memcpy(c->device, c->name, sizeof c->name);
         snprintf(c->unit, sizeof c->unit, "%s", watts ? "mW" : "uJ");
         snprintf(c->method, sizeof c->method, "%s", method);
     }
