@@ -73,12 +73,13 @@ local screen_80 = [[
  (69_%;_95_%_interval:_46–79)
  agent react · 3 at a time · 42.8_s · joules: GPU 81 %, CPU 19 %
 
- where                    J     % ▒ wasted                       s  calls failed
- prefill (prompt)    10_450  46.8 ███████████████████████       47
- decode (reply)       5_710  25.5 ███████████▋▒                 60
- web_search           5_000  22.4 ███████████                   28     40      2
- agent’s own          1_173   5.2 ██▋                          1.2
- idle                    19   0.1 ]]
+ where                    J     % ▒ wasted                     s  calls   failed
+ prefill (prompt)    10_450  46.8 █████████████████████       47
+ decode (reply)       5_710  25.5 ██████████▌▒                60
+ web_search           5_000  22.4 ██████████                  28     40        2
+ agent’s own code     1_173   5.2 ██▍                        1.2
+ idle (no query)         19   0.1 ·
+]]
 
 return {
   { "the whole screen", function()
@@ -97,7 +98,7 @@ return {
       "per query   798 J (95 %: 560–1_040) · 5.70_s · 9_640 tokens", "first_token_371_ms (p95",
       "120 turns · 49 tool calls",
       "4 retries · ipw-agent itself", "dearest     ✓_003_303_J ✓_002_202_J ✓_001_101_J\n",
-      "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules, by a rule",
+      "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules: no reading told",
       "saved in    runs/x", "ipw-agent show runs/x -o page.html     ipw-agent show runs/x frames-003")
     told(one, 140, true)
   end },
@@ -161,7 +162,7 @@ return {
       for _, part in ipairs(s.parts) do part.joules, part.waste_joules = {}, {} end
     end), 80)
     contains(text, "not measured: sensors are switched off (--telemetry none)",
-      "\n where                    s  calls failed\n prefill (prompt)        47\n", "in all")
+      "\n where                    s  calls   failed\n prefill (prompt)        47\n", "in all")
     test.ok(not text:find("sensors’ count", 1, true) and not text:find("shared", 1, true))
   end },
   { "joules of a part are not known", function()

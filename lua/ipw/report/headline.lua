@@ -258,7 +258,9 @@ function headline.flags(run)
   if (summary.efficiency or {}).withheld == "too_coarse" then
     flag("The sensor is too coarse: the joules are not known to half of them, so there is no efficiency.", "energy")
   end
-  if manifest.not_quiet then flag("The machine was not quiet before the start: " .. manifest.not_quiet .. ".") end
+  if manifest.not_quiet then
+    flag("The machine was not quiet before the start: " .. manifest.not_quiet .. ". What they drew is in these joules.")
+  end
   if (summary.run or {}).earlier_attempts and summary.run.earlier_attempts > 0 then
     flag(("The books hold %s that were cut or repeated."):format(
       numbers.count(summary.run.earlier_attempts, "earlier attempt")), "energy")

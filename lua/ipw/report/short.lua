@@ -16,7 +16,7 @@ local screen = require "ipw.screen"
 
 local short = {}
 
-local LABEL, NUMBERS, DEAREST, REASONS, IDS = 12, 40, 4, 3, 6
+local LABEL, NUMBERS, DEAREST, REASONS, IDS = 12, 42, 4, 3, 6
 local SHOWN_TOOLS = 12
 local LONGEST_NAME = 24 -- in columns
 short.SHOWN_QUERIES = 60 -- rows
@@ -153,9 +153,8 @@ function short.head(out, view, run)
   end
 end
 
-local words = { ["agent’s own code"] = "agent’s own", ["waiting to retry"] = "retry wait",
-  ["other model time"] = "model, rest", ["idle, no query in flight"] = "idle",
-  prefill = "prefill (prompt)", decode = "decode (reply)" }
+local words = { ["waiting to retry"] = "retry wait", ["other model time"] = "model call, other",
+  ["idle, no query in flight"] = "idle (no query)", prefill = "prefill (prompt)", decode = "decode (reply)" }
 
 --- The parts with their joules, seconds and calls: a row each, one unit a column.
 local function put_parts(out, view, run)
@@ -173,7 +172,7 @@ local function put_parts(out, view, run)
   local bar = known and math.max(0, math.min(view.width - name - NUMBERS, 40)) or 0
   local function row(what, part_columns, s, calls, failed)
     return (" %s%s%s%s%s"):format(what, part_columns, screen.right(s, 9), screen.right(calls, 7),
-      screen.right(failed, 7)):gsub(" +$", "")
+      screen.right(failed, 9)):gsub(" +$", "")
   end
   local head = known and screen.right("J", 9) .. screen.right("%", 6) .. " "
     .. screen.left(run.wasted_uj > 0 and "▒ wasted" or "", bar) or ""
@@ -192,7 +191,7 @@ local function put_parts(out, view, run)
     end
     out[#out + 1] = row(screen.left(screen.cut(label, name - 1), name), columns,
       part.seconds and numbers.cell(part.seconds) or "", part.calls and numbers.at(part.calls, 0) or "",
-      (part.failed or 0) > 0 and numbers.at(part.failed, 0) or "")
+      (part.tool or (part.failed or 0) > 0) and numbers.at(part.failed or 0, 0) or "")
   end
   if known then
     out[#out + 1] = (" %s%s%s = the sensors’ count"):format(screen.left("sum", name),
@@ -454,7 +453,8 @@ local function put_shared(out, view, run)
   end
   if known == 0 or shared < 0.005 * known then return end
   put(out, view, "shared", numbers.share(shared, known, true)
-    .. " of the queries’ joules, by a rule (see ledger --share all)")
+    .. " of the queries’ joules: no reading told them of one query alone, so they are divided by --share "
+    .. screen.cell((run.manifest.config or {}).share or "phase") .. " (ledger --share all compares the rules)")
 end
 
 --- What names a query: its id, of a long one a beginning that no other has; if not all others are known, the
