@@ -60,7 +60,7 @@ PY
 
 step "the run's table, its summary and the report have the tools by name"
 expect_exit 0 agent report run
-assert_matches "$WORK/out" "^ python_session +[0-9.]+ +2$"
+assert_matches "$WORK/out" "^ python_session +[0-9.]+ +2 +0$"
 python3 - run <<'PY' >out 2>err || fail "tools of the summary"
 import json, sys
 tools = {t["name"]: t for t in json.load(open(sys.argv[1] + "/summary.json"))["tools"]}
