@@ -102,7 +102,8 @@ function costs.of(summary, config, given)
                 carbon = times(summary, given.gco2_per_kwh or number(config.gco2_per_kwh)) }
   if out.unpriced > 0 and config.model ~= "demo" then -- a script: nobody sells its tokens
     local model = config.price == nil and (object(summary.run).model or config.model)
-    out.why = model and ("no price for '%s' (--prices)"):format(model)
+    out.why = number(totals.turns) == 0 and "no model was called"
+      or model and ("no price for '%s' (--prices)"):format(model)
       or ("of %d of %d queries neither the reply nor a table tells it (--prices)"):format(out.unpriced, n)
   end
   out.estimate, out.no_estimate = estimate(summary, config)

@@ -118,6 +118,14 @@ return {
       "at 1_241 J (400–2_100) for each one\n solved")
     contains(with(750, 850), "per query   798 J (95 %: 560–1_040) ·")
   end },
+  { "the model of a measured program that none was named for", function()
+    local function named(models)
+      return told(run(function(s) s.run.model, s.run.agent, s.models = "any", "python", models end), 80)
+    end
+    contains(named { small = { turns = 2 } }, " small solved 18 of")
+    contains(named { small = { turns = 2 }, large = { turns = 1 } }, " several models solved 18 of")
+    contains(named {}, " python solved 18 of")
+  end },
   { "a row for each query, by its number", function()
     local one = run()
     one.n_queries = 2

@@ -544,6 +544,8 @@ return {
     equal(costs.lines(priced)[1][2],
       "not known: of 1 of 3 queries neither the reply nor a table tells it (--prices)")
     equal(costs.of(saved, { model = "m" }).why, "no price for 'm' (--prices)")
+    saved.totals.turns = 0
+    equal(costs.of(saved, { model = "m" }).why, "no model was called")
     saved.totals.cost_usd, saved.statistics.cost_usd.n = 0.6, 3
     equal(costs.lines(costs.of(saved, {}))[1][2], "0.600 USD, 0.200 per query, 0.300 per correct answer")
   end },

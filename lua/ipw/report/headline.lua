@@ -48,8 +48,12 @@ local function scored(run)
 end
 
 function headline.model(run)
-  local config = run.manifest.config or {}
-  return (run.summary.run or {}).model or config.model or "the model"
+  local config, facts = run.manifest.config or {}, run.summary.run or {}
+  local model = facts.model or config.model or "the model"
+  if model ~= "any" then return model end -- a measured program chose for itself
+  local called = {}
+  for name in pairs(run.summary.models or {}) do called[#called + 1] = name end
+  return #called == 1 and called[1] or #called > 1 and "several models" or facts.agent or "the program"
 end
 
 function headline.dataset(run) return (run.summary.run or {}).dataset or "the dataset" end
