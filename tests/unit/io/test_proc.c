@@ -18,10 +18,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/proc.h"
+#include "with_loop.h"
 
 #define MS IPW_NS_PER_MS
 
-static struct ipw_loop *loop;
 static char dir[] = "/tmp/ipw-test-proc-XXXXXX";
 
 struct run {
@@ -95,20 +95,6 @@ static void assert_childless(void)
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
         fail_msg("a child is left (pid %d)", (int)info.si_pid);
     assert_int_equal(errno, ECHILD);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    return ipw_loop_new(&loop, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(ipw_loop_leftovers(loop), 0);
-    ipw_loop_free(loop);
-    return 0;
 }
 
 /* Lets the loop run while a process that was killed comes to its end. */
@@ -548,7 +534,7 @@ static void test_foreign_child(void **state)
 
 int main(int argc, char **argv)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_loop, free_loop)
     const struct CMUnitTest tests[] = {
         CASE(test_results),         CASE(test_cannot_start),
         CASE(test_refused_at_once), CASE(test_input),

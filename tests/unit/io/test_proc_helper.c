@@ -17,23 +17,14 @@
 #include "base/clock.h"
 #include "io/proc.h"
 #include "io/proc_priv.h"
+#include "with_loop.h"
 
-static struct ipw_loop *loop;
 static int ended;
 
 static int set_up(void **state)
 {
-    (void)state;
     ended = 0;
-    return ipw_loop_new(&loop, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(ipw_loop_leftovers(loop), 0);
-    ipw_loop_free(loop);
-    return 0;
+    return make_loop(state);
 }
 
 static int count_open(void)
@@ -191,7 +182,7 @@ static void test_helper(void **state)
 
 int main(int argc, char **argv)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, free_loop)
     const struct CMUnitTest tests[] = {CASE(test_no_descriptors), CASE(test_helper)};
 
     if (argc > 1 && strcmp(argv[1], "__exec") == 0) return ipw_proc_helper_main(argc, argv);

@@ -22,8 +22,8 @@
 #include "base/clock.h"
 #include "io/server.h"
 #include "unit/unit.h"
+#include "with_loop.h"
 
-static struct ipw_loop *loop;
 static struct ipw_server *server;
 static struct ipw_exchange *held; /* of /hold and /full */
 static struct ipw_buf seen;       /* what the routes saw */
@@ -488,20 +488,17 @@ static int set_up(void **state)
     static struct ipw_server_options options = {
         .routes = routes, .n_routes = sizeof routes / sizeof *routes, .stays = true};
 
-    (void)state;
     fds_before = count_fds();
     seen = IPW_BUF(IPW_MIB);
-    if (ipw_loop_new(&loop, NULL) || ipw_server_open(&server, &options, NULL)) return -1;
+    if (make_loop(state) || ipw_server_open(&server, &options, NULL)) return -1;
     port = atoi(strrchr(ipw_server_url(server), ':') + 1);
     return ipw_server_attach(server, loop, NULL);
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     ipw_server_close(server);
-    if (ipw_loop_leftovers(loop)) return -1;
-    ipw_loop_free(loop);
+    free_loop(state);
     ipw_buf_release(&seen);
     return count_fds() == fds_before ? 0 : -1;
 }
