@@ -515,25 +515,36 @@ static bool takes_path(const struct ipw_route *route, const char *path)
     return !n || !strcmp(path, route->path);
 }
 
-struct lengths {
+/* Headers that two servers in a row could read differently: two lengths, two hosts, and a name with
+ * a blank ("Content-Length : 3"), which some servers accept. */
+struct framing {
     const char *length;
     int n_lengths, n_codings, n_hosts;
     bool blank; /* in a header's name */
 };
 
-static void on_length(const char *name, const char *value, void *ud)
+static void on_framing(const char *name, const char *value, void *ud)
 {
-    struct lengths *l = ud;
+    struct framing *f = ud;
 
     if (!strcasecmp(name, "Content-Length")) {
-        l->length = value;
-        l->n_lengths++;
+        f->length = value;
+        f->n_lengths++;
     }
-    l->n_hosts += strcasecmp(name, "Host") == 0;
-    l->blank |= strpbrk(name, " \t") != NULL; /* "Content-Length : 3" is one for other servers */
-    /* Of two servers in a row, each could believe another of two lengths. */
     if (!strcasecmp(name, "Transfer-Encoding"))
-        l->n_codings += strcasecmp(value, "chunked") ? 2 : 1;
+        f->n_codings += strcasecmp(value, "chunked") ? 2 : 1;
+    f->n_hosts += strcasecmp(name, "Host") == 0;
+    f->blank |= strpbrk(name, " \t") != NULL;
+}
+
+/* What is wrong with it; NULL: nothing. */
+static const char *fault_of(const struct framing *f)
+{
+    if (f->blank) return "a header's name contains a blank";
+    if (f->n_hosts > 1) return "the request has two Host headers";
+    if (f->n_lengths + f->n_codings > 1)
+        return "the request has two lengths, or a Transfer-Encoding other than chunked";
+    return NULL;
 }
 
 /* A page in a browser of this machine must not use the server. */
@@ -591,14 +602,14 @@ static void find_route(struct ipw_exchange *x)
  * closed. */
 static bool at_head(struct ipw_exchange *x)
 {
-    struct lengths lengths = {0};
+    struct framing framing = {0};
+    const char *fault;
     int64_t length = 0;
 
-    ipw_exchange_headers(x, on_length, &lengths);
-    if (lengths.n_lengths + lengths.n_codings > 1 || lengths.n_hosts > 1 || lengths.blank) {
-        refuse(x, 400,
-               "the request has two lengths or hosts, a blank in a header's name, or a coding that "
-               "is not known here");
+    ipw_exchange_headers(x, on_framing, &framing);
+    fault = fault_of(&framing);
+    if (fault) {
+        refuse(x, 400, fault);
         return true;
     }
     if (!is_welcome(x)) {
@@ -609,7 +620,7 @@ static bool at_head(struct ipw_exchange *x)
         find_route(x);
     }
     x->body.max = x->route ? x->route->body_most : 0;
-    if (lengths.length && ipw_parse_int(&length, lengths.length, 0, INT64_MAX, NULL))
+    if (framing.length && ipw_parse_int(&length, framing.length, 0, INT64_MAX, NULL))
         length = INT64_MAX;
     if (length <= (int64_t)SMALL_BYTES || length <= (int64_t)x->body.max) return false;
     if (!x->asked) x->body.failed = true;

@@ -18,9 +18,9 @@
  * last byte was sent, when the client went away (at once, also while nothing is sent), or when the
  * server is closed.  A client that closes its sending side before it has the answer counts as gone.
  *
- * Who may ask is the business of io/visitor.h.  A request with two lengths, or with a length and a
- * Transfer-Encoding, is refused, and its connection is closed.  Connections are limited; the idle
- * ones make room for new ones. */
+ * Who may ask is the business of io/visitor.h.  A request is refused, and its connection closed, if
+ * it has two lengths, a length and a Transfer-Encoding, two hosts, or a blank in a header's name.
+ * Connections are limited; the idle ones make room for new ones. */
 #ifndef IPW_IO_SERVER_H
 #define IPW_IO_SERVER_H
 

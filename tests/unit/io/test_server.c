@@ -323,6 +323,9 @@ static void refusals(void **state)
          "HTTP/1.1 400 "},
         {HEAD("POST /echo") "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n",
          "0\r\n\r\n", 0, "HTTP/1.1 400 "},
+        {HEAD("POST /echo") "Content-Length : 3\r\n\r\n", "abc", 0,
+         "a header's name contains a blank"},
+        {HEAD("GET /echo") "Host: evil.example\r\n\r\n", "", 0, "the request has two Host headers"},
     };
 
     (void)state;
