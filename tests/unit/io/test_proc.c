@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/proc.h"
+#include "unit/descriptors.h"
 #include "with_loop.h"
 
 #define MS IPW_NS_PER_MS
@@ -74,17 +74,6 @@ static void drop(struct run *run)
 {
     free(run->out);
     free(run->err);
-}
-
-static int count_entries(const char *path)
-{
-    DIR *d = opendir(path);
-    int n = 0;
-
-    assert_non_null(d);
-    while (readdir(d)) n++;
-    closedir(d);
-    return n;
 }
 
 /* No child of ours is left, in whatever state. */
@@ -495,7 +484,7 @@ static void test_two_hundred(void **state)
     enum { N = 200 };
     static struct run runs[N];
     const char *argv[] = {"echo", "x", NULL};
-    int left = N, before = count_entries("/proc/self/fd");
+    int left = N, before = open_descriptors();
 
     (void)state;
     memset(runs, 0, sizeof runs);
@@ -514,7 +503,7 @@ static void test_two_hundred(void **state)
     }
     assert_childless();
     /* The first of all starts opened none that stays but the loop's own. */
-    assert_true(count_entries("/proc/self/fd") <= before);
+    assert_true(open_descriptors() <= before);
 }
 
 /* A child that somebody else in this process forked is none of ours to reap. */
