@@ -755,7 +755,7 @@ int ipw_server_address(char *host, size_t size, int *port, const char *text, str
     return 0;
 }
 
-/* false: it is no address. */
+/* false: it is not an address. */
 static bool read_host(struct sockaddr_storage *out, bool *loopback, const char *host, int port)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)out;
