@@ -54,7 +54,7 @@ static double sum_of(const double *column, const uint32_t *drawn, size_t n)
 }
 
 /* All samples of one n together, because they use the same draws.  Each has a column with the
- * clusters' sums and one with their n, which is left out where each n is 1, as without repeats. */
+ * clusters' sums and one with their n, which is not read if each n is 1, as without repeats. */
 static void bootstrap(struct ipw_interval_sample **all, size_t count, uint64_t seed)
 {
     size_t n = all[0]->clusters.n;

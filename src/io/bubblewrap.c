@@ -60,7 +60,7 @@ static bool makes_sandbox(const char *program)
     pid_t pid;
 
     /* bubblewrap leaves its first process inside to us.  In a session of its own it is looked after
-     * like the orphan of a tool (child.c). */
+     * like the orphan of a tool (proc.c). */
     if (ipw_spawn(&pid, &spawn) == 0)
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     return status == 0;

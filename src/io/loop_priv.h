@@ -46,7 +46,7 @@ struct ipw_loop {
     void *before_sleep_ud;
     int awake; /* rounds without a wait since the hook ran */
     int holds, leftovers;
-    void *reaper; /* set by child.c; freed with the loop */
+    void *reaper; /* set by proc.c; freed with the loop */
     void (*reaper_free)(void *reaper);
 };
 

@@ -74,8 +74,8 @@ struct ipw_proc {
     struct ipw_timer timer; /* the wall limit, then the limit of each phase */
     struct ipw_timer look;  /* at the memory of its processes; not armed in a control group */
     size_t memory_bytes;    /* the limit of them all */
-    struct ipw_watch
-        *window; /* of a program with our terminal: only our session is told its size */
+    /* A program with our terminal: the kernel tells only our session when its size changes. */
+    struct ipw_watch *window;
     struct pipe *in;
     struct stream out, err;
     char *input;
@@ -726,10 +726,10 @@ int ipw_proc_own_file(char *out, size_t size, struct ipw_err *err)
 
 /* --- starting -------------------------------------------------------------------------------- */
 
-/* The descriptors of a start.  Ours do not block; the child's are closed in any case. */
+/* The descriptors of a start, by number: 0, 1, 2, and the helper's status.  -1: none, or one that
+ * the child shares with us.  Ours do not block; the child's are closed in any case. */
 struct ends {
-    int ours[4],
-        childs[4]; /* 0, 1, 2, and the helper's status; -1: none, or one that is not ours */
+    int ours[4], childs[4];
 };
 
 /* Above 9, so that it does not collide with the child's 0..3. */

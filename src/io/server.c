@@ -31,11 +31,6 @@ enum { OTHER_FILES = 64 };          /* of the process, besides its connections *
 #define DROPPED_MAX (64 * IPW_MIB) /* of a body that is too long, before the connection is closed */
 #define HEADERS_MAX (256 * IPW_KIB) /* of an answer */
 
-struct watch {    /* of a sleeping exchange's socket */
-    uv_poll_t uv; /* must be first: the close callback frees the whole struct */
-    struct ipw_exchange *x;
-};
-
 struct ipw_exchange {
     struct ipw_server *server;
     struct ipw_exchange *next, **at; /* in the server's list */
@@ -48,7 +43,7 @@ struct ipw_exchange {
     int64_t length; /* of the answer; -1: not known */
     int64_t head_ns, whole_ns;
     int status;
-    struct watch *watch;
+    uv_poll_t *watch; /* of its socket, while it sleeps; NULL: not made yet */
     void *own;
     bool shown;   /* to its route */
     bool asked;   /* the route was called, or the refusal is written */
@@ -176,13 +171,6 @@ static void set_idle(struct connections *table, struct MHD_Connection *connectio
     put_newest(table, c);
 }
 
-static uint64_t number_of(struct MHD_Connection *connection)
-{
-    struct connection *c = connection_of(connection);
-
-    return c ? c->number : 0;
-}
-
 /* ---- libmicrohttpd on the loop ---- */
 
 /* When libmicrohttpd is to run next, besides when its descriptor can be read. */
@@ -219,7 +207,7 @@ static void on_epoll(uv_poll_t *uv, int status, int events)
 static void unwatch(struct ipw_exchange *x)
 {
     if (!x->watch) return;
-    uv_close((uv_handle_t *)&x->watch->uv, free_handle);
+    uv_close((uv_handle_t *)x->watch, free_handle);
     x->watch = NULL;
 }
 
@@ -227,14 +215,14 @@ static void wake(struct ipw_exchange *x)
 {
     if (!x->asleep) return;
     x->asleep = false;
-    unwatch(x);
+    if (x->watch) uv_poll_stop(x->watch);
     MHD_resume_connection(x->connection);
     if (x->server->loop) ipw_defer_arm(&x->server->again);
 }
 
 static void on_leave(uv_poll_t *uv, int status, int events)
 {
-    struct ipw_exchange *x = ((struct watch *)uv)->x;
+    struct ipw_exchange *x = uv->data;
 
     (void)status, (void)events;
     x->gone = true;
@@ -249,21 +237,23 @@ static int descriptor_of(struct ipw_exchange *x)
     return info ? info->connect_fd : -1;
 }
 
+/* A streamed answer sleeps after each piece, so its watch is made once and only stopped. */
 static void sleep_now(struct ipw_exchange *x)
 {
-    uv_loop_t *uv = ipw_loop_uv(x->server->loop);
-    struct watch *w = ipw_calloc(1, sizeof *w);
-
     x->asleep = true;
     MHD_suspend_connection(x->connection);
-    if (uv_poll_init(uv, &w->uv, descriptor_of(x))) { /* the connection lives on, unwatched */
-        free(w);
-        return;
+    if (!x->watch) {
+        uv_poll_t *w = ipw_calloc(1, sizeof *w);
+
+        if (uv_poll_init(ipw_loop_uv(x->server->loop), w, descriptor_of(x))) {
+            free(w); /* the connection lives on, unwatched */
+            return;
+        }
+        uv_unref((uv_handle_t *)w);
+        w->data = x;
+        x->watch = w;
     }
-    w->x = x;
-    x->watch = w;
-    uv_poll_start(&w->uv, UV_DISCONNECT, on_leave);
-    uv_unref((uv_handle_t *)&w->uv);
+    uv_poll_start(x->watch, UV_DISCONNECT, on_leave);
 }
 
 /* ---- the answer ---- */
@@ -466,7 +456,12 @@ int64_t ipw_exchange_head_ns(const struct ipw_exchange *x) { return x->head_ns; 
 
 int64_t ipw_exchange_whole_ns(const struct ipw_exchange *x) { return x->whole_ns; }
 
-uint64_t ipw_exchange_connection(const struct ipw_exchange *x) { return number_of(x->connection); }
+uint64_t ipw_exchange_connection(const struct ipw_exchange *x)
+{
+    const struct connection *c = connection_of(x->connection);
+
+    return c ? c->number : 0;
+}
 
 bool ipw_exchange_is_near(const struct ipw_exchange *x)
 {
@@ -520,25 +515,36 @@ static bool takes_path(const struct ipw_route *route, const char *path)
     return !n || !strcmp(path, route->path);
 }
 
-struct lengths {
+/* Headers that two servers in a row could read differently: two lengths, two hosts, and a name with
+ * a blank ("Content-Length : 3"), which some servers accept. */
+struct framing {
     const char *length;
     int n_lengths, n_codings, n_hosts;
     bool blank; /* in a header's name */
 };
 
-static void on_length(const char *name, const char *value, void *ud)
+static void on_framing(const char *name, const char *value, void *ud)
 {
-    struct lengths *l = ud;
+    struct framing *f = ud;
 
     if (!strcasecmp(name, "Content-Length")) {
-        l->length = value;
-        l->n_lengths++;
+        f->length = value;
+        f->n_lengths++;
     }
-    l->n_hosts += strcasecmp(name, "Host") == 0;
-    l->blank |= strpbrk(name, " \t") != NULL; /* "Content-Length : 3" is one for other servers */
-    /* Of two servers in a row, each could believe another of two lengths. */
     if (!strcasecmp(name, "Transfer-Encoding"))
-        l->n_codings += strcasecmp(value, "chunked") ? 2 : 1;
+        f->n_codings += strcasecmp(value, "chunked") ? 2 : 1;
+    f->n_hosts += strcasecmp(name, "Host") == 0;
+    f->blank |= strpbrk(name, " \t") != NULL;
+}
+
+/* What is wrong with it; NULL: nothing. */
+static const char *fault_of(const struct framing *f)
+{
+    if (f->blank) return "a header's name contains a blank";
+    if (f->n_hosts > 1) return "the request has two Host headers";
+    if (f->n_lengths + f->n_codings > 1)
+        return "the request has two lengths, or a Transfer-Encoding other than chunked";
+    return NULL;
 }
 
 /* A page in a browser of this machine must not use the server. */
@@ -596,14 +602,14 @@ static void find_route(struct ipw_exchange *x)
  * closed. */
 static bool at_head(struct ipw_exchange *x)
 {
-    struct lengths lengths = {0};
+    struct framing framing = {0};
+    const char *fault;
     int64_t length = 0;
 
-    ipw_exchange_headers(x, on_length, &lengths);
-    if (lengths.n_lengths + lengths.n_codings > 1 || lengths.n_hosts > 1 || lengths.blank) {
-        refuse(x, 400,
-               "the request has two lengths or hosts, a blank in a header's name, or a coding that "
-               "is not known here");
+    ipw_exchange_headers(x, on_framing, &framing);
+    fault = fault_of(&framing);
+    if (fault) {
+        refuse(x, 400, fault);
         return true;
     }
     if (!is_welcome(x)) {
@@ -614,7 +620,7 @@ static bool at_head(struct ipw_exchange *x)
         find_route(x);
     }
     x->body.max = x->route ? x->route->body_most : 0;
-    if (lengths.length && ipw_parse_int(&length, lengths.length, 0, INT64_MAX, NULL))
+    if (framing.length && ipw_parse_int(&length, framing.length, 0, INT64_MAX, NULL))
         length = INT64_MAX;
     if (length <= (int64_t)SMALL_BYTES || length <= (int64_t)x->body.max) return false;
     if (!x->asked) x->body.failed = true;
@@ -749,7 +755,7 @@ int ipw_server_address(char *host, size_t size, int *port, const char *text, str
     return 0;
 }
 
-/* false: it is no address. */
+/* false: it is not an address. */
 static bool read_host(struct sockaddr_storage *out, bool *loopback, const char *host, int port)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)out;

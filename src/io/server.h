@@ -18,9 +18,9 @@
  * last byte was sent, when the client went away (at once, also while nothing is sent), or when the
  * server is closed.  A client that closes its sending side before it has the answer counts as gone.
  *
- * Who may ask is the business of io/visitor.h.  A request with two lengths, or with a length and a
- * Transfer-Encoding, is refused, and its connection is closed.  Connections are limited; the idle
- * ones make room for new ones. */
+ * Who may ask is the business of io/visitor.h.  A request is refused, and its connection closed, if
+ * it has two lengths, a length and a Transfer-Encoding, two hosts, or a blank in a header's name.
+ * Connections are limited; the idle ones make room for new ones. */
 #ifndef IPW_IO_SERVER_H
 #define IPW_IO_SERVER_H
 
@@ -58,8 +58,8 @@ struct ipw_server_options {         /* what it points to is borrowed until the s
     const char *host; /* an IPv4 or IPv6 address, "localhost"; NULL: 127.0.0.1 */
     int port;         /* 0: any free port */
     bool expose;      /* an address other than loopback is allowed */
-    const char
-        *not_exposed; /* the remark for one that is not: what others could do, and the remedy */
+    /* For the message if the address is not allowed: what others could do, and the remedy. */
+    const char *not_exposed;
     const char *const *allow_hosts; /* more names that a request's Host can have; or NULL */
     bool pages;                     /* pages of this machine, in a browser, may read the answers */
     bool no_date;                   /* no Date is added to answers: for those of another server */
@@ -72,10 +72,10 @@ struct ipw_server_options {         /* what it points to is borrowed until the s
 };
 
 /* Reads "127.0.0.1:9440", ":9440", "[::1]:9440", "9440" into `host` (for options->host) and *port.
- * IPW_EINVAL: it is none. */
+ * IPW_EINVAL: it is not an address and a port. */
 int ipw_server_address(char *host, size_t size, int *port, const char *text, struct ipw_err *err);
 
-/* IPW_EINVAL: the address is none, or is not allowed.  IPW_EIO: the port is taken. */
+/* IPW_EINVAL: the host is not an address, or is not allowed.  IPW_EIO: the port is taken. */
 int ipw_server_open(struct ipw_server **out, const struct ipw_server_options *options,
                     struct ipw_err *err);
 int ipw_server_attach(struct ipw_server *server, struct ipw_loop *loop, struct ipw_err *err);

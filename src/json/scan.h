@@ -19,8 +19,8 @@ static inline bool ipw_scan_is_plain(char c)
     return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
 
-/* 0: these eight bytes are all plain.  Else the lowest bit that is set is of the first that is
- * not. */
+/* 0 if these eight bytes are all plain.  Otherwise the lowest bit that is set is in the first byte
+ * that is not plain. */
 static inline uint64_t ipw_scan_word(const char *s)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), high = ones << 7;
@@ -30,8 +30,8 @@ static inline uint64_t ipw_scan_word(const char *s)
     w = le64toh(w);
     quote = w ^ ones * '"';
     slash = w ^ ones * '\\';
-    /* x - ones borrows into the high bit of a byte that was 0 (for quote, slash) or below 0x20, and
-     * from the bytes behind it, never from those before it. */
+    /* x - ones sets the high bit of a byte that was 0 (for quote, slash) or below 0x20.  A borrow
+     * can change the bytes behind it, never those before it. */
     return (w | (w - ones * 0x20) | (quote - ones) | (slash - ones)) & high;
 }
 

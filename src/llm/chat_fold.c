@@ -1,13 +1,10 @@
 /* Folds the events of a stream, or a whole answer, into one reply. */
 #include "llm/chat_priv.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-
-static const int64_t MOST_TOKENS = INT64_C(1000000000000); /* more is not a count of tokens */
 
 struct ipw_chat_fold *ipw_chat_fold_new(size_t reply_max_bytes)
 {
@@ -62,50 +59,6 @@ void ipw_chat_reply_release(struct ipw_chat_reply *r)
     *r = (struct ipw_chat_reply){.usage = {-1, -1, -1, -1, -1, -1, -1}};
 }
 
-int ipw_chat_gather(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *text, size_t n,
-                    struct ipw_err *err)
-{
-    if (n == 0) return 0;
-    if (n > fold->left || ipw_buf_add(to, text, n))
-        return ipw_fail(err, IPW_ELIMIT, "the reply is larger than %zu bytes", fold->max);
-    fold->left -= n;
-    return 0;
-}
-
-int ipw_chat_gather_node(struct ipw_chat_fold *fold, struct ipw_buf *to,
-                         const struct ipw_json *text, enum ipw_chat_seen kind, int *seen,
-                         struct ipw_err *err)
-{
-    if (ipw_json_kind(text) != IPW_JSON_STR || !ipw_json_str_len(text)) return 0;
-    *seen |= (int)kind;
-    return ipw_chat_gather(fold, to, ipw_json_str(text, ""), ipw_json_str_len(text), err);
-}
-
-void ipw_chat_keep_first(char **slot, const struct ipw_json *node)
-{
-    const char *s = ipw_json_str(node, NULL);
-
-    if (!*slot && s && *s) *slot = ipw_strdup(s);
-}
-
-/* Ignores an implausible count: unknown is not 0. */
-void ipw_chat_keep_count(int64_t *slot, const struct ipw_json *node)
-{
-    int64_t n = ipw_json_int(node, -1);
-
-    if (n >= 0 && n <= MOST_TOKENS) *slot = n;
-}
-
-/* OpenRouter's price of the call in USD. */
-void ipw_chat_keep_cost(struct ipw_chat_reply *r, const struct ipw_json *cost)
-{
-    double usd = ipw_json_num(cost, -1);
-
-    if (!(usd >= 0) || !isfinite(usd)) return;
-    r->cost_told = true;
-    r->cost_usd = usd;
-}
-
 /* Usage can come several times with growing counts; the last one is final. */
 static bool fold_usage(struct ipw_chat_usage *u, const struct ipw_json *usage)
 {
@@ -146,23 +99,6 @@ static void fold_timings(struct ipw_chat_fold *fold, const struct ipw_json *root
     ipw_buf_release(&text);
 }
 
-enum ipw_chat_finish ipw_chat_finish_of(const char *word)
-{
-    if (strcmp(word, "stop") == 0) return IPW_FINISH_STOP;
-    if (strcmp(word, "length") == 0) return IPW_FINISH_LENGTH;
-    if (strcmp(word, "tool_calls") == 0) return IPW_FINISH_TOOL_CALLS;
-    if (strcmp(word, "function_call") == 0) return IPW_FINISH_TOOL_CALLS;
-    if (strcmp(word, "content_filter") == 0) return IPW_FINISH_FILTER;
-    return IPW_FINISH_OTHER;
-}
-
-void ipw_chat_set_finish(struct ipw_chat_reply *reply, const char *word)
-{
-    free(reply->finish_word);
-    reply->finish_word = ipw_strdup(word);
-    reply->finish = ipw_chat_finish_of(word);
-}
-
 /* Content is a string, or a list of parts; only text parts are used. */
 static int fold_content(struct ipw_chat_fold *fold, const struct ipw_json *content, int *seen,
                         struct ipw_err *err)
@@ -170,20 +106,11 @@ static int fold_content(struct ipw_chat_fold *fold, const struct ipw_json *conte
     struct ipw_buf *text = &fold->reply.text;
     int rc = 0;
 
-    if (ipw_json_kind(content) == IPW_JSON_STR && ipw_json_str_len(content)) {
-        *seen |= IPW_SEEN_TEXT;
-        return ipw_chat_gather(fold, text, ipw_json_str(content, ""), ipw_json_str_len(content),
-                               err);
-    }
-    if (ipw_json_kind(content) != IPW_JSON_ARR) return 0;
+    if (ipw_json_kind(content) != IPW_JSON_ARR)
+        return ipw_chat_gather_node(fold, text, content, IPW_SEEN_TEXT, seen, err);
     for (const struct ipw_json *part = ipw_json_first(content); part && rc == 0;
-         part = ipw_json_next(part)) {
-        const struct ipw_json *t = ipw_json_get(part, "text");
-
-        if (ipw_json_kind(t) != IPW_JSON_STR || ipw_json_str_len(t) == 0) continue;
-        *seen |= IPW_SEEN_TEXT;
-        rc = ipw_chat_gather(fold, text, ipw_json_str(t, ""), ipw_json_str_len(t), err);
-    }
+         part = ipw_json_next(part))
+        rc = ipw_chat_gather_node(fold, text, ipw_json_get(part, "text"), IPW_SEEN_TEXT, seen, err);
     return rc;
 }
 
@@ -191,17 +118,10 @@ static int fold_content(struct ipw_chat_fold *fold, const struct ipw_json *conte
 static int fold_reasoning(struct ipw_chat_fold *fold, const struct ipw_json *delta, int *seen,
                           struct ipw_err *err)
 {
-    static const char *const names[] = {"reasoning_content", "reasoning"};
+    const struct ipw_json *said = ipw_json_get(delta, "reasoning_content");
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const struct ipw_json *r = ipw_json_get(delta, names[i]);
-
-        if (ipw_json_kind(r) != IPW_JSON_STR || ipw_json_str_len(r) == 0) continue;
-        *seen |= IPW_SEEN_REASONING;
-        return ipw_chat_gather(fold, &fold->reply.reasoning, ipw_json_str(r, ""),
-                               ipw_json_str_len(r), err);
-    }
-    return 0;
+    if (!ipw_json_str_len(said)) said = ipw_json_get(delta, "reasoning");
+    return ipw_chat_gather_node(fold, &fold->reply.reasoning, said, IPW_SEEN_REASONING, seen, err);
 }
 
 static int fold_delta(struct ipw_chat_fold *fold, const struct ipw_json *delta, int *seen,
@@ -215,11 +135,6 @@ static int fold_delta(struct ipw_chat_fold *fold, const struct ipw_json *delta, 
     if (rc == 0 && ipw_json_kind(old) == IPW_JSON_OBJ)
         rc = ipw_chat_function_fold(fold, old, seen, err);
     return rc;
-}
-
-static bool gathered(const struct ipw_chat_fold *fold)
-{
-    return fold->left < fold->max || fold->reply.n_calls > 0;
 }
 
 static int fold_choice(struct ipw_chat_fold *fold, const struct ipw_json *choice, int *seen,
@@ -237,7 +152,7 @@ static int fold_choice(struct ipw_chat_fold *fold, const struct ipw_json *choice
     }
     if (ipw_json_kind(delta) == IPW_JSON_OBJ) {
         rc = fold_delta(fold, delta, seen, err);
-    } else if (!gathered(fold)) { /* a whole answer, or one sent as a single event */
+    } else if (!ipw_chat_has_content(fold)) { /* a whole answer, or one sent as a single event */
         delta = ipw_json_get(choice, "message");
         if (ipw_json_kind(delta) == IPW_JSON_OBJ) rc = fold_delta(fold, delta, seen, err);
     }
@@ -247,26 +162,9 @@ static int fold_choice(struct ipw_chat_fold *fold, const struct ipw_json *choice
     if (rc) return rc;
     if (*word) { /* after the delta, which can have the last text */
         *seen |= IPW_SEEN_FINISH;
-        ipw_chat_set_finish(&fold->reply, word);
+        ipw_chat_set_finish(&fold->reply, word, ipw_chat_finish_of(word));
     }
     return 0;
-}
-
-void ipw_chat_fold_error(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen)
-{
-    struct ipw_chat_error e;
-    struct ipw_buf raw = IPW_BUF(16 * IPW_MIB);
-
-    *seen |= IPW_SEEN_ERROR;
-    if (fold->reply.error) return; /* the first error is the cause */
-    if (!ipw_chat_error_read(&e, root)) {
-        ipw_json_print(&raw, root);
-        ipw_chat_line(e.text, sizeof e.text, ipw_buf_str(&raw), raw.len);
-        ipw_buf_release(&raw);
-    }
-    fold->reply.error = ipw_strdup(e.text);
-    if (*e.type) fold->reply.error_type = ipw_strdup(e.type);
-    fold->reply.error_code = e.code;
 }
 
 static int fold_root(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen,
@@ -296,7 +194,7 @@ static int check_protocol(const struct ipw_chat_fold *fold, const struct ipw_jso
                           const char *what, struct ipw_err *err)
 {
     bool prompt = fold->protocol == IPW_CHAT_PROMPT;
-    const char *name = gathered(fold) || prompt ? NULL : ipw_chat_foreign(root);
+    const char *name = ipw_chat_has_content(fold) || prompt ? NULL : ipw_chat_foreign(root);
 
     if (!name) return 0;
     return ipw_fail(

@@ -6,10 +6,7 @@
  * of the three.  The first count of output is a placeholder (1), so it is no count. */
 #include "llm/chat_priv.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/mem.h"
 
 static const char *type_of(const struct ipw_json *node)
 {
@@ -92,16 +89,14 @@ static void fold_stop(struct ipw_chat_fold *fold, const struct ipw_json *reason,
                  {"max_tokens", IPW_FINISH_LENGTH},
                  {"tool_use", IPW_FINISH_TOOL_CALLS},
                  {"refusal", IPW_FINISH_FILTER}};
-    struct ipw_chat_reply *r = &fold->reply;
+    enum ipw_chat_finish finish = IPW_FINISH_OTHER;
     const char *word = ipw_json_str(reason, NULL);
 
     if (!word) return;
     *seen |= IPW_SEEN_FINISH;
-    free(r->finish_word);
-    r->finish_word = ipw_strdup(word);
-    r->finish = IPW_FINISH_OTHER;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(word, words[i].word) == 0) r->finish = words[i].finish;
+        if (strcmp(word, words[i].word) == 0) finish = words[i].finish;
+    ipw_chat_set_finish(&fold->reply, word, finish);
 }
 
 static int fold_message(struct ipw_chat_fold *fold, const struct ipw_json *message, bool begins,

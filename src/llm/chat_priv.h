@@ -21,14 +21,26 @@ struct ipw_chat_fold {
     bool in_call;  /* of messages: the block announced last is a call that the client answers */
 };
 
+/* chat_gather.c puts the parts of an event into the reply, for every protocol.
+ * has_content: whether some of the answer has come. */
+bool ipw_chat_has_content(const struct ipw_chat_fold *fold);
 /* Appends to one of the reply's buffers, within the size limit of the whole reply. */
 int ipw_chat_gather(struct ipw_chat_fold *fold, struct ipw_buf *to, const char *text, size_t n,
                     struct ipw_err *err);
-
 /* The same of a JSON text; anything else adds nothing. */
 int ipw_chat_gather_node(struct ipw_chat_fold *fold, struct ipw_buf *to,
                          const struct ipw_json *text, enum ipw_chat_seen kind, int *seen,
                          struct ipw_err *err);
+/* Keeps the first text that is not empty; a plausible count; the provider's price in USD. */
+void ipw_chat_keep_first(char **slot, const struct ipw_json *node);
+void ipw_chat_keep_count(int64_t *slot, const struct ipw_json *node);
+void ipw_chat_keep_cost(struct ipw_chat_reply *reply, const struct ipw_json *cost);
+void ipw_chat_fold_error(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen);
+/* Translates the finish reason of chat completions. */
+enum ipw_chat_finish ipw_chat_finish_of(const char *word);
+/* Keeps the server's word and its meaning. */
+void ipw_chat_set_finish(struct ipw_chat_reply *reply, const char *word,
+                         enum ipw_chat_finish finish);
 
 /* chat_scan.c: folds an event that has only usual members, without parsing it.  True: *result is
  * the result of ipw_chat_fold_event().  False: nothing was done, the event must be parsed. */
@@ -38,7 +50,8 @@ bool ipw_chat_scan(struct ipw_chat_fold *fold, const char *data, size_t n, int *
 /* Whether [DONE] was seen; nothing after it is read. */
 bool ipw_chat_fold_done(const struct ipw_chat_fold *fold);
 
-/* Takes delta.tool_calls (an array), or one call of it.  Adds IPW_SEEN_CALL to *seen. */
+/* chat_fold_call.c: takes delta.tool_calls (an array), or one call of it.  Adds IPW_SEEN_CALL to
+ * *seen. */
 int ipw_chat_call_fold(struct ipw_chat_fold *fold, const struct ipw_json *calls, int *seen,
                        struct ipw_err *err);
 struct ipw_chat_call_delta {
@@ -56,12 +69,6 @@ int ipw_chat_function_fold(struct ipw_chat_fold *fold, const struct ipw_json *fu
                            struct ipw_err *err);
 /* Call at the end of a reply: drops empty calls, adds missing ids, makes empty arguments {}. */
 void ipw_chat_call_finish(struct ipw_chat_reply *reply);
-
-/* Keeps the first text that is not empty; a plausible count; the provider's price in USD. */
-void ipw_chat_keep_first(char **slot, const struct ipw_json *node);
-void ipw_chat_keep_count(int64_t *slot, const struct ipw_json *node);
-void ipw_chat_keep_cost(struct ipw_chat_reply *reply, const struct ipw_json *cost);
-void ipw_chat_fold_error(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen);
 
 /* chat_responses.c, chat_messages.c: an event or a whole answer of that protocol. */
 int ipw_chat_responses_event(struct ipw_chat_fold *fold, const struct ipw_json *root, int *seen,
@@ -86,10 +93,6 @@ int ipw_chat_other_fold(struct ipw_chat_fold *fold, const struct ipw_json *choic
 void ipw_chat_more_release(struct ipw_chat_reply *reply);
 void ipw_chat_logprobs_json(struct ipw_jw *w, const struct ipw_chat_reply *reply);
 void ipw_chat_others_json(struct ipw_jw *w, const struct ipw_chat_reply *reply);
-
-/* Translates the server's finish reason. */
-enum ipw_chat_finish ipw_chat_finish_of(const char *word);
-void ipw_chat_set_finish(struct ipw_chat_reply *reply, const char *word);
 
 struct ipw_chat_error {
     char text[512];

@@ -6,10 +6,7 @@
  * to the item that was announced last.  Unknown events and items are passed over. */
 #include "llm/chat_priv.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/mem.h"
 
 static bool ends_with(const char *word, const char *end)
 {
@@ -111,6 +108,7 @@ static void fold_usage(struct ipw_chat_fold *fold, const struct ipw_json *usage,
 static void fold_end(struct ipw_chat_fold *fold, const struct ipw_json *response, int *seen)
 {
     struct ipw_chat_reply *r = &fold->reply;
+    enum ipw_chat_finish finish = IPW_FINISH_OTHER;
     const char *status = ipw_json_str(ipw_json_get(response, "status"), "completed");
     const char *reason =
         ipw_json_str(ipw_json_get(ipw_json_get(response, "incomplete_details"), "reason"), "");
@@ -120,28 +118,20 @@ static void fold_end(struct ipw_chat_fold *fold, const struct ipw_json *response
         return;
     }
     *seen |= IPW_SEEN_FINISH;
-    free(r->finish_word);
-    r->finish_word = ipw_strdup(*reason ? reason : status);
     if (strcmp(status, "completed") == 0)
-        r->finish = r->n_calls ? IPW_FINISH_TOOL_CALLS : IPW_FINISH_STOP;
+        finish = r->n_calls ? IPW_FINISH_TOOL_CALLS : IPW_FINISH_STOP;
     else if (strcmp(reason, "max_output_tokens") == 0)
-        r->finish = IPW_FINISH_LENGTH;
+        finish = IPW_FINISH_LENGTH;
     else if (strcmp(reason, "content_filter") == 0)
-        r->finish = IPW_FINISH_FILTER;
-    else
-        r->finish = IPW_FINISH_OTHER;
-}
-
-static bool has_content(const struct ipw_chat_fold *fold)
-{
-    return fold->left < fold->max || fold->reply.n_calls > 0;
+        finish = IPW_FINISH_FILTER;
+    ipw_chat_set_finish(r, *reason ? reason : status, finish);
 }
 
 /* The whole reply, or the one inside an event of the stream. */
 static int fold_response(struct ipw_chat_fold *fold, const struct ipw_json *response, bool ended,
                          int *seen, struct ipw_err *err)
 {
-    bool known = has_content(fold);
+    bool known = ipw_chat_has_content(fold);
     int rc = 0;
 
     ipw_chat_keep_first(&fold->reply.id, ipw_json_get(response, "id"));

@@ -336,7 +336,7 @@ bool ipw_chat_scan(struct ipw_chat_fold *fold, const char *data, size_t n, int *
     if (rc) return true;
     if (e.finish.n) {
         seen |= IPW_SEEN_FINISH;
-        ipw_chat_set_finish(&fold->reply, e.finish.s);
+        ipw_chat_set_finish(&fold->reply, e.finish.s, ipw_chat_finish_of(e.finish.s));
     }
     if (e.has_usage) {
         fold_usage(&fold->reply.usage, &e);

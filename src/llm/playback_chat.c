@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "json/diff.h"
-#include "json/jsonl.h"
 #include "llm/playback_priv.h"
 
 /* ---- calls begin and end ---- */

@@ -10,7 +10,7 @@ enum ipw_wait_kind { WAIT_SEND, WAIT_REPLY, WAIT_REPEAT, WAIT_WORLD };
 
 struct ipw_playback_wait {
     enum ipw_wait_kind kind;
-    int64_t id; /* the span, or of an effect minus its number */
+    int64_t id; /* the span; for an effect, minus its number */
     int repeat; /* DECISIONS: the saved run's next attempt for this call; 0: none */
     struct ipw_llm_call *call;
     ipw_playback_fn fn;

@@ -1,10 +1,10 @@
-/* ipw.core.fetch: what `ipw-agent fetch` needs of the world beside its requests (lib_http.c).  No
- * other command grants it: a script that an agent is made of gets an error from each function.
+/* ipw.core.fetch: what `ipw-agent fetch` needs besides its requests (lib_http.c).  No other command
+ * grants it: in the script of an agent each function raises an error.
  *
  *   has_token()           a token would be sent to the hub
  *   size(path)            bytes of a regular file, or nil
- *   hash(path, kind)      hex digits; kind "sha256", or "git": as git names the bytes  |  nil,
- * message. */
+ *   hash(path, kind)      hex digits, or nil and a message; kind "sha256", or "git": the hash by
+ *                         which git names the bytes */
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>

@@ -7,27 +7,16 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <uv.h>
 
 #include "base/clock.h"
 #include "exchange.h"
 #include "io/http_priv.h"
+#include "unit/descriptors.h"
 
 struct server server;
 struct ipw_loop *loop;
 struct ipw_http *http;
-
-int open_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int n = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir)) n++;
-    closedir(dir);
-    return n;
-}
 
 int set_up(void **state)
 {

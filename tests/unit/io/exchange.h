@@ -42,7 +42,6 @@ extern const struct ipw_http_callbacks exchange_callbacks; /* without ud */
 int set_up(void **state);
 int tear_down(void **state);
 int run_http_tests(int (*run)(void)); /* main() around cmocka: set up libcurl, count descriptors */
-int open_descriptors(void);
 void start(struct exchange *x, const char *path, const struct ipw_http_request *with);
 void start_url(struct exchange *x, const char *url, const struct ipw_http_request *with);
 void run_until(const int *done);

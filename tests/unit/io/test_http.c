@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "exchange.h"
 #include "io/http_priv.h"
+#include "unit/descriptors.h"
 #include "unit/unit.h"
 
 /* --- whole answers --------------------------------------------------------------------------- */

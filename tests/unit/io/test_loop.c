@@ -14,25 +14,16 @@
 #include "base/clock.h"
 #include "io/loop_priv.h"
 #include "unit/unit.h"
+#include "with_loop.h"
 
 #define MS IPW_NS_PER_MS
 
-static struct ipw_loop *loop;
 static char order[256];
 
 static int set_up(void **state)
 {
-    (void)state;
     order[0] = '\0';
-    return ipw_loop_new(&loop, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(ipw_loop_leftovers(loop), 0);
-    ipw_loop_free(loop);
-    return 0;
+    return make_loop(state);
 }
 
 static void note(void *ud)
@@ -363,7 +354,7 @@ static void test_wakeup(void **state)
 
 UNIT(loop)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, free_loop)
     const struct CMUnitTest tests[] = {
         CASE(test_empty),
         CASE(test_timers),

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,10 +17,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/proc.h"
+#include "unit/descriptors.h"
+#include "with_loop.h"
 
 #define MS IPW_NS_PER_MS
 
-static struct ipw_loop *loop;
 static char dir[] = "/tmp/ipw-test-proc-XXXXXX";
 
 struct run {
@@ -76,17 +76,6 @@ static void drop(struct run *run)
     free(run->err);
 }
 
-static int count_entries(const char *path)
-{
-    DIR *d = opendir(path);
-    int n = 0;
-
-    assert_non_null(d);
-    while (readdir(d)) n++;
-    closedir(d);
-    return n;
-}
-
 /* No child of ours is left, in whatever state. */
 static void assert_childless(void)
 {
@@ -95,20 +84,6 @@ static void assert_childless(void)
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
         fail_msg("a child is left (pid %d)", (int)info.si_pid);
     assert_int_equal(errno, ECHILD);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    return ipw_loop_new(&loop, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(ipw_loop_leftovers(loop), 0);
-    ipw_loop_free(loop);
-    return 0;
 }
 
 /* Lets the loop run while a process that was killed comes to its end. */
@@ -509,7 +484,7 @@ static void test_two_hundred(void **state)
     enum { N = 200 };
     static struct run runs[N];
     const char *argv[] = {"echo", "x", NULL};
-    int left = N, before = count_entries("/proc/self/fd");
+    int left = N, before = open_descriptors();
 
     (void)state;
     memset(runs, 0, sizeof runs);
@@ -528,7 +503,7 @@ static void test_two_hundred(void **state)
     }
     assert_childless();
     /* The first of all starts opened none that stays but the loop's own. */
-    assert_true(count_entries("/proc/self/fd") <= before);
+    assert_true(open_descriptors() <= before);
 }
 
 /* A child that somebody else in this process forked is none of ours to reap. */
@@ -548,7 +523,7 @@ static void test_foreign_child(void **state)
 
 int main(int argc, char **argv)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_loop, free_loop)
     const struct CMUnitTest tests[] = {
         CASE(test_results),         CASE(test_cannot_start),
         CASE(test_refused_at_once), CASE(test_input),

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <errno.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -17,34 +16,15 @@
 #include "base/clock.h"
 #include "io/proc.h"
 #include "io/proc_priv.h"
+#include "unit/descriptors.h"
+#include "with_loop.h"
 
-static struct ipw_loop *loop;
 static int ended;
 
 static int set_up(void **state)
 {
-    (void)state;
     ended = 0;
-    return ipw_loop_new(&loop, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(ipw_loop_leftovers(loop), 0);
-    ipw_loop_free(loop);
-    return 0;
-}
-
-static int count_open(void)
-{
-    DIR *d = opendir("/proc/self/fd");
-    int n = 0;
-
-    assert_non_null(d);
-    while (readdir(d)) n++;
-    closedir(d);
-    return n;
+    return make_loop(state);
 }
 
 static void on_done(void *ud, const struct ipw_proc_result *result)
@@ -98,7 +78,7 @@ static void test_no_descriptors(void **state)
         int before, failures = 0, rc = -1;
 
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
-        before = count_open();
+        before = open_descriptors();
         for (rlim_t room = 3; rc && room < 200; room++) {
             struct ipw_err err = {0};
 
@@ -114,7 +94,7 @@ static void test_no_descriptors(void **state)
                 !strstr(err.text, "cannot start the helper"))
                 fail_msg("start %zu, room for %d: %s", k, (int)room, err.text);
             assert_int_equal(ipw_loop_leftovers(loop), 0);
-            assert_int_equal(count_open(), before);
+            assert_int_equal(open_descriptors(), before);
         }
         assert_int_equal(rc, 0);
         assert_true(failures > 3);
@@ -191,7 +171,7 @@ static void test_helper(void **state)
 
 int main(int argc, char **argv)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, free_loop)
     const struct CMUnitTest tests[] = {CASE(test_no_descriptors), CASE(test_helper)};
 
     if (argc > 1 && strcmp(argv[1], "__exec") == 0) return ipw_proc_helper_main(argc, argv);

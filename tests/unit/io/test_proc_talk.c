@@ -12,22 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/proc.h"
-
-static struct ipw_loop *loop;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return ipw_loop_new(&loop, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(ipw_loop_leftovers(loop), 0);
-    ipw_loop_free(loop);
-    return 0;
-}
+#include "with_loop.h"
 
 struct talk {
     struct ipw_proc *proc;
@@ -212,7 +197,7 @@ static void test_ours(void **state)
 
 int main(int argc, char **argv)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_loop, free_loop)
     const struct CMUnitTest tests[] = {
         CASE(test_talk),
         CASE(test_talk_that_ends),

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "io/proc.h"
+#include "with_loop.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LITTLE (256 * IPW_MIB) /* the helper's own memory is larger, and a child begins with it */
@@ -19,23 +20,8 @@
 #define LITTLE (16 * IPW_MIB)
 #endif
 
-static struct ipw_loop *loop;
 static struct ipw_proc_result got;
 static char said[200]; /* the beginning of its standard error */
-
-static int set_up(void **state)
-{
-    (void)state;
-    return ipw_loop_new(&loop, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(ipw_loop_leftovers(loop), 0);
-    ipw_loop_free(loop);
-    return 0;
-}
 
 static void on_done(void *ud, const struct ipw_proc_result *result)
 {
@@ -120,7 +106,7 @@ static void of_all_together(void **state)
     assert_int_equal(got.exit_code, 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_loop, free_loop)
 
 int main(int argc, char **argv)
 {

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -21,9 +20,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "io/server.h"
+#include "unit/descriptors.h"
 #include "unit/unit.h"
+#include "with_loop.h"
 
-static struct ipw_loop *loop;
 static struct ipw_server *server;
 static struct ipw_exchange *held; /* of /hold and /full */
 static struct ipw_buf seen;       /* what the routes saw */
@@ -323,6 +323,9 @@ static void refusals(void **state)
          "HTTP/1.1 400 "},
         {HEAD("POST /echo") "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n",
          "0\r\n\r\n", 0, "HTTP/1.1 400 "},
+        {HEAD("POST /echo") "Content-Length : 3\r\n\r\n", "abc", 0,
+         "a header's name contains a blank"},
+        {HEAD("GET /echo") "Host: evil.example\r\n\r\n", "", 0, "the request has two Host headers"},
     };
 
     (void)state;
@@ -473,47 +476,28 @@ static void addresses(void **state)
 
 static int fds_before;
 
-static int count_fds(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int n = 0;
-
-    while (readdir(dir)) n++;
-    closedir(dir);
-    return n;
-}
-
 static int set_up(void **state)
 {
     static struct ipw_server_options options = {
         .routes = routes, .n_routes = sizeof routes / sizeof *routes, .stays = true};
 
-    (void)state;
-    fds_before = count_fds();
+    fds_before = open_descriptors();
     seen = IPW_BUF(IPW_MIB);
-    if (ipw_loop_new(&loop, NULL) || ipw_server_open(&server, &options, NULL)) return -1;
+    if (make_loop(state) || ipw_server_open(&server, &options, NULL)) return -1;
     port = atoi(strrchr(ipw_server_url(server), ':') + 1);
     return ipw_server_attach(server, loop, NULL);
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     ipw_server_close(server);
-    if (ipw_loop_leftovers(loop)) return -1;
-    ipw_loop_free(loop);
+    free_loop(state);
     ipw_buf_release(&seen);
-    return count_fds() == fds_before ? 0 : -1;
+    return open_descriptors() == fds_before ? 0 : -1;
 }
 
 /* libuv keeps two descriptors from its first loop on. */
-static int first_loop(void **state)
-{
-    (void)state;
-    if (ipw_loop_new(&loop, NULL)) return -1;
-    ipw_loop_free(loop);
-    return 0;
-}
+static int first_loop(void **state) { return make_loop(state) || free_loop(state); }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 

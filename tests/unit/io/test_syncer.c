@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "io/syncer.h"
 #include "unit/unit.h"
+#include "with_loop.h"
 
-static struct ipw_loop *loop;
 static struct ipw_syncer *syncer;
 static int calls, result;
 
@@ -38,21 +38,17 @@ static void synced(void *ud, int errnum)
 
 static int set_up(void **state)
 {
-    (void)state;
     calls = 0;
     result = -1;
-    if (ipw_loop_new(&loop, NULL)) return -1;
+    if (make_loop(state)) return -1;
     syncer = ipw_syncer_new(loop);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     ipw_syncer_free(syncer);
-    if (ipw_loop_leftovers(loop)) return -1;
-    ipw_loop_free(loop);
-    return 0;
+    return free_loop(state);
 }
 
 static int temporary(char *path)
