@@ -176,17 +176,16 @@ function runs.read(i, warn, each)
   local members = setmetatable({
     turns = list_of(turns, first_turn, turn_of), parts = list_of(parts, first_part, part_of),
   }, { __index = query_members })
-  local query_view = view(members, queries)
+  local query_view, whole = view(members, queries), each ~= nil or prices.given()
   while true do
-    local there, torn = core.take(reader, queries, "turns", turns, "parts", parts)
-    if not there then
+    local query, torn = core.take(reader, whole, queries, "turns", turns, "parts", parts)
+    if not query then
       if torn then warn(path .. ": a torn last line was left out") end
       break
     end
     place = place + 1
     first_turn[place + 1], first_part[place + 1] = core.rows(turns) + 1, core.rows(parts) + 1
-    local query = (each or prices.given()) and whole_line(core.taken(reader))
-    if query then core.set(queries, place, COST, number(query.total_cost_usd)) end
+    if whole then core.set(queries, place, COST, number(whole_line(query).total_cost_usd)) end
     local outcome, resolved, remote = core.cells(queries, place, OUTCOME, RESOLVED, REMOTE)
     local row = setmetatable({ place = place }, query_view)
     if remote then note_remote(run, remote) end
