@@ -94,11 +94,11 @@ return {
     one.summary.dearest = dearest({ "frames-003", 303 }, { "frames-002", 202 }, { "frames-001", 101 })
     local text = told(one, 80)
     test.equal(text:sub(1, #screen_80), screen_80)
-    contains(text, "sum                 22_352   100 = the sensors’ count", "not measured: DRAM (permission)",
+    contains(text, "sum                 22_352   100 (the sensors’ total)", "not measured: DRAM (permission)",
       "per query   798 J (95 %: 560–1_040) · 5.70_s · 9_640 tokens", "first_token_371_ms (p95",
       "120 turns · 49 tool calls",
       "4 retries · ipw-agent itself", "dearest     ✓_003_303_J ✓_002_202_J ✓_001_101_J\n",
-      "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules: no reading told",
+      "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules: the sensors",
       "saved in    runs/x", "ipw-agent show runs/x -o page.html     ipw-agent show runs/x frames-003")
     told(one, 140, true)
   end },
@@ -139,7 +139,7 @@ return {
     test.equal(short.rows(short.view(80), run()), "")
   end },
   { "a long run is told from its summary", function()
-    contains(told(run(), 80), "failed      2 queries: `failed` of summary.json has the reasons")
+    contains(told(run(), 80), "failed      2 queries: see `failed` in summary.json for the reasons")
   end },
   { "sessions that were killed are on the clock, too", function()
     local sessions = { { start_ns = 5000000000, end_ns = 7000000000 }, { start_ns = 9000000000, end_ns = 10500000000 } }
@@ -163,7 +163,7 @@ return {
     end), 80)
     contains(text, "not measured: sensors are switched off (--telemetry none)",
       "\n where                    s  calls   failed\n prefill (prompt)        47\n", "in all")
-    test.ok(not text:find("sensors’ count", 1, true) and not text:find("shared", 1, true))
+    test.ok(not text:find("sensors’ total", 1, true) and not text:find("shared", 1, true))
   end },
   { "joules of a part are not known", function()
     local text = told(run(function(s)
@@ -171,7 +171,7 @@ return {
       s.statistics = { gpu_energy_joules = { n = 25 } }
     end), 80)
     contains(text, "energy      GPU 18_000 J (3 of 28 queries without: gpu lost)")
-    test.ok(not text:find("sensors’ count", 1, true))
+    test.ok(not text:find("sensors’ total", 1, true))
   end },
   { "a judge, several models, pass@k", function()
     contains(told(run(function(s)
