@@ -141,6 +141,31 @@ return {
   { "a long run is told from its summary", function()
     contains(told(run(), 80), "failed      2 queries: see `failed` in summary.json for the reasons")
   end },
+  { "what a reader must know before the numbers", function()
+    local one = run(function(s)
+      s.efficiency.withheld, s.run.earlier_attempts = "too_coarse", 1
+    end)
+    one.manifest.not_quiet = "process 7 (x) computes on gpu0"
+    local text = told(one, 200)
+    contains(text, "\n ! The sensor is too coarse: the joules may be off by more than half, so there is "
+        .. "no efficiency.\n",
+      "\n ! The machine was not quiet before the start: process 7 (x) computes on gpu0. The joules "
+        .. "include other programs’ use.\n",
+      "\n ! The sum of the joules includes 1 earlier attempt of queries that were run again.\n")
+  end },
+  { "more than fits: where the rest is", function()
+    local one = run(function(s)
+      for i = 2, 13 do
+        s.parts[#s.parts + 1] = { part = "tool", name = "t" .. i, calls = 1, joules = of(1, 1) }
+      end
+    end)
+    for i, reason in ipairs { "a", "b", "c", "d" } do
+      one.queries[i] = short.query(one, query("q" .. i, i, { completed = false, error = reason }))
+      one.queries[i].mark = "failed"
+    end
+    contains(told(one, 80), "\n 1 more tool: see `tools` in summary.json\n",
+      "1 more reason: see `failed` in summary.json\n")
+  end },
   { "sessions that were killed are on the clock, too", function()
     local sessions = { { start_ns = 5000000000, end_ns = 7000000000 }, { start_ns = 9000000000, end_ns = 10500000000 } }
     test.equal(short.run("x", { segments = sessions }, summary()).seconds, 3.5)

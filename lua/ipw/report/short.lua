@@ -199,7 +199,8 @@ local function put_parts(out, view, run)
       screen.right(numbers.cell(run.sum_uj / 1e6), 9), screen.right("100", 6))
   end
   if tools > SHOWN_TOOLS then
-    out[#out + 1] = (" %d more tools: see `tools` in summary.json"):format(tools - SHOWN_TOOLS)
+    out[#out + 1] = (" %s: see `tools` in summary.json"):format(
+      numbers.count(tools - SHOWN_TOOLS, "more tool"))
   end
 end
 
@@ -382,7 +383,8 @@ local function put_failed(out, view, run, id_of)
       math.min(IDS, #ids)) .. more .. "  " .. screen.fit(order[i], 2 * view.width))
   end
   if #order > REASONS then
-    put(out, view, "", ("%d more reasons: see `failed` in summary.json"):format(#order - REASONS))
+    put(out, view, "", ("%s: see `failed` in summary.json"):format(
+      numbers.count(#order - REASONS, "more reason")))
   end
   local failed = (run.summary.totals or {}).failed or 0
   if #run.queries == 0 and failed > 0 then
