@@ -29,7 +29,7 @@ end
 --- name, label and unit (nil: a count), and its value of a query or a turn: x, lo, hi.
 compare.metrics = {
   { "accuracy", "accuracy", "%", function(row) return row.resolved end },
-  { "joules", "energy", "J", function(row, basis) return runs.joules_of(row, basis) end },
+  { "joules", "energy", "J", runs.joules_of },
   { "gpu_joules", "  gpu", "J", energy "gpu" },
   { "cpu_joules", "  cpu", "J", energy "cpu" },
   { "dram_joules", "  dram", "J", energy "dram" },
@@ -41,7 +41,7 @@ compare.metrics = {
   { "input_tokens", "tokens in", nil, function(row) return row.input end },
   { "output_tokens", "tokens out", nil, function(row) return row.output end },
   { "turns", "turns", nil, function(row) return #row.turns end },
-  { "turn_joules", "energy", "J", function(turn, basis) return runs.joules_of(turn, basis) end, turn = true },
+  { "turn_joules", "energy", "J", runs.joules_of, turn = true },
   { "turn_seconds", "time", "s", function(turn) return turn.seconds end, turn = true },
   { "turn_output_tokens", "tokens out", nil, function(turn) return turn.output end, turn = true },
 }
@@ -176,7 +176,8 @@ local function narrow(row, two, tasks, basis)
   end
 end
 
---- The standard uncertainty of a side's joules, and the joules; nil: not known. Several metrics ask for the same.
+--- The standard uncertainty of a side's joules, and the joules; nil: not known. Kept, because several
+--- metrics ask for it.
 local function side_uncertainty(two, k, side, basis)
   local name = side .. table.concat(basis, "+")
   if two.uncertainties[name] == nil then

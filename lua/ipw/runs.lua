@@ -68,7 +68,7 @@ for _, key in ipairs { "joules", "waste_joules" } do
   for _, domain in ipairs(runs.domains) do part_paths[#part_paths + 1] = key .. "." .. domain end
 end
 
---- A figure of the columns behind `at`; j nil: not known.
+--- The energy value in the four columns behind `at`; j nil: not known.
 local function figure_of(columns, place, at)
   local j, lo, hi, u = core.cells(columns, place, at + 1, at + 2, at + 3, at + 4)
   if lo == 0 and hi == 0 then lo, hi = nil, nil end
@@ -155,19 +155,20 @@ local function note_remote(run, there)
   end
 end
 
---- Reads run number `i` of the command line: `each(row, query)` for each query. Gives the run: path, name,
---- manifest, summary, rows (if `each` is nil), not_lm (domains that are not on the model's machine), reader
---- (open).
+--- Reads run number `i` of the command line: `each(row, query)` for each query. Gives the run: path,
+--- name, manifest, summary, rows (if `each` is nil), not_lm (domains that are not on the model's
+--- machine), reader (open).
 ---
---- A row is a query as numbers, which stand in columns: id, epoch, index, outcome, resolved, seconds, input,
---- output, cost, energy, `turns` (its model calls) and `parts` (what it did). A member of it is read at each
---- use: energy, turns and parts are new tables, so a change of one is not kept.
+--- A row is a query as numbers, which stand in columns: id, epoch, index, outcome, resolved, seconds,
+--- input, output, cost, energy, `turns` (its model calls) and `parts` (what it did). Each use of a
+--- member reads it: energy, turns and parts are new tables, so a change of one is not kept.
 function runs.read(i, warn, each)
   local path = core.runs()[i]
   local reader = core.open(i)
   local run = {
-    path = path, name = path:match "([^/]+)/*$" or path, number = i, reader = reader, rows = {}, not_lm = {},
-    manifest = core.document(reader, "manifest.json"), summary = core.document(reader, "summary.json"),
+    path = path, name = path:match "([^/]+)/*$" or path, number = i, reader = reader, rows = {},
+    not_lm = {}, manifest = core.document(reader, "manifest.json"),
+    summary = core.document(reader, "summary.json"),
   }
   local queries, turns = core.columns(query_paths), core.columns(turn_paths)
   local parts, first_turn, first_part = core.columns(part_paths), { 1 }, { 1 }
@@ -176,17 +177,16 @@ function runs.read(i, warn, each)
   local members = setmetatable({
     turns = list_of(turns, first_turn, turn_of), parts = list_of(parts, first_part, part_of),
   }, { __index = query_members })
-  local query_view = view(members, queries)
+  local query_view, whole = view(members, queries), each ~= nil or prices.given()
   while true do
-    local there, torn = core.take(reader, queries, "turns", turns, "parts", parts)
-    if not there then
+    local query, torn = core.take(reader, whole, queries, "turns", turns, "parts", parts)
+    if not query then
       if torn then warn(path .. ": a torn last line was left out") end
       break
     end
     place = place + 1
     first_turn[place + 1], first_part[place + 1] = core.rows(turns) + 1, core.rows(parts) + 1
-    local query = (each or prices.given()) and whole_line(core.taken(reader))
-    if query then core.set(queries, place, COST, number(query.total_cost_usd)) end
+    if whole then core.set(queries, place, COST, number(whole_line(query).total_cost_usd)) end
     local outcome, resolved, remote = core.cells(queries, place, OUTCOME, RESOLVED, REMOTE)
     local row = setmetatable({ place = place }, query_view)
     if remote then note_remote(run, remote) end
@@ -202,7 +202,7 @@ end
 local domain_number = {}
 for i, domain in ipairs(runs.domains) do domain_number[domain] = i end
 
---- A figure of an energy, or of the part that has it.
+--- The energy value of a domain: of an energy table, or of the query, turn or phase that has it.
 local function joules_of(part, energy, domain)
   local meta = not energy and getmetatable(part)
   if meta and not rawget(part, "energy") then
@@ -227,7 +227,7 @@ end
 ---@return number? joules, number? lo, number? hi, number? u
 function runs.joules(energy, basis) return add_up(nil, energy, basis) end
 
---- The same of a query, a turn or a phase that has the energy: of a row without making a table of it.
+--- The same of a query, a turn or a phase; of a row from the columns, without a table of the energy.
 ---@return number? joules, number? lo, number? hi, number? u
 function runs.joules_of(part, basis) return add_up(part, nil, basis) end
 

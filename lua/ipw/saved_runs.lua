@@ -72,7 +72,7 @@ end
 
 --- The one whose name is the word, or has it; or nil and a reason.
 local function named(word, all, none)
-  local found, names = {}, {}
+  local found, names, said = {}, {}, word:gsub("%c", "?"):sub(1, 100)
   for _, run in ipairs(all) do
     names[#names + 1] = run.name
     if run.name == word then return run.path end
@@ -81,13 +81,12 @@ local function named(word, all, none)
   if #found == 1 then return found[1].path end
   if #found == 0 then
     local near = script.nearest(word, names)
-    return nil, ("%s: %s%s"):format(word:gsub("%c", "?"):sub(1, 100), none,
-      near and (" (did you mean '%s'?)"):format(near) or "")
+    return nil, ("%s: %s%s"):format(said, none, near and (" (did you mean '%s'?)"):format(near) or "")
   end
   local some = {}
   for i = 1, math.min(#found, SHOWN_NAMES) do some[i] = found[i].path end
-  return nil, ("%s: %d runs have it in their name: %s%s"):format(word:sub(1, 100), #found, table.concat(some, ", "),
-    #found > SHOWN_NAMES and ", ..." or "")
+  return nil, ("%s: %d names contain it: %s%s. Use more of the name."):format(said, #found,
+    table.concat(some, ", "), #found > SHOWN_NAMES and ", ..." or "")
 end
 
 --- The path of the run that is meant; or nil and a reason.
@@ -97,7 +96,8 @@ function saved_runs.find(word)
   if word and data.exists(word) then return word end
   local all = saved_runs.all()
   if not word then
-    return all[1] and all[1].path, "no run is named, and there is none in runs/ (ipw-agent run react gaia-sample)"
+    return all[1] and all[1].path,
+      "no run is named, and there is none in runs/ (ipw-agent run react gaia-sample)"
   end
   local number = word:find "^%d+$" and math.tointeger(tonumber(word))
   if number and all[number] then return all[number].path end
@@ -105,8 +105,8 @@ function saved_runs.find(word)
   return named(word, all, "no such run: ipw-agent runs lists them")
 end
 
---- The folder of shards that is meant: its path, its name or a part of it; without a word the newest. Or nil and a
---- reason.
+--- The folder of shards that is meant: its path, its name or a part of it; without a word the newest.
+--- Or nil and a reason.
 ---@param word string?
 ---@return string? path, string? why
 function saved_runs.find_shards(word)

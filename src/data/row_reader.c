@@ -256,7 +256,7 @@ int ipw_rows_parse(struct ipw_rows *out, const char *name, const char *bytes, si
     int rc;
 
     *out = (struct ipw_rows){0};
-    if (is_columnar(name)) {
+    if (is_columnar_name(name)) {
         rc = ipw_row_reader_open_memory(&reader, name, bytes, n, err);
         if (!rc) rc = read_all(out, name, reader, err);
         ipw_row_reader_free(reader);

@@ -279,6 +279,7 @@ int ipw_columns_set(lua_State *L)
     size_t place = place_of(L, of);
     struct column *column = column_of(L, of, 3);
 
+    luaL_argcheck(L, column->kind != '$', 3, "a column of texts");
     if (!lua_isnoneornil(L, 4) && !lua_isinteger(L, 4)) column->whole = false;
     put(column, of->rows, place, luaL_optnumber(L, 4, NAN));
     return 0;

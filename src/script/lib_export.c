@@ -92,8 +92,7 @@ static int text_drop(lua_State *L)
 
 struct reader {
     struct ipw_saved_run *run;
-    struct ipw_json *doc;         /* being pushed */
-    const struct ipw_json *query; /* the last one; it lives until the next line is read */
+    struct ipw_json *doc; /* being pushed */
 };
 
 static int reader_close(lua_State *L)
@@ -189,9 +188,9 @@ static int export_document(lua_State *L)
     return 1;
 }
 
-/* take(reader, columns, [list, columns]...): the next query as a row of the columns, and each
- * object of its list `list` as a row of those behind it.  Whether there was one; and at the end,
- * whether a torn line was left out. [-n, +2, e] */
+/* take(reader, whole, columns, [list, columns]...): the next query as a row of the columns, and
+ * each object of its list `list` as a row of those behind it.  Returns true, or with `whole` the
+ * query as a table; nil at the end, and whether a torn line was left out. [-n, +(1|2), e] */
 static int export_take(lua_State *L)
 {
     struct reader *reader = reader_of(L);
@@ -200,27 +199,23 @@ static int export_take(lua_State *L)
     int n = lua_gettop(L), rc = ipw_saved_run_query(&line, reader->run, &err);
 
     if (rc < 0) return raise_err(L, &err);
-    reader->query = rc ? line.doc : NULL;
-    if (rc) ipw_columns_take(L, 2, line.doc);
-    for (int arg = 3; rc && arg < n; arg += 2) {
+    if (rc == 0) {
+        lua_pushnil(L);
+        lua_pushboolean(L, ipw_saved_run_torn(reader->run));
+        return 2;
+    }
+    ipw_columns_take(L, 3, line.doc);
+    for (int arg = 4; arg < n; arg += 2) {
         const struct ipw_json *list = ipw_json_get(line.doc, luaL_checkstring(L, arg));
 
         if (ipw_json_kind(list) != IPW_JSON_ARR) continue;
         for (const struct ipw_json *one = ipw_json_first(list); one; one = ipw_json_next(one))
             ipw_columns_take(L, arg + 1, one);
     }
-    lua_pushboolean(L, rc);
-    lua_pushboolean(L, ipw_saved_run_torn(reader->run));
-    return 2;
-}
-
-/* taken(reader): the query that was taken last, as a table. [-1, +1, e] */
-static int export_taken(lua_State *L)
-{
-    struct reader *reader = reader_of(L);
-
-    if (!reader->query) return luaL_error(L, "ipw.core.export: no query was taken");
-    push_known(L, reader->query);
+    if (lua_toboolean(L, 2))
+        push_known(L, line.doc);
+    else
+        lua_pushboolean(L, 1);
     return 1;
 }
 
@@ -233,7 +228,6 @@ static int export_query(lua_State *L)
     struct ipw_err err;
     int rc = ipw_saved_run_query(&line, reader->run, &err);
 
-    reader->query = NULL;
     if (rc < 0) return raise_err(L, &err);
     if (rc == 0) {
         lua_pushnil(L);
@@ -552,7 +546,6 @@ int ipw_lib_export(lua_State *L)
                                          {"close", export_close},
                                          {"query", export_query},
                                          {"take", export_take},
-                                         {"taken", export_taken},
                                          {"columns", ipw_columns_new},
                                          {"cells", ipw_columns_cells},
                                          {"rows", ipw_columns_rows},

@@ -133,7 +133,7 @@ start_fake --bench 1
 expect_exit 0 agent run tools --dataset rows.jsonl --limit 4 --base-url "$BASE_URL" --model fake-model --output guessed
 if [ "$(json guessed/summary.json '"with_estimates" in d["totals"]')" = true ]; then
     expect_exit 0 agent report guessed
-    check_words 'A model estimates ≈'
+    check_words 'A power model estimates ≈'
     check_out 'energy      not measured: '
     expect_exit 0 agent report guessed -o guessed.html
     assert_contains guessed.html '<rect class="f-whole estimated"'

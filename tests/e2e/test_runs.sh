@@ -59,11 +59,12 @@ check_err "nope: no such run: ipw-agent runs lists them"
 expect_exit 3 agent validate mime
 check_err "did you mean 'mine'?"
 expect_exit 3 agent ledger gaia-sample
-check_err "2 runs have it in their name: $tools, $single"
+check_err "2 names contain it: $tools, $single. Use more of the name."
 expect_exit 3 agent report runs/nope
 expect_exit 3 agent serve --replay nope
 expect_exit 3 agent telemetry --read nope
 expect_exit 3 agent merge nope
+check_err "nope: no such folder of shards"
 expect_exit 2 agent merge
 check_err "there is none in runs/"
 

@@ -94,11 +94,11 @@ return {
     one.summary.dearest = dearest({ "frames-003", 303 }, { "frames-002", 202 }, { "frames-001", 101 })
     local text = told(one, 80)
     test.equal(text:sub(1, #screen_80), screen_80)
-    contains(text, "sum                 22_352   100 = the sensors’ count", "not measured: DRAM (permission)",
+    contains(text, "sum                 22_352   100 (the sensors’ total)", "not measured: DRAM (permission)",
       "per query   798 J (95 %: 560–1_040) · 5.70_s · 9_640 tokens", "first_token_371_ms (p95",
       "120 turns · 49 tool calls",
       "4 retries · ipw-agent itself", "dearest     ✓_003_303_J ✓_002_202_J ✓_001_101_J\n",
-      "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules: no reading told",
+      "failed      ! 027 HTTP 500: out of memory\\u{1b}[2J", "98 % of the queries’ joules: the sensors",
       "saved in    runs/x", "ipw-agent show runs/x -o page.html     ipw-agent show runs/x frames-003")
     told(one, 140, true)
   end },
@@ -147,7 +147,32 @@ return {
     test.equal(short.rows(short.view(80), run()), "")
   end },
   { "a long run is told from its summary", function()
-    contains(told(run(), 80), "failed      2 queries: `failed` of summary.json has the reasons")
+    contains(told(run(), 80), "failed      2 queries: see `failed` in summary.json for the reasons")
+  end },
+  { "what a reader must know before the numbers", function()
+    local one = run(function(s)
+      s.efficiency.withheld, s.run.earlier_attempts = "too_coarse", 1
+    end)
+    one.manifest.not_quiet = "process 7 (x) computes on gpu0"
+    local text = told(one, 200)
+    contains(text, "\n ! The sensor is too coarse: the joules may be off by more than half, so there is "
+        .. "no efficiency.\n",
+      "\n ! The machine was not quiet before the start: process 7 (x) computes on gpu0. The joules "
+        .. "include other programs’ use.\n",
+      "\n ! The sum of the joules includes 1 earlier attempt of queries that were run again.\n")
+  end },
+  { "more than fits: where the rest is", function()
+    local one = run(function(s)
+      for i = 2, 13 do
+        s.parts[#s.parts + 1] = { part = "tool", name = "t" .. i, calls = 1, joules = of(1, 1) }
+      end
+    end)
+    for i, reason in ipairs { "a", "b", "c", "d" } do
+      one.queries[i] = short.query(one, query("q" .. i, i, { completed = false, error = reason }))
+      one.queries[i].mark = "failed"
+    end
+    contains(told(one, 80), "\n 1 more tool: see `tools` in summary.json\n",
+      "1 more reason: see `failed` in summary.json\n")
   end },
   { "sessions that were killed are on the clock, too", function()
     local sessions = { { start_ns = 5000000000, end_ns = 7000000000 }, { start_ns = 9000000000, end_ns = 10500000000 } }
@@ -171,7 +196,7 @@ return {
     end), 80)
     contains(text, "not measured: sensors are switched off (--telemetry none)",
       "\n where                    s  calls   failed\n prefill (prompt)        47\n", "in all")
-    test.ok(not text:find("sensors’ count", 1, true) and not text:find("shared", 1, true))
+    test.ok(not text:find("sensors’ total", 1, true) and not text:find("shared", 1, true))
   end },
   { "joules of a part are not known", function()
     local text = told(run(function(s)
@@ -179,7 +204,7 @@ return {
       s.statistics = { gpu_energy_joules = { n = 25 } }
     end), 80)
     contains(text, "energy      GPU 18_000 J (3 of 28 queries without: gpu lost)")
-    test.ok(not text:find("sensors’ count", 1, true))
+    test.ok(not text:find("sensors’ total", 1, true))
   end },
   { "a judge, several models, pass@k", function()
     contains(told(run(function(s)

@@ -190,7 +190,8 @@ local TOOL_KEYS = { "argument_bytes", "result_bytes", "cut_bytes", "child_cpu_s"
 local function put_span(out, query, span, turn, id, parent_chat, zero)
   local from = zero + math.floor(span.start_s * 1e9 + 0.5)
   local to = zero + math.floor(span.end_s * 1e9 + 0.5)
-  local name, kind, parent, b = span.name or span.kind, INTERNAL, out.agents[span.inside] or out.agent_id
+  local name, kind, parent = span.name or span.kind, INTERNAL, out.agents[span.inside] or out.agent_id
+  local b
   local bad = span.outcome ~= nil and span.outcome ~= "ok" and span.outcome or nil
   if span.kind == "lm" then
     name, kind, b = quoted("chat " .. name), CLIENT, chat(out, query, span, turn)

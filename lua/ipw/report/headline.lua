@@ -190,7 +190,8 @@ local function estimated(run)
       told[#told + 1] = ("\u{2248} %s J (%s)"):format(numbers.plain(sums[domain], 2), domain_names[domain])
     end
   end
-  return #told > 0 and " A model estimates " .. table.concat(told, ", ") .. "; that is in no figure here." or ""
+  if #told == 0 then return "" end
+  return (" A power model estimates %s; no figure here includes it."):format(table.concat(told, ", "))
 end
 
 --- Why there are no joules, and what helps: a sentence. Only of a run without any.
@@ -206,7 +207,8 @@ function headline.no_joules(run)
     if row and row.total_j then own[#own + 1] = numbers.joules(row.total_j) .. " (" .. domain_names[domain] .. ")" end
   end
   return "No joules: the model ran on another machine, whose sensors were not read (run --telemetry stream=URL)." ..
-    (#own > 0 and " This machine drew " .. table.concat(own, ", ") .. " meanwhile; they are in no figure." or "")
+    (#own > 0 and (" This machine drew %s meanwhile; no figure here includes it."):format(
+      table.concat(own, ", ")) or "")
 end
 
 --- How the joules were obtained.
@@ -260,13 +262,15 @@ function headline.flags(run)
     if lost[reason] then flag(("%s: %s. Its joules are in no figure."):format(domain_names[domain], lost[reason])) end
   end
   if (summary.efficiency or {}).withheld == "too_coarse" then
-    flag("The sensor is too coarse: the joules are not known to half of them, so there is no efficiency.", "energy")
+    flag("The sensor is too coarse: the joules may be off by more than half, so there is no "
+      .. "efficiency.", "energy")
   end
   if manifest.not_quiet then
-    flag("The machine was not quiet before the start: " .. manifest.not_quiet .. ". What they drew is in these joules.")
+    flag("The machine was not quiet before the start: " .. manifest.not_quiet
+      .. ". The joules include other programs\u{2019} use.")
   end
   if (summary.run or {}).earlier_attempts and summary.run.earlier_attempts > 0 then
-    flag(("The books hold %s that were cut or repeated."):format(
+    flag(("The sum of the joules includes %s of queries that were run again."):format(
       numbers.count(summary.run.earlier_attempts, "earlier attempt")), "energy")
   end
   if manifest.redacted then flag("Texts were replaced before this run was shared.") end

@@ -154,7 +154,8 @@ function short.head(out, view, run)
 end
 
 local words = { ["waiting to retry"] = "retry wait", ["other model time"] = "model call, other",
-  ["idle, no query in flight"] = "idle (no query)", prefill = "prefill (prompt)", decode = "decode (reply)" }
+  ["idle, no query in flight"] = "idle (no query)", prefill = "prefill (prompt)",
+  decode = "decode (reply)" }
 
 --- The parts with their joules, seconds and calls: a row each, one unit a column.
 local function put_parts(out, view, run)
@@ -194,11 +195,12 @@ local function put_parts(out, view, run)
       (part.tool or (part.failed or 0) > 0) and numbers.at(part.failed or 0, 0) or "")
   end
   if known then
-    out[#out + 1] = (" %s%s%s = the sensors’ count"):format(screen.left("sum", name),
+    out[#out + 1] = (" %s%s%s (the sensors’ total)"):format(screen.left("sum", name),
       screen.right(numbers.cell(run.sum_uj / 1e6), 9), screen.right("100", 6))
   end
   if tools > SHOWN_TOOLS then
-    out[#out + 1] = (" %d more tools: `tools` of summary.json"):format(tools - SHOWN_TOOLS)
+    out[#out + 1] = (" %s: see `tools` in summary.json"):format(
+      numbers.count(tools - SHOWN_TOOLS, "more tool"))
   end
 end
 
@@ -267,7 +269,8 @@ local function put_per_query(out, view, run)
   end
   local ttft = (run.summary.latency or {}).ttft_s or {}
   if ttft.p50 and ttft.n > 0 then
-    parts[#parts + 1] = ("first\u{A0}token\u{A0}%s (p95 %s)"):format(seconds(ttft.p50), seconds(ttft.p95))
+    parts[#parts + 1] = ("first\u{A0}token\u{A0}%s (p95 %s)"):format(seconds(ttft.p50),
+      seconds(ttft.p95))
   end
   put(out, view, n == 1 and "the query" or "per query", table.concat(parts, " · "))
 end
@@ -286,7 +289,8 @@ local function put_work(out, view, run)
   count("context_trimmed_turns", "shortened context")
   local own = run.summary.own_overhead or {}
   if own.share then
-    parts[#parts + 1] = "ipw-agent itself " .. numbers.share(own.share, 1):gsub(" ", "\u{A0}") .. " of one core"
+    parts[#parts + 1] = ("ipw-agent itself %s of one core"):format(
+      numbers.share(own.share, 1):gsub(" ", "\u{A0}"))
   end
   put(out, view, "in all", table.concat(parts, " · "))
   local config = (run.manifest or {}).config or {}
@@ -379,11 +383,13 @@ local function put_failed(out, view, run, id_of)
       math.min(IDS, #ids)) .. more .. "  " .. screen.fit(order[i], 2 * view.width))
   end
   if #order > REASONS then
-    put(out, view, "", ("%d more reasons: `failed` of summary.json"):format(#order - REASONS))
+    put(out, view, "", ("%s: see `failed` in summary.json"):format(
+      numbers.count(#order - REASONS, "more reason")))
   end
   local failed = (run.summary.totals or {}).failed or 0
   if #run.queries == 0 and failed > 0 then
-    put(out, view, "failed", numbers.count(failed, "query", "queries") .. ": `failed` of summary.json has the reasons")
+    put(out, view, "failed", numbers.count(failed, "query", "queries")
+      .. ": see `failed` in summary.json for the reasons")
   end
 end
 
@@ -453,15 +459,17 @@ local function put_shared(out, view, run)
   end
   if known == 0 or shared < 0.005 * known then return end
   put(out, view, "shared", numbers.share(shared, known, true)
-    .. " of the queries’ joules: no reading told them of one query alone, so they are divided by --share "
-    .. screen.cell((run.manifest.config or {}).share or "phase") .. " (ledger --share all compares the rules)")
+    .. " of the queries’ joules: the sensors cannot tell the queries apart, so --share "
+    .. screen.cell((run.manifest.config or {}).share or "phase")
+    .. " divides them (ipw-agent ledger --share all compares the rules)")
 end
 
---- What names a query: its id, of a long one a beginning that no other has; if not all others are known, the
---- beginning and the end.
+--- What names a query: its id, or of a long id a beginning that no other query has. If not all
+--- queries are known: the beginning and the end.
 local function name_of(run, one)
   if #run.queries < run.n_queries then
-    return #one.id > 16 and not one.id:find "[\128-\255]" and one.id:sub(1, 7) .. "…" .. one.id:sub(-4) or one.id
+    if #one.id <= 16 or one.id:find "[\128-\255]" then return one.id end
+    return one.id:sub(1, 7) .. "…" .. one.id:sub(-4)
   end
   local n = 8
   for _, q in ipairs(run.queries) do
@@ -503,7 +511,8 @@ function short.text(view, run, note, reported)
   local path = screen.cell(word(run.path))
   out[#out + 1] = ""
   local page, one = (" ipw-agent show %s -o page.html"):format(path), run.dearest or run.queries[1]
-  local query = one and ("     ipw-agent show %s %s"):format(path, screen.cell(word(name_of(run, one)))) or ""
+  local query = one and ("     ipw-agent show %s %s"):format(path,
+    screen.cell(word(name_of(run, one)))) or ""
   local beside = screen.columns(page .. query) <= view.width
   out[#out + 1] = page .. (beside and query or "")
   if not beside then out[#out + 1] = query:gsub("^ +", " ") end

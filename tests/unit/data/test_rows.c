@@ -285,6 +285,10 @@ static void test_files(void **state)
     assert_int_equal(unlink(other), 0);
     assert_int_equal(mkdir(other, 0700), 0);
     assert_int_equal(ipw_rows_read(&rows, other, NULL, &err), IPW_ENOTFOUND);
+    /* Bytes are what their name says, also where a folder has that name. */
+    assert_int_equal(ipw_rows_parse(&rows, other, "{\"a\":1}\n", 8, &err), 0);
+    assert_int_equal(rows.n, 1);
+    ipw_rows_release(&rows);
     assert_int_equal(rmdir(other), 0);
 
     assert_int_equal(unlink(path), 0);
