@@ -42,7 +42,7 @@ function grade.task(script, record, grader, given)
   return (grader == "code" and code_task or judge_task)(script, record, given)
 end
 
---- ---- what was found, as keys of the trace ----
+-- what was found, as keys of the trace ------------------------------------------------------------
 
 local NULL <const> = json.null
 local function known(x) return x == nil and NULL or x end

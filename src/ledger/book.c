@@ -62,8 +62,9 @@ double ipw_book_clock_uj(const struct ipw_book *b, int64_t t_ns)
     return ceil(peak_w * (double)error_ns / 1e3); /* W * ns = nJ */
 }
 
-int64_t ipw_book_bounds(const struct ipw_book *b, int64_t t_ns, int64_t *below_uj,
-                        int64_t *above_uj)
+/* ipw_series_bounds(), whose bounds are widened by the error of the clock. */
+static int64_t bounds_at(const struct ipw_book *b, int64_t t_ns, int64_t *below_uj,
+                         int64_t *above_uj)
 {
     int64_t more = (int64_t)ipw_book_clock_uj(b, t_ns);
     int64_t uj = ipw_series_bounds(&b->series, t_ns, below_uj, above_uj);
@@ -316,7 +317,7 @@ static void widen(struct ipw_book *b, int64_t t_ns, const double shares[IPW_PHAS
 /* The cell from `now` to t ends. */
 static void end_cell(struct ipw_book *b, int64_t t_ns)
 {
-    int64_t below, above, uj = ipw_book_bounds(b, t_ns, &below, &above);
+    int64_t below, above, uj = bounds_at(b, t_ns, &below, &above);
 
     if (b->now.t_ns == INT64_MIN) {
         b->now = sums_before(t_ns, uj);
@@ -544,7 +545,8 @@ bool ipw_book_is_given_up(const struct ipw_book *b)
                                        s->last_failed_ns - s->failing_since_ns >= GIVE_UP_NS);
 }
 
-int64_t ipw_book_settled_ns(const struct ipw_book *b)
+/* Up to where the device's energy is final. */
+static int64_t settled_ns(const struct ipw_book *b)
 {
     int64_t t = ipw_series_settled_ns(&b->series);
 
@@ -554,7 +556,7 @@ int64_t ipw_book_settled_ns(const struct ipw_book *b)
 int64_t ipw_book_covered_ns(const struct ipw_book *b)
 {
     const struct ipw_series *s = &b->series;
-    int64_t t = ipw_book_settled_ns(b);
+    int64_t t = settled_ns(b);
 
     /* A counter that was read for a while and never moved has no figure. */
     if (!ipw_series_has_moved(s) && ipw_series_silence_ns(s) > 0 && s->last.t_ns > t)
@@ -699,7 +701,7 @@ void ipw_book_end(struct ipw_book *b, struct ipw_book_account *a, int64_t t_ns)
     end_phase(b, a, a->t1_ns);
     tell(b, a, IPW_BOOK_END, IPW_PHASE_AGENT, a->t1_ns);
     b->queue.n_ends++;
-    settle(b, ipw_book_settled_ns(b));
+    settle(b, settled_ns(b));
 }
 
 /* The newest change of phase was told wrong. */
@@ -790,7 +792,7 @@ void ipw_book_row(struct ipw_book *b, size_t first, size_t n, int64_t t_ns, cons
         read_gauge(b, t_ns, values[b->gauge_channel - first]);
     look_for_loss(b);
     look_for_silence(b);
-    settle(b, ipw_book_settled_ns(b));
+    settle(b, settled_ns(b));
 }
 
 void ipw_book_close(struct ipw_book *b, int64_t t_ns)

@@ -155,15 +155,10 @@ void ipw_book_close(struct ipw_book *b, int64_t t_ns);
 /* Drops readings and phases that only matter before `before_ns`. */
 void ipw_book_trim(struct ipw_book *b, int64_t before_ns);
 
-/* Up to where the device's energy is final. */
-int64_t ipw_book_settled_ns(const struct ipw_book *b);
-/* The same, or later for a device that is not waited for. */
+/* Up to where the device's energy is final, or later for a device that is not waited for. */
 int64_t ipw_book_covered_ns(const struct ipw_book *b);
 /* Have its reads been failing for so long that it is not waited for? */
 bool ipw_book_is_given_up(const struct ipw_book *b);
-/* ipw_series_bounds(), whose bounds are widened by the error of the clock. */
-int64_t ipw_book_bounds(const struct ipw_book *b, int64_t t_ns, int64_t *below_uj,
-                        int64_t *above_uj);
 /* The energy that the device may have used within the error of the clock around t. */
 double ipw_book_clock_uj(const struct ipw_book *b, int64_t t_ns);
 /* The sums at t, which is not before `now`.  Where the queue is not taken yet the slices are

@@ -151,11 +151,6 @@ void ipw_series_break_chain(struct ipw_series *s, int64_t t_ns, int64_t value, c
     s->counter.stretch_uj = 0;
 }
 
-bool ipw_series_is_slow(const struct ipw_series *s)
-{
-    return is_slow(s) || period_ns(s) >= IPW_SERIES_SLOW_NS;
-}
-
 /* A repeat is not a sample: it does not say when the energy was used. */
 static void push_repeat(struct ipw_series *s, struct ipw_series_sample *reading)
 {
@@ -180,7 +175,7 @@ static void publish(const struct ipw_series *s, struct ipw_series_sample *sample
     if (u > 0 && window > u) window = u;
     if (u > 0 && sure > age_ns(s)) sure = age_ns(s);
     sample->early_ns = narrow(sure);
-    if (ipw_series_is_slow(s)) {
+    if (is_slow(s) || period_ns(s) >= IPW_SERIES_SLOW_NS) {
         sample->t_ns = read_ns - window + window / 2;
         /* The midpoint of neighbouring nanoseconds is the older one, which may be a sample
          * already. */

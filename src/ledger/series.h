@@ -159,8 +159,6 @@ void ipw_series_hand_over(struct ipw_series *s, const struct ipw_channel *gauge,
  * another cut does not change it. */
 void ipw_series_lose(struct ipw_series *s, const char *reason);
 
-/* Does the counter publish more slowly than it is read, or does its channel say so? */
-bool ipw_series_is_slow(const struct ipw_series *s);
 /* The device reports that it sleeps.  The last repeat is believed: no energy was used since the
  * sample before it. */
 void ipw_series_sleep(struct ipw_series *s);

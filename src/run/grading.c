@@ -404,14 +404,13 @@ static void start(struct work *work, struct grade *q, const struct ipw_grade_tas
 }
 
 /* The answer is not handed to a grader: what that means for its score. */
-static void book_without(struct work *work, struct grade *q, const char *why, bool missing)
+static void book_without(struct grade *q, const char *why, bool missing)
 {
     q->asked_nothing = true;
     q->why = ipw_strdup(why);
     q->trace = (struct ipw_query_trace){.input_tokens = -1, .output_tokens = -1};
     book(q, missing);
     free_grade(q);
-    (void)work;
 }
 
 static void grade(struct work *work, enum ipw_grader grader, const struct answer *a)
@@ -441,7 +440,7 @@ static void grade(struct work *work, enum ipw_grader grader, const struct answer
                             .epoch = r->epoch,
                             .official = task.official};
         if (task.why || (grader == IPW_GRADER_JUDGE && work->judge_why))
-            book_without(work, q, task.why ? task.why : work->judge_why, task.missing);
+            book_without(q, task.why ? task.why : work->judge_why, task.missing);
         else
             start(work, q, &task);
     }

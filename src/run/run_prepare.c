@@ -39,7 +39,7 @@ static int lock_earlier(struct run *run, struct ipw_err *err)
     if (rc || !ipw_rundir_has_manifest(run->dir)) return rc;
     run->differences.path = ipw_rundir_path(run->dir);
     run->differences.force = run->o->resume.force;
-    return ipw_history_open(&run->history, ipw_rundir_path(run->dir), err);
+    return ipw_history_read(&run->history, ipw_rundir_path(run->dir), err);
 }
 
 static int choose_rules(struct run *run, struct ipw_err *err)

@@ -28,6 +28,22 @@ for format in jsonl csv sqlite gaia openmetrics perfetto otlp atif swe-bench eee
     fi
     python3 "$READERS" $format out-$format going >out 2>err || fail "read back"
 done
+
+step "validate checks what is there, and computes nothing again"
+expect_exit 0 agent validate going
+check_out "going: valid: 4 queries"
+check_out "the run is going on"
+! grep -q reproduced out || fail "the joules of a run that goes on were computed again"
+cp -r going held
+exec 9<held/lock
+flock 9
+expect_exit 0 agent validate held
+check_out "the run is going on"
+sed -i '2s/"outcome":"[a-z_]*",//' held/traces.jsonl
+expect_exit 1 agent validate held
+check_err "held/traces.jsonl:2: outcome: missing"
+exec 9<&-
+rm -r held
 kill -0 $RUN || fail "the run is over"
 open_gate
 wait $RUN || fail "the run: $(cat said)"

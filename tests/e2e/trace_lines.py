@@ -4,7 +4,7 @@ A key that is absent because its value is unknown reads as None.  A domain of wh
 reason, in a span nothing at all.  A device gets what it has of its domain.  A value gets the `provenance` of
 one level up.  Any other absent key is an error.
 
-The keys that may be unknown are those with a `?` in their type in docs/trace-format.md, and those of its lists."""
+The keys that may be unknown are those with a `?` in their type in docs/trace-format.md."""
 import json
 import os
 import re
@@ -20,13 +20,7 @@ def _keys():
     return {key for row in rows for key in re.findall(r"`(\w+)`", row)}
 
 
-# Of lists, which have no types.
-LISTED = {
-    "argument_bytes", "avg_cpu_power_watts", "avg_gpu_power_watts", "call_id", "child_cpu_s", "child_peak_bytes",
-    "cut_bytes", "estimate", "hi", "idle_tax_j", "level", "lo", "marginal_j", "max", "mean", "min", "response",
-    "result_bytes", "total_cpu_energy_joules", "total_gpu_energy_joules", "wall_clock_s", "waste_j",
-}
-UNKNOWN = _keys() | LISTED
+UNKNOWN = _keys()
 
 
 class Line(dict):

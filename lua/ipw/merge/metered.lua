@@ -39,30 +39,43 @@ end
 
 -- the manifest ------------------------------------------------------------------------------------
 
+--- The columns in the sum, each with the place of its log.
+local function in_sum(read)
+  local out = {}
+  for i, log in ipairs(read.logs) do
+    for _, column in ipairs(log.columns) do
+      if column.in_sum then out[#out + 1] = { column = column, log = log, place = i } end
+    end
+  end
+  return out
+end
+
+--- The sensor of a column, the meter's number `n`, with the keys of `more`.
+local function channel_of(n, from, more)
+  local name = from.column.name ~= "" and from.column.name or "column"
+  more.device, more.domain, more.in_sum = file_of(from.log):sub(1, 60), "machine", true
+  more.kind = from.column.kind == "watts" and "gauge" or "counter"
+  more.name, more.remote, more.scope = ("meter%d/%s"):format(n, name:sub(1, 40)), false, "machine"
+  return more
+end
+
+local function basis_of(read) return #in_sum(read) == 1 and "power meter" or "power meters" end
+
 --- The hardware with the meter's columns as the machine's sensors.
 local function with_meter(hardware, read)
-  local channels, n = json.list {}, 0
+  local channels = json.list {}
   for i, channel in ipairs(get(hardware, "channels") or {}) do
     channels[i] = get(channel, "domain") == "machine" and patched(channel, { in_sum = false }) or channel
   end
-  for _, log in ipairs(read.logs) do
-    for _, column in ipairs(log.columns) do
-      if column.in_sum then
-        local name = column.name ~= "" and column.name or "column"
-        n = n + 1
-        channels[#channels + 1] = { device = file_of(log):sub(1, 60), domain = "machine", in_sum = true,
-          kind = column.kind == "watts" and "gauge" or "counter", method = "log of a power meter",
-          name = ("meter%d/%s"):format(n, name:sub(1, 40)), remote = false, scope = "machine",
-          source = ("meter%d"):format(n), whole_gpu = false }
-      end
-    end
+  for n, from in ipairs(in_sum(read)) do
+    local facts = { method = "log of a power meter", source = "meter" .. n, whole_gpu = false }
+    channels[#channels + 1] = channel_of(n, from, facts)
   end
   local basis = get(hardware, "basis") or { cpu = json.null, dram = json.null, gpu = json.null }
-  return patched(hardware, { basis = patched(basis, { machine = n == 1 and "power meter" or "power meters" }),
-                             channels = channels })
+  return patched(hardware, { basis = patched(basis, { machine = basis_of(read) }), channels = channels })
 end
 
---- The usual distance of a log's rows; nil: it has one.
+--- The usual distance of a log's rows; nil: it has only one row.
 local function row_s_of(log)
   for _, column in ipairs(log.columns) do
     if column.in_sum and #column.t > 1 then return median_distance(column.t) end
@@ -112,27 +125,19 @@ end
 --- the log.
 local function sources_of(read, clocks)
   local sources, late_ns = json.list {}, {}
-  for i, log in ipairs(read.logs) do
-    local clock, row_s = clocks[i], row_s_of(log)
+  for n, from in ipairs(in_sum(read)) do
+    local clock, row_s, watts = clocks[from.place], row_s_of(from.log), from.column.kind == "watts"
     local apart_s = clock.plus_minus_s or 0
-    for _, column in ipairs(log.columns) do
-      if column.in_sum then
-        local watts, n = column.kind == "watts", #sources + 1
-        local period_ns = row_s and ns(row_s + apart_s) or 0
-        local window_ns = watts and clock.averages and row_s and ns(row_s) or 0
-        late_ns[n] = watts and (period_ns + window_ns) // 2 or 0
-        sources[n] = {
-          channels = json.list { {
-            device = file_of(log):sub(1, 60), domain = "machine", in_sum = true, kind = watts and "gauge" or "counter",
-            max_w = most_w(column), modulus_uj = 0,
-            name = ("meter%d/%s"):format(n, (column.name ~= "" and column.name or "column"):sub(1, 40)),
-            own_zero = not watts or nil, period_ns = period_ns, remote = false, scope = "machine",
-            unit = watts and "mW" or "uJ", window_ns = window_ns > 0 and window_ns or nil } },
-          name = "meter" .. n,
-          note = ("booked after the run: the log's clock was %+.2f s, +-%.2f s"):format(clock.offset_s, apart_s),
-          period_ns = period_ns }
-      end
-    end
+    local period_ns = row_s and ns(row_s + apart_s) or 0
+    local window_ns = watts and clock.averages and row_s and ns(row_s) or 0
+    late_ns[n] = watts and (period_ns + window_ns) // 2 or 0
+    sources[n] = {
+      channels = json.list { channel_of(n, from, {
+        max_w = most_w(from.column), modulus_uj = 0, own_zero = not watts or nil, period_ns = period_ns,
+        unit = watts and "mW" or "uJ", window_ns = window_ns > 0 and window_ns or nil }) },
+      name = "meter" .. n,
+      note = ("booked after the run: the log's clock was %+.2f s, +-%.2f s"):format(clock.offset_s, apart_s),
+      period_ns = period_ns }
   end
   return sources, late_ns
 end
@@ -187,14 +192,13 @@ function metered.plan(io, run, read, clocks, columns, replace)
                                      meter = { logs = logs_of(read, clocks), sha256 = hash } })
   local plan = { runs = json.list { { path = origin, index = 0 } }, sessions = json.list {}, manifest = manifest }
   local sources, late_ns = sources_of(read, clocks)
-  local basis = #sources == 1 and "power meter" or "power meters"
   for i, segment in ipairs(segments) do
     local ending = get(segment, "end") or "interrupted"
     local session = { members = json.list {}, session = segment, manifest = manifest }
     if whole(segment, "start_ns") ~= 0 then -- else it was killed before it began
       session.members[1] = { run = 0, session = i - 1 }
       session.session = patched(segment, { hardware = with_meter(get(segment, "hardware") or {}, read) })
-      session.readings = { basis = basis, rows = rows_of(segment, columns, late_ns), sources = sources }
+      session.readings = { basis = basis_of(read), rows = rows_of(segment, columns, late_ns), sources = sources }
       session["end"] = ending == "killed" and "interrupted" or ending -- its end is known now
     end
     plan.sessions[i] = session

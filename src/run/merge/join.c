@@ -508,7 +508,6 @@ static int open_rows(struct job *job, struct ipw_err *err)
 
     for (size_t i = 0; i < j->n; i++) {
         const struct ipw_shard_session *s = ipw_join_session(j, i);
-
         const char *readings = j->members[i].run->readings;
 
         from[i] = (struct ipw_join_from){.run = readings ? readings : j->members[i].run->path,

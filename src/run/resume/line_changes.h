@@ -1,8 +1,8 @@
 /* run/resume/line_changes.h: changes single lines of a file of a run.
  *
- * Used to repair a run (run/resume/repair.h, run/resume/mend_events.h) and to put its files in
- * order (run/resume/rebuild.h).  The file is written beside the old one, synced and renamed.  Lines
- * that are taken out are kept in FILE.damaged. */
+ * Used to repair a run (run/resume/repair.h) and to put its files in order (run/resume/rebuild.h).
+ * The file is written beside the old one, synced and renamed.  Lines that are taken out are kept in
+ * FILE.damaged. */
 #ifndef IPW_RUN_RESUME_LINE_CHANGES_H
 #define IPW_RUN_RESUME_LINE_CHANGES_H
 

@@ -2,9 +2,9 @@
  *
  * A line that cannot be read (not JSON, not a query, not a row of its header) is moved to
  * FILE.damaged, a torn tail to FILE.torn, and each is reported.  Nothing is lost.  An event that
- * cannot stand without a lost one goes too.  Then the files are put in
- * order by the content of the others (run/resume/rebuild.h).  The run is locked meanwhile.  A file
- * is written beside the old one, synced and renamed. */
+ * cannot stand without a lost one goes too.  Then the files are put in order by the content of the
+ * others (run/resume/rebuild.h).  The run is locked meanwhile.  A file is written beside the old
+ * one, synced and renamed. */
 #ifndef IPW_RUN_RESUME_REPAIR_H
 #define IPW_RUN_RESUME_REPAIR_H
 

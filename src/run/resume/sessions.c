@@ -125,20 +125,13 @@ int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err
     int rc = ipw_json_read(&h->manifest, run, "manifest.json", err);
 
     if (rc) return rc;
+    h->command = ipw_json_text(ipw_json_get(h->manifest, "command"));
     rc = ipw_json_need_arr(&segments, h->manifest, "segments", "", err);
     for (const struct ipw_json *s = rc ? NULL : ipw_json_first(segments); s && !rc;
          s = ipw_json_next(s)) {
         rc = add_past(h, s, err);
     }
     return rc ? ipw_err_prefix(err, "%s/manifest.json", run) : 0;
-}
-
-int ipw_history_open(struct ipw_history *h, const char *run, struct ipw_err *err)
-{
-    int rc = ipw_history_read(h, run, err);
-
-    if (!rc) h->command = ipw_json_text(ipw_json_get(h->manifest, "command"));
-    return rc;
 }
 
 void ipw_history_release(struct ipw_history *h)

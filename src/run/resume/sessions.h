@@ -53,8 +53,6 @@ struct ipw_history {
 
 /* The manifest and the sessions of a run's folder. */
 int ipw_history_read(struct ipw_history *h, const char *run, struct ipw_err *err);
-/* The same as ipw_history_open(), with the command. */
-int ipw_history_open(struct ipw_history *h, const char *run, struct ipw_err *err);
 void ipw_history_release(struct ipw_history *h);
 /* Whether the last session ended, with all `planned` queries in traces.jsonl and no query left to
  * run by `retry` (--rerun).  A line is also missing if a repair removed it, or if a later session

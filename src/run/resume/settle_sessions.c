@@ -45,10 +45,10 @@ int ipw_history_mend(struct ipw_history *h, struct ipw_rundir *dir, struct ipw_e
     if (rc) return rc;
     ipw_history_release(h);
     h->mended = true;
-    return ipw_history_open(h, ipw_rundir_path(dir), err);
+    return ipw_history_read(h, ipw_rundir_path(dir), err);
 }
 
-/* ---- all steps ---- */
+/* ---- attempts.jsonl, as it is ---- */
 
 struct settling {
     const struct ipw_settle *of;
@@ -72,8 +72,6 @@ static bool is_attempt(const struct settling *s, const struct ipw_query_loaded *
 {
     return ipw_table_get(&s->attempts, key_of(q), NULL) != IPW_TABLE_NONE;
 }
-
-/* ---- attempts.jsonl, as it is ---- */
 
 static int take_attempt(void *ud, struct ipw_query_loaded *q, struct ipw_err *err)
 {
