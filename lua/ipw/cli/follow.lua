@@ -72,7 +72,7 @@ end
 local function read(self)
   local reader = self.reader
   for event in function() return (core.each_event(reader)) end do
-    if event.event == "run_start" and (event.segment or 0) == self.run.session then
+    if event.event == "run_start" then
       self.begun = true
       self.meter:start(event.t_ns, event.data and event.data.lm_remote)
     end
@@ -81,10 +81,8 @@ local function read(self)
       event.name = event.name or event.data.name
       if event.name == "sensor_doubted" then self.meter:doubt(event.data.channel) end
     end
-    if self.begun then
-      self.metrics:event(event)
-      self.figures:event(event)
-    end
+    self.metrics:event(event)
+    self.figures:event(event)
   end
   if not self.begun then return end
   for first, source, values in function() return core.power(reader) end do
@@ -100,6 +98,7 @@ end
 
 local function follow(self)
   self.reader = core.open(1)
+  core.since(self.reader, self.run.session)
   repeat
     local alive = core.goes_on(self.reader) -- asked first: what it wrote until then is read
     read(self)
