@@ -93,6 +93,17 @@ return {
     m:row(ns(20), 1, { 0 })
   end },
 
+  { "energy: a channel that was doubted while the idle power was measured, before its header is read", function()
+    local m = energy.new(0)
+    m:start(ns(10))
+    m:doubt "c1"
+    m:header { sources = { { channels = { { name = "c1", domain = "gpu", kind = "gauge", in_sum = true },
+      { name = "c2", domain = "cpu", kind = "gauge", in_sum = true } } } } }
+    for s = 10, 12 do m:row(ns(s), 1, { 1000, 2000 }) end
+    equal(m:domain "gpu", nil)
+    equal({ m:domain "cpu" }, { 4.0, 2.0 })
+  end },
+
   { "energy: what is not known, and the model's machine", function()
     for name, case in pairs {
       ["a gauge"] = { { { "cpu", "gauge" } }, { { 10, { 1000 } }, { 12, { 3000 } } }, 4.0 },
