@@ -170,6 +170,11 @@ return {
       watts = json.null, wrong = 1 })
     send(f, { { "note", -1, 17, { name = "server_back" } } })
     equal({ progress(20.5).standstill, progress(20.5).wait_s }, { json.null, json.null })
+    send(f, { { "note", -1, 18, { name = "server_loading", data = { seconds = 1 } } },
+      { "note", 1, 18, { name = "server_away" } } }) -- a script's own
+    equal(progress(19).standstill, "the server is loading its model (2 s)")
+    send(f, { { "lm_inference_end", 1, 19, { outcome = "ok" } } })
+    equal(progress(20).standstill, json.null)
     for s = 20, 4000 do f:tick(ns(s)) end
     f:tick(ns(4000.5)) -- less than a second after the one before
     local all = json.decode(f:json(0, ns(4001)))
