@@ -42,7 +42,8 @@ function Energy:header(header)
   end
 end
 
---- A verdict that a channel's readings are wrong holds for the whole session. It may come before the header.
+--- A verdict that a channel's readings are wrong holds for the whole session. It may come before the
+--- header.
 function Energy:doubt(name) self.doubted[name] = true end
 
 --- Joules between two readings; nil if they are not known.
