@@ -111,11 +111,11 @@ end
 
 --- The spans and readings are those of a later export.
 local function send(self)
-  local export, asked = require "ipw.export", self.asked
+  local export = require "ipw.export"
   local format = script.load(script.find("exports", "otlp"))
   local out = export.output("file", { signal = "both", post = true, follow = true, every = 1,
-    session = self.run.session, quiet = asked.quiet, url = asked.otlp ~= "" and asked.otlp or nil })
-  export.run(format, out, self.io.warn)
+    session = self.run.session, quiet = self.asked.quiet, url = self.collector })
+  export.run(format, out, function(text) self.io.warn("ipw-agent: " .. text) end)
 end
 
 --- ---- the process ----
@@ -149,8 +149,9 @@ local function open(self)
   local asked = self.asked
   self.io.saved {} -- for the variables of OpenTelemetry
   if asked.otlp then
-    otlp_http.check(asked.otlp)
-    for _, host in ipairs(otlp_http.hosts(asked.otlp)) do self.io.call("allow_web", host) end
+    self.collector = asked.otlp ~= "" and asked.otlp or nil -- its URL; nil: the environment's
+    otlp_http.check(self.collector)
+    for _, host in ipairs(otlp_http.hosts(self.collector)) do self.io.call("allow_web", host) end
   end
   if not asked.listen and not asked.watch then return nil end
   self.server = self.io.serve { address = asked.listen,
