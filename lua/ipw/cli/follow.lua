@@ -26,12 +26,6 @@ local function page(body, kind)
                 ["X-Content-Type-Options"] = "nosniff" }, body
 end
 
---- The page allows only its own style and script: both carry the nonce.
-local function html()
-  local nonce = ("%016x%016x"):format(math.random(0), math.random(0))
-  return (script.source "builtin:lua/ipw/live/page.html":gsub("{{nonce}}", nonce))
-end
-
 --- Path to function of the request: status, headers, body.
 local function routes(self)
   local out = {}
@@ -41,7 +35,7 @@ local function routes(self)
     out["/"] = function() return page("ipw-agent run: see /metrics\n", "text/plain; charset=utf-8") end
   end
   if self.asked.watch then
-    local text = html()
+    local text = self.io.call "watch_page"
     out["/"] = function() return page(text, "text/html; charset=utf-8") end
     out["/live.json"] = function(request)
       self.asked_s = ipw.now()
@@ -53,7 +47,7 @@ local function routes(self)
 end
 
 local function answer(self)
-  local known = routes(self)
+  local known = self.routes
   while true do
     local request = self.server:next()
     local route, get = known[request.path], request.method == "GET" or request.method == "HEAD"
@@ -128,7 +122,7 @@ local function with_run(self)
   self.metrics = require("ipw.live.metrics").new(run)
   self.figures = require("ipw.live.figures").new(run, self.meter)
   self.io.saved { run.folder }
-  if self.server then jobs[1] = follow end
+  if self.server then jobs[1], self.routes = follow, routes(self) end
   if self.asked.otlp then jobs[#jobs + 1] = send end
   local left = #jobs
   for _ = 1, self.server and ANSWERERS or 0 do jobs[#jobs + 1] = answer end
