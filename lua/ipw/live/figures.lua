@@ -1,7 +1,7 @@
 --- ipw.live.figures: a run that goes on in the figures of its page (page.html). Fed with events and
 --- with the lines of traces.jsonl; pure.
 local flights = require "ipw.live.flights"
-local is_stop = require("ipw.live.metrics").is_stop
+local is_stop = require("ipw.outcome").is_stop
 local json = require "ipw.core.json"
 
 local figures = {}
