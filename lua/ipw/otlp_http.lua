@@ -16,7 +16,7 @@ end
 
 local DEFAULT <const> = "http://localhost:4318"
 
---- `given`: the collector's URL, in place of the environment's; or nil.
+--- `given`: the URL of --otlp; nil: the environment's hold.
 local function url_of(signal, given)
   local base = given or core.environment "OTEL_EXPORTER_OTLP_ENDPOINT" or DEFAULT
   return not given and variable(signal, "ENDPOINT") or base:gsub("/+$", "") .. "/v1/" .. signal
@@ -39,26 +39,25 @@ Collector.__index = Collector
 
 local function invalid(text, ...) error({ code = "invalid", message = text:format(...) }, 0) end
 
-local function check_protocol()
-  if core.environment "OTEL_EXPORTER_OTLP_PROTOCOL" ~= "grpc" then return end
-  invalid "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: only http/json is spoken; name the collector's HTTP receiver (port 4318)"
-end
-
 --- The addresses that hold: { the name of the option or variable, its URL }.
 local function addresses(given)
-  if given ~= "" then return { { "--otlp", given } } end
+  if given then return { { "--otlp", given } } end
   local out = {}
-  for _, name in ipairs { "ENDPOINT", "TRACES_ENDPOINT", "METRICS_ENDPOINT" } do
-    local url = core.environment("OTEL_EXPORTER_OTLP_" .. name)
-    if url and url ~= "" then out[#out + 1] = { "OTEL_EXPORTER_OTLP_" .. name, url } end
+  for _, name in ipairs { "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                          "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" } do
+    local url = core.environment(name) or #out == 0 and DEFAULT
+    if url then out[#out + 1] = { name, url } end
   end
   return out
 end
 
---- Raises what is wrong with the addresses. `given`: a URL, or "" for those of the environment.
----@param given string
+--- Raises an error if an address is not usable. `given`: the URL of --otlp; nil: the environment's hold.
+---@param given? string
 function Collector.check(given)
-  if given == "" then check_protocol() end
+  if not given and core.environment "OTEL_EXPORTER_OTLP_PROTOCOL" == "grpc" then
+    invalid("OTEL_EXPORTER_OTLP_PROTOCOL=grpc: only http/json is spoken; "
+      .. "name the collector's HTTP receiver (port 4318)")
+  end
   for _, one in ipairs(addresses(given)) do
     if not one[2]:find "^https?://[^/?# ]" or one[2]:find "[ \t\r\n]" then
       invalid("%s: expected the URL of a collector's HTTP receiver, such as %s", one[1], DEFAULT)
@@ -66,22 +65,21 @@ function Collector.check(given)
   end
 end
 
---- The hosts that are sent to. Who names a collector wants it reached, also where it is not a public address.
----@param given string
+--- The hosts that are sent to. A user who names a collector wants to reach it, also at a private address.
+---@param given? string
 function Collector.hosts(given)
   local out = {}
   for _, one in ipairs(addresses(given)) do out[#out + 1] = one[2]:match "://([^/?#]*)" end
-  if given == "" and not core.environment "OTEL_EXPORTER_OTLP_ENDPOINT" then out[#out + 1] = DEFAULT:match "://(.*)" end
   return out
 end
 
---- goes_on(): of a run that is being written, whether it still is; nil: a saved run. url: the collector's, in place of
---- the environment's.
+--- goes_on(): of a run that is being written, whether it still is; nil: a saved run. url: that of
+--- --otlp; nil: the environment's hold.
 ---@param goes_on? fun(): boolean
 ---@param url? string
 function Collector.open(goes_on, url)
   local self = setmetatable({ goes_on = goes_on, sent = {}, lost = {}, targets = {} }, Collector)
-  if not url then check_protocol() end
+  Collector.check(url)
   for _, signal in ipairs { "traces", "metrics" } do
     self.targets[signal] = { url = url_of(signal, url), headers = headers_of(signal) }
     self.sent[signal], self.lost[signal] = 0, 0

@@ -1,9 +1,10 @@
 --- ipw.sessions: how programs name their sessions in requests, the strongest first.
 --
--- A row names a header (`session`), or a member of the body (`body`, with dots).  `agent` and `parent` are
--- headers that name an agent inside of the session, and the one that started it.  `threads`: the main agent has such
--- an id too, and no parent.  The first row of which a request has the session's name decides, and the one after a
--- trace names the agent.  Names of headers have no case.
+-- A row names a header (`session`), or a member of the body (`body`, with dots).  `agent` and `parent`
+-- are headers that name an agent inside of the session, and the one that started it.  `threads`: the
+-- main agent has an id as well, and no parent.  The first row decides for which the request has a
+-- session's name; after a row with `trace` the next such row names the agent.  Names of headers have no
+-- case.
 
 return {
   { session = "traceparent", trace = true },

@@ -18,6 +18,7 @@
 #include "json/whole_output.h"
 #include "json/write.h"
 #include "script/embedded.h"
+#include "telemetry/sensor_page.h"
 
 static void put_text(struct ipw_buf *out, const char *text)
 {
@@ -115,6 +116,18 @@ static int built_in(const struct ipw_call *c, struct ipw_err *err)
     ipw_jw_arr(&w);
     for (f = ipw_embedded_files; f->path; f++) ipw_jw_str(&w, f->path);
     ipw_jw_arr_end(&w);
+    return 0;
+}
+
+/* watch_page(): the page of a run, as HTML with a new nonce. */
+static int watch_page(const struct ipw_call *c, struct ipw_err *err)
+{
+    struct ipw_buf page = IPW_BUF(IPW_MIB);
+
+    (void)err;
+    ipw_sensor_page_html(&page);
+    put_text(c->out, ipw_buf_str(&page));
+    ipw_buf_release(&page);
     return 0;
 }
 
@@ -222,6 +235,7 @@ const struct ipw_lua_call ipw_calls[] = {
     {"new_folder", new_folder, 1},
     {"temporary", temporary},
     {"allow_web", allow_web},
+    {"watch_page", watch_page},
     {"which", which, 1},
     {"start", ipw_call_start, 3},
     {"answer", answer, 1},

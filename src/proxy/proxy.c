@@ -80,6 +80,7 @@ void ipw_proxy_end_session(struct ipw_proxy *p, struct ipw_proxy_session *s)
     while (*at != s) at = &(*at)->next;
     *at = s->next;
     if (s->face.argv) ipw_buf_adds(&p->over, s->word);
+    ipw_passages_cut(s); /* of a query that ended before its agent took the session */
     ipw_proxy_session_free(s);
 }
 
@@ -164,6 +165,11 @@ static struct ipw_proxy_session *by_word(struct ipw_proxy *p, const char *word, 
     return hit;
 }
 
+static bool is_over(const struct ipw_proxy *p, const char *word, size_t n)
+{
+    return n == 2 * WORD_BYTES && p->over.len && memmem(p->over.data, p->over.len, word, n);
+}
+
 static void refuse(struct ipw_exchange *x, const struct ipw_proxy_call *call, int status,
                    const char *message)
 {
@@ -187,8 +193,7 @@ static void on_request(struct ipw_exchange *x, void *ud)
     }
     ipw_proxy_call_of_path(&call, ipw_exchange_method(x), path);
     s = by_word(p, word, n, &run);
-    if (*path == '/' && n == 2 * WORD_BYTES && p->over.len &&
-        memmem(p->over.data, p->over.len, word, n)) {
+    if (*path == '/' && !s && !run && is_over(p, word, n)) {
         ipw_passage_refuse(x, &call, 400, "ipw_limit", "ipw-agent: this query is over");
     } else if (*path != '/' || (!s && !run)) {
         refuse(x, &call, 404, "ipw-agent: this address is not the one that was given");

@@ -137,12 +137,6 @@ static void look(struct ipw_progress *p)
     s->watts = watts_now(p, s->joules, energy_s);
 }
 
-struct ipw_progress_state ipw_progress_now(struct ipw_progress *p)
-{
-    look(p);
-    return p->state;
-}
-
 void ipw_progress_clear(struct ipw_progress *p)
 {
     if (!p || !p->drawn) return;
@@ -188,12 +182,13 @@ static void plain(struct ipw_progress *p)
 static void tick(void *ud)
 {
     struct ipw_progress *p = ud;
-    int64_t period_ns = p->terminal ? REDRAW_NS : PLAIN_NS;
 
     look(p);
-    if (!p->quiet && p->terminal) draw(p);
-    if (!p->quiet && !p->terminal) plain(p);
-    p->timer = ipw_timer_start(p->loop, period_ns, tick, p);
+    if (p->terminal)
+        draw(p);
+    else
+        plain(p);
+    p->timer = ipw_timer_start(p->loop, p->terminal ? REDRAW_NS : PLAIN_NS, tick, p);
 }
 
 static void before_line(void *ud) { ipw_progress_clear(ud); }
@@ -206,14 +201,14 @@ struct ipw_progress *ipw_progress_new(struct ipw_loop *loop, size_t n_queries, s
 
     p->loop = loop;
     p->quiet = quiet;
-    p->state = IPW_PROGRESS_NONE;
     p->state.n_queries = n_queries;
     p->state.n_done = p->n_before = n_done;
     p->terminal = isatty(STDERR_FILENO) && !(ci && ci[0]);
     p->start_ns = ipw_now_ns();
     p->plain_ns = PLAIN_NS;
-    if (!quiet) p->timer = ipw_timer_start(loop, p->terminal ? REDRAW_NS : PLAIN_NS, tick, p);
-    if (!quiet) ipw_log_set_hook(before_line, p);
+    if (quiet) return p;
+    p->timer = ipw_timer_start(loop, p->terminal ? REDRAW_NS : PLAIN_NS, tick, p);
+    ipw_log_set_hook(before_line, p);
     return p;
 }
 

@@ -2,9 +2,9 @@
  *
  * On a terminal it is one line, redrawn at most a few times a second, within the terminal's width,
  * and each query that ends passes above it as a row.  Elsewhere it is a plain line every few
- * seconds; with --quiet there is none.  The joules
- * are the run's so far, from any sensors; the watts are those of the last second.  Owns a timer on
- * the loop; it is never on the path of a measurement. */
+ * seconds; with --quiet there is none.  The joules are the run's so far, from any sensors; the
+ * watts are those of the last second.  Owns a timer on the loop; it is never on the path of a
+ * measurement. */
 #ifndef IPW_RUN_PROGRESS_H
 #define IPW_RUN_PROGRESS_H
 
@@ -24,7 +24,6 @@ struct ipw_progress_state {
     double wait_s;          /* until the next attempt (<= 1: no wait) */
     char standstill[80];    /* why all queries wait, or "" */
 };
-#define IPW_PROGRESS_NONE ((struct ipw_progress_state){.joules = NAN, .watts = NAN, .left_s = NAN})
 /* One line of at most `width` columns: the fields that fit, after a bar if there is room.  Returns
  * its bytes. */
 size_t ipw_progress_line(char *out, size_t size, const struct ipw_progress_state *state,
@@ -37,7 +36,6 @@ typedef void ipw_progress_energy_fn(void *ud, double *joules, double *seconds);
 struct ipw_progress *ipw_progress_new(struct ipw_loop *loop, size_t n_queries, size_t n_done,
                                       bool quiet);
 void ipw_progress_free(struct ipw_progress *p); /* removes the line; NULL is fine */
-struct ipw_progress_state ipw_progress_now(struct ipw_progress *p);
 void ipw_progress_measure(struct ipw_progress *p, ipw_progress_energy_fn *energy, void *ud);
 void ipw_progress_event(struct ipw_progress *p, const struct ipw_event *event);
 void ipw_progress_query(struct ipw_progress *p, const struct ipw_query_trace *trace,

@@ -27,9 +27,9 @@ static void note(const struct ipw_server_watch *w, int32_t query, struct ipw_buf
     ipw_rundir_event(w->dir, &event);
 }
 
-/* ---- a server that is away ---- */
+/* ---- a server that is away, or is loading its model ---- */
 
-static void note_away(const struct ipw_server_watch *w, const char *name, double away_s,
+static void note_wait(const struct ipw_server_watch *w, const char *name, double seconds,
                       const char *why)
 {
     struct ipw_buf data = IPW_BUF(4 * IPW_KIB);
@@ -39,7 +39,7 @@ static void note_away(const struct ipw_server_watch *w, const char *name, double
     ipw_jw_obj(&jw);
     ipw_jw_kstr(&jw, "name", name);
     ipw_jw_kstr(&jw, "reason", why);
-    ipw_jw_knum(&jw, "seconds", away_s);
+    ipw_jw_knum(&jw, "seconds", seconds);
     ipw_jw_obj_end(&jw);
     note(w, -1, &data);
     ipw_buf_release(&data);
@@ -53,7 +53,7 @@ static void servers_away(void *ud, enum ipw_llm_away what, double away_s, const 
     struct ipw_server_watch *w = ud;
     char text[700];
 
-    note_away(w, names[what], away_s, why);
+    note_wait(w, names[what], away_s, why);
     switch (what) {
     case IPW_LLM_AWAY:
         ipw_log(IPW_LOG_WARN,
@@ -164,6 +164,7 @@ static void say_wait(struct ipw_server_watch *w, const struct ipw_server_query *
     if (loading_ns && loading_ns != w->said_loading_ns) {
         w->said_loading_ns = loading_ns;
         ipw_log(IPW_LOG_WARN, "the server is loading its model: the run waits for it");
+        note_wait(w, "server_loading", ipw_ns_to_s(ipw_now_ns() - loading_ns), f->error);
     }
     /* Short waits are not reported. */
     ipw_log(s >= 2 ? IPW_LOG_WARN : IPW_LOG_INFO, "query %s: %s; next try in %.3g s", q->id,

@@ -282,6 +282,14 @@ static int export_goes_on(lua_State *L)
     return 1;
 }
 
+/* since(reader, session): each_event() and power() pass over the sessions before that one, from 0.
+ * [-2, +0, e] */
+static int export_since(lua_State *L)
+{
+    ipw_saved_run_since(reader_of(L)->run, luaL_checkinteger(L, 2));
+    return 0;
+}
+
 /* events(reader, index): the events of a query, a list. [-2, +1, e] */
 static int export_events(lua_State *L)
 {
@@ -553,6 +561,7 @@ int ipw_lib_export(lua_State *L)
                                          {"attempts", export_attempts},
                                          {"find", export_find},
                                          {"goes_on", export_goes_on},
+                                         {"since", export_since},
                                          {"document", export_document},
                                          {"events", export_events},
                                          {"each_event", export_each_event},

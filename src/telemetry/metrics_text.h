@@ -1,7 +1,8 @@
-/* telemetry/metrics_text.h: writes the Prometheus text format (0.0.4), the one writer of it.
+/* telemetry/metrics_text.h: writes the Prometheus text format (0.0.4).
  *
- * Pure.  A family is its heading followed by its samples.  A sample is begun with its name, gets
- * its labels one by one, and is ended with its value:
+ * Pure; the metrics of a run are written in Lua (lua/ipw/live/metrics.lua).  A family is its
+ * heading followed by its samples.  A sample is begun with its name, gets its labels one by one,
+ * and is ended with its value:
  *
  *   ipw_metrics_family(out, "ipw_power_watts", "gauge", "Power over the last second.");
  *   ipw_metrics_begin(out, "ipw_power_watts");

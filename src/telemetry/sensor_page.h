@@ -22,6 +22,7 @@ struct ipw_sensor_page {
 /* Seconds since the start, and the power of the last one; NAN: not known.  Points less than a
  * second after the one before are left out. */
 void ipw_sensor_page_power(struct ipw_sensor_page *p, double seconds, double watts);
+/* The page, of sensors or of a run, with a new nonce. */
 void ipw_sensor_page_html(struct ipw_buf *out);
 /* Of the power the points from number `after` on ("points" is how many there were). */
 void ipw_sensor_page_json(struct ipw_buf *out, const struct ipw_sensor_page *p, int64_t after);

@@ -32,6 +32,8 @@ struct ipw_saved_run {
     size_t n_places, cap_places;
     bool indexed, sought;             /* sought: events are not read from their first line on */
     int64_t query_index, last_offset; /* of the events that are being given out */
+    int64_t since;                    /* the first session that is wanted */
+    bool events_reached, power_reached;
     int64_t values[MAX_CHANNELS];
 };
 
@@ -254,9 +256,10 @@ static int open_beside(struct ipw_jsonl_reader **out, const struct ipw_saved_run
     return rc;
 }
 
+static const char run_start[] = "\"event\":\"run_start\"";
+
 static int index_events(struct ipw_saved_run *run, struct ipw_err *err)
 {
-    static const char start[] = "\"event\":\"run_start\"";
     struct ipw_jsonl_line line;
     int64_t session = 1;
     int rc = open_beside(&run->events, run, "events.jsonl", err);
@@ -268,7 +271,7 @@ static int index_events(struct ipw_saved_run *run, struct ipw_err *err)
         rc = 0;
         if (query >= 0 && query < MAX_QUERIES)
             note_place(run, query, session, line.offset);
-        else if (!line.torn && memmem(line.text, line.n, start, sizeof start - 1))
+        else if (!line.torn && memmem(line.text, line.n, run_start, sizeof run_start - 1))
             session++;
     }
     return rc;
@@ -320,6 +323,22 @@ int ipw_saved_run_event(struct ipw_saved_line *out, struct ipw_saved_run *run, s
     return 0;
 }
 
+void ipw_saved_run_since(struct ipw_saved_run *run, int64_t session) { run->since = session; }
+
+/* Whether the session that is wanted has begun: with this line, which may begin a session, or
+ * before it. */
+static bool is_reached(bool *reached, const struct ipw_saved_run *run,
+                       const struct ipw_jsonl_line *line, bool begins)
+{
+    struct ipw_json *doc = NULL;
+
+    if (run->since == 0) *reached = true;
+    if (!*reached && begins && !ipw_json_parse(&doc, line->text, line->n, NULL, NULL))
+        *reached = ipw_json_int(ipw_json_get(doc, "segment"), 0) >= run->since;
+    ipw_json_free(doc);
+    return *reached;
+}
+
 int ipw_saved_run_each_event(struct ipw_saved_line *out, int64_t *offset, struct ipw_saved_run *run,
                              struct ipw_err *err)
 {
@@ -328,12 +347,15 @@ int ipw_saved_run_each_event(struct ipw_saved_line *out, int64_t *offset, struct
 
     drop_line(run);
     if (rc || !run->events) return rc;
-    rc = ipw_jsonl_next(run->events, &line, err);
-    if (rc < 0) return rc;
-    if (!rc || line.torn) {
-        ipw_jsonl_more(run->events);
-        return 0;
-    }
+    do {
+        rc = ipw_jsonl_next(run->events, &line, err);
+        if (rc < 0) return rc;
+        if (!rc || line.torn) {
+            ipw_jsonl_more(run->events);
+            return 0;
+        }
+    } while (!is_reached(&run->events_reached, run, &line,
+                         memmem(line.text, line.n, run_start, sizeof run_start - 1)));
     *offset = line.offset;
     return give_event(out, run, &line, err);
 }
@@ -363,12 +385,14 @@ int ipw_saved_run_power(struct ipw_saved_line *out, struct ipw_sampler_row *row,
 
     drop_line(run);
     if (rc || !run->power) return rc;
-    rc = ipw_jsonl_next(run->power, &line, err);
-    if (rc < 0) return rc;
-    if (!rc || line.torn) {
-        ipw_jsonl_more(run->power);
-        return 0;
-    }
+    do {
+        rc = ipw_jsonl_next(run->power, &line, err);
+        if (rc < 0) return rc;
+        if (!rc || line.torn) {
+            ipw_jsonl_more(run->power);
+            return 0;
+        }
+    } while (!is_reached(&run->power_reached, run, &line, line.text[0] != '['));
     *out = (struct ipw_saved_line){NULL, line.text, line.n};
     if (line.text[0] == '[') {
         if (ipw_power_row_read(line.text, row, run->values, MAX_CHANNELS)) return 1;

@@ -42,6 +42,10 @@ bool ipw_saved_run_torn(const struct ipw_saved_run *run); /* a torn last line wa
  * ipw_saved_run_event() gives them one by one, in the same way as queries; 0: it has none. */
 int ipw_saved_run_events(struct ipw_saved_run *run, int64_t query_index, struct ipw_err *err);
 int ipw_saved_run_event(struct ipw_saved_line *out, struct ipw_saved_run *run, struct ipw_err *err);
+/* ipw_saved_run_each_event() begins with the run_start of this session (from 0), and
+ * ipw_saved_run_power() with its header: lines of earlier sessions are passed over, without being
+ * parsed.  Call it before both. */
+void ipw_saved_run_since(struct ipw_saved_run *run, int64_t session);
 /* All events in file order, and an event again by its place.  1: *out is it; 0: there is no more; a
  * torn last line ends them. */
 int ipw_saved_run_each_event(struct ipw_saved_line *out, int64_t *offset, struct ipw_saved_run *run,

@@ -113,6 +113,9 @@ expect_exit 1 agent export measured --format otlp --set post=true
 check_err "/v1/traces: HTTP 400: bad"
 export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1
 expect_exit 1 agent export measured --format otlp --set post=true
+export OTEL_EXPORTER_OTLP_ENDPOINT=127.0.0.1:4318
+expect_exit 2 agent export measured --format otlp --set post=true
+check_err "OTEL_EXPORTER_OTLP_ENDPOINT: expected the URL of a collector"
 unset OTEL_EXPORTER_OTLP_ENDPOINT OTEL_EXPORTER_OTLP_HEADERS OTEL_SERVICE_NAME OTEL_RESOURCE_ATTRIBUTES
 
 step "otlp: hw.energy never falls, and covers the ledger's total"

@@ -276,6 +276,7 @@ expect_exit 0 agent run single --dataset one.jsonl --base-url "$BASE_URL" --mode
     --output loading-run --max-retries 0
 assert_contains "$FAKE_LOG" "GET /health"
 assert_eq "$(grep -c 'the server is loading its model' err)" 1 "(said once)"
+assert_json loading-run/events.jsonl '[e["data"]["name"] for e in d if e["event"] == "note" and "server_" in str(e.get("data"))] == ["server_loading"]'
 
 step "and the line on a terminal says so while it lasts"
 cat >long-loading <<'C'

@@ -82,7 +82,7 @@ open_gate
 wait $RUN || fail "the run: $(cat said)"
 assert_file_lines said 1
 spans=$("$IPW_AGENT" export dead --format otlp | grep -o '"spanId"' | wc -l)
-assert_contains said "otlp: 0 spans and 0 points sent; $spans spans and "
+assert_contains said "ipw-agent: otlp: 0 spans and 0 points sent; $spans spans and "
 assert_contains said "could not be sent: http://127.0.0.1:1/v1/"
 assert_json dead/summary.json "d['ledger']['cpu']['balanced'] is True"
 
@@ -96,7 +96,7 @@ for kind in refuse move hang; do
     begin by-$kind --otlp
     wait $RUN || fail "the run: $(cat said)"
     assert_file_lines said 1
-    assert_contains said "otlp: 0 spans and 0 points sent; "
+    assert_contains said "ipw-agent: otlp: 0 spans and 0 points sent; "
     assert_contains said "$AT/v1/"
     assert_lacks said secretword
 done

@@ -30,4 +30,29 @@ step "none: nothing is claimed"
 drawn none --telemetry none
 grep -E ' [JW]  ' lines && fail "joules without a sensor"
 
+step "a resumed run: queries of earlier sessions are done, each in the class that it had"
+cat >rows.jsonl <<'ROWS'
+{"question":"one","answer":"42"}
+{"question":"two","answer":"41"}
+{"question":"fail","answer":"42"}
+{"question":"four","answer":"42"}
+{"question":"five","answer":"42"}
+ROWS
+cat >some.lua <<'LUA'
+local llm = require "ipw.llm"
+return { name = "some", run = function(query)
+  if query.prompt == "fail" then error "made to fail" end
+  return llm.chat { messages = { llm.user(query.prompt) } }.text
+end }
+LUA
+stop_fake
+for i in 1 2 3 4; do printf 'delay 600\ntext 42\n---\n'; done >answers
+start_fake --script answers
+expect_exit 0 agent run some.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model \
+    --run-turn-limit 2 --telemetry none --output limited
+CI='' on_terminal 80 agent resume limited --run-turn-limit 9
+tr '\r' '\n' <out | sed 's/\x1b\[K//g' >lines
+assert_matches lines '3/5 done  1 correct  1 wrong  1 failed  '
+assert_matches lines '4/5 done  2 correct  1 wrong  1 failed  '
+
 end_test

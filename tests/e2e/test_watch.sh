@@ -14,6 +14,19 @@ await_lines said
 URL=$(sed -n 's/^ipw-agent: watch the run at \(http:.*\)$/\1/p' said)
 case $URL in http://127.0.0.1:[1-9]*/) ;; *) fail "the address: $(cat said)" ;; esac
 
+step "the style and the script carry a word that is new in every run"
+"$IPW_AGENT" run gated.lua --dataset rows.jsonl --base-url "$BASE_URL" --model fake-model --web-allow "$GATE" --watch \
+    -q -o second >ran 2>second.said &
+SECOND=$!
+await_lines second.said
+python3 - "$URL" "$(sed -n 's/^ipw-agent: watch the run at //p' second.said)" <<'PY' >out 2>err || fail "the words"
+import re, sys, urllib.request
+words = [set(re.findall(r'nonce[-=]"?([0-9a-f]{32})\b', urllib.request.urlopen(url, timeout=60).read().decode())) for url in sys.argv[1:]]
+assert [len(w) for w in words] == [1, 1] and words[0] != words[1], words
+PY
+kill -9 $SECOND
+wait $SECOND 2>/dev/null
+
 step "the figures, for a program"
 python3 - "$URL" <<'PY' >out 2>err || fail "the figures"
 import json, sys, time, urllib.request, urllib.error

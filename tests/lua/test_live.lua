@@ -93,6 +93,17 @@ return {
     m:row(ns(20), 1, { 0 })
   end },
 
+  { "energy: a channel that was doubted while the idle power was measured, before its header is read", function()
+    local m = energy.new(0)
+    m:start(ns(10))
+    m:doubt "c1"
+    m:header { sources = { { channels = { { name = "c1", domain = "gpu", kind = "gauge", in_sum = true },
+      { name = "c2", domain = "cpu", kind = "gauge", in_sum = true } } } } }
+    for s = 10, 12 do m:row(ns(s), 1, { 1000, 2000 }) end
+    equal(m:domain "gpu", nil)
+    equal({ m:domain "cpu" }, { 4.0, 2.0 })
+  end },
+
   { "energy: what is not known, and the model's machine", function()
     for name, case in pairs {
       ["a gauge"] = { { { "cpu", "gauge" } }, { { 10, { 1000 } }, { 12, { 3000 } } }, 4.0 },
@@ -159,6 +170,11 @@ return {
       watts = json.null, wrong = 1 })
     send(f, { { "note", -1, 17, { name = "server_back" } } })
     equal({ progress(20.5).standstill, progress(20.5).wait_s }, { json.null, json.null })
+    send(f, { { "note", -1, 18, { name = "server_loading", data = { seconds = 1 } } },
+      { "note", 1, 18, { name = "server_away" } } }) -- a script's own
+    equal(progress(19).standstill, "the server is loading its model (2 s)")
+    send(f, { { "lm_inference_end", 1, 19, { outcome = "ok" } } })
+    equal(progress(20).standstill, json.null)
     for s = 20, 4000 do f:tick(ns(s)) end
     f:tick(ns(4000.5)) -- less than a second after the one before
     local all = json.decode(f:json(0, ns(4001)))

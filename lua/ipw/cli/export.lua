@@ -79,7 +79,7 @@ local function run_format(io, o, name)
     io.usage("--prices: the format %s copies lines as they were saved; choose another, such as csv", format.name)
   end
   if name == "otlp" and settings.post then
-    for _, host in ipairs(require("ipw.otlp_http").hosts "") do io.call("allow_web", host) end
+    for _, host in ipairs(require("ipw.otlp_http").hosts()) do io.call("allow_web", host) end
   end
   local export = require "ipw.export"
   local out = export.output(format.writes or "file", settings)

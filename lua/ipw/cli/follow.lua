@@ -26,12 +26,6 @@ local function page(body, kind)
                 ["X-Content-Type-Options"] = "nosniff" }, body
 end
 
---- The page allows only its own style and script: both carry the nonce.
-local function html()
-  local nonce = ("%016x%016x"):format(math.random(0), math.random(0))
-  return (script.source "builtin:lua/ipw/live/page.html":gsub("{{nonce}}", nonce))
-end
-
 --- Path to function of the request: status, headers, body.
 local function routes(self)
   local out = {}
@@ -41,7 +35,7 @@ local function routes(self)
     out["/"] = function() return page("ipw-agent run: see /metrics\n", "text/plain; charset=utf-8") end
   end
   if self.asked.watch then
-    local text = html()
+    local text = self.io.call "watch_page"
     out["/"] = function() return page(text, "text/html; charset=utf-8") end
     out["/live.json"] = function(request)
       self.asked_s = ipw.now()
@@ -53,7 +47,7 @@ local function routes(self)
 end
 
 local function answer(self)
-  local known = routes(self)
+  local known = self.routes
   while true do
     local request = self.server:next()
     local route, get = known[request.path], request.method == "GET" or request.method == "HEAD"
@@ -72,7 +66,7 @@ end
 local function read(self)
   local reader = self.reader
   for event in function() return (core.each_event(reader)) end do
-    if event.event == "run_start" and (event.segment or 0) == self.run.session then
+    if event.event == "run_start" then
       self.begun = true
       self.meter:start(event.t_ns, event.data and event.data.lm_remote)
     end
@@ -81,10 +75,8 @@ local function read(self)
       event.name = event.name or event.data.name
       if event.name == "sensor_doubted" then self.meter:doubt(event.data.channel) end
     end
-    if self.begun then
-      self.metrics:event(event)
-      self.figures:event(event)
-    end
+    self.metrics:event(event)
+    self.figures:event(event)
   end
   if not self.begun then return end
   for first, source, values in function() return core.power(reader) end do
@@ -100,6 +92,7 @@ end
 
 local function follow(self)
   self.reader = core.open(1)
+  core.since(self.reader, self.run.session)
   repeat
     local alive = core.goes_on(self.reader) -- asked first: what it wrote until then is read
     read(self)
@@ -112,11 +105,11 @@ end
 
 --- The spans and readings are those of a later export.
 local function send(self)
-  local export, asked = require "ipw.export", self.asked
+  local export = require "ipw.export"
   local format = script.load(script.find("exports", "otlp"))
   local out = export.output("file", { signal = "both", post = true, follow = true, every = 1,
-    session = self.run.session, quiet = asked.quiet, url = asked.otlp ~= "" and asked.otlp or nil })
-  export.run(format, out, self.io.warn)
+    session = self.run.session, quiet = self.asked.quiet, url = self.collector })
+  export.run(format, out, function(text) self.io.warn("ipw-agent: " .. text) end)
 end
 
 --- ---- the process ----
@@ -129,7 +122,7 @@ local function with_run(self)
   self.metrics = require("ipw.live.metrics").new(run)
   self.figures = require("ipw.live.figures").new(run, self.meter)
   self.io.saved { run.folder }
-  if self.server then jobs[1] = follow end
+  if self.server then jobs[1], self.routes = follow, routes(self) end
   if self.asked.otlp then jobs[#jobs + 1] = send end
   local left = #jobs
   for _ = 1, self.server and ANSWERERS or 0 do jobs[#jobs + 1] = answer end
@@ -150,8 +143,9 @@ local function open(self)
   local asked = self.asked
   self.io.saved {} -- for the variables of OpenTelemetry
   if asked.otlp then
-    otlp_http.check(asked.otlp)
-    for _, host in ipairs(otlp_http.hosts(asked.otlp)) do self.io.call("allow_web", host) end
+    self.collector = asked.otlp ~= "" and asked.otlp or nil -- its URL; nil: the environment's
+    otlp_http.check(self.collector)
+    for _, host in ipairs(otlp_http.hosts(self.collector)) do self.io.call("allow_web", host) end
   end
   if not asked.listen and not asked.watch then return nil end
   self.server = self.io.serve { address = asked.listen,

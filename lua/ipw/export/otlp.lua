@@ -365,6 +365,7 @@ return {
     out.root_id = hash(name .. "#root")
     out.resource, out.spans, out.joules, out.watts = resource(run), batch(), batch(), batch()
     out.next_reading, out.channels, out.from, out.to = nil, nil, nil, nil
+    if out.settings.session then core.since(run.reader, out.settings.session) end
     if out.settings.post then
       local goes_on = out.settings.follow and function() return core.goes_on(run.reader) end or nil
       out.collector = require("ipw.otlp_http").open(goes_on, out.settings.url)

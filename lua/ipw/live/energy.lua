@@ -17,7 +17,7 @@ Energy.__index = Energy
 --- session: from 0.
 ---@param session integer
 function energy.new(session)
-  return setmetatable({ session = session, by_domain = {}, sources = {} }, Energy)
+  return setmetatable({ session = session, by_domain = {}, sources = {}, doubted = {} }, Energy)
 end
 
 --- The run's first instant. Rows must not come before it is known.
@@ -42,14 +42,9 @@ function Energy:header(header)
   end
 end
 
---- A verdict that a channel's readings are wrong holds for the whole session.
-function Energy:doubt(name)
-  for _, list in pairs(self.by_domain) do
-    for _, state in ipairs(list) do
-      if state.channel.name == name then state.unknown = true end
-    end
-  end
-end
+--- A verdict that a channel's readings are wrong holds for the whole session. It may come before the
+--- header.
+function Energy:doubt(name) self.doubted[name] = true end
 
 --- Joules between two readings; nil if they are not known.
 local function step(channel, from, from_ns, to, to_ns)
@@ -95,7 +90,7 @@ function Energy:domain(domain)
   local joules, watts
   for _, state in ipairs(self.by_domain[domain] or {}) do
     local edges = state.edges
-    if state.unknown or #edges < 2 then return nil end
+    if state.unknown or self.doubted[state.channel.name] or #edges < 2 then return nil end
     local first, last = edges[1], edges[#edges]
     joules = (joules or 0.0) + state.joules
     watts = (watts or 0.0) + (last[2] - first[2]) / ((last[1] - first[1]) / SECOND)

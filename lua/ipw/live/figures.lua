@@ -1,7 +1,7 @@
 --- ipw.live.figures: a run that goes on in the figures of its page (page.html). Fed with events and
 --- with the lines of traces.jsonl; pure.
 local flights = require "ipw.live.flights"
-local is_stop = require("ipw.live.metrics").is_stop
+local is_stop = require("ipw.outcome").is_stop
 local json = require "ipw.core.json"
 
 local figures = {}
@@ -27,14 +27,19 @@ function on.tool_call_end(self) self.tools = self.tools + 1 end
 
 function on.lm_inference_end(self, event)
   if not event.will_retry then self.turns = self.turns + 1 end
+  if event.outcome == "ok" then self.loading_ns = nil end
   local try_ns = event.will_retry and event.t_ns + (event.retry_wait_ns or 0) or 0
   self.next_try_ns = math.max(self.next_try_ns, try_ns)
 end
 
 function on.note(self, event)
+  if event.query ~= -1 then return end -- a script's
   local name, data = event.name, event.data or {}
+  local since_ns = event.t_ns - math.floor((data.seconds or 0) * 1e9)
   if name == "server_away" then
-    self.away_ns = event.t_ns - math.floor((data.seconds or 0) * 1e9)
+    self.away_ns = since_ns
+  elseif name == "server_loading" then
+    self.loading_ns = since_ns
   elseif name == "server_back" or name == "server_lost" then
     self.away_ns = nil
   end
@@ -82,17 +87,23 @@ end
 
 local function known(x) return x == nil and json.null or x end
 
+--- Why all queries wait, or nil.
+local function standstill(self, now_ns)
+  local since_ns = self.away_ns or self.loading_ns
+  local why = self.away_ns and "no server answers" or "the server is loading its model"
+  return since_ns and ("%s (%.0f s)"):format(why, (now_ns - since_ns) / 1e9)
+end
+
 local function progress(self, now_ns)
   local joules, watts = self.meter:model()
   local seconds, ended = self:seconds(now_ns), self.done + self.interrupted - self.before
   local to_do = math.max(self.run.queries - self.done - self.interrupted, 0)
   local wait = (self.next_try_ns - now_ns) / 1e9
-  local away_s = self.away_ns and (now_ns - self.away_ns) / 1e9
   return { correct = self.correct, done = self.done, failed = self.failed, wrong = self.wrong,
            interrupted = self.interrupted, queries = self.run.queries, turns = self.turns,
            tool_calls = self.tools, joules = known(joules), watts = known(watts), seconds = seconds,
            left_s = ended > 0 and seconds / ended * to_do or json.null,
-           standstill = away_s and ("no server answers (%.0f s)"):format(away_s) or json.null,
+           standstill = standstill(self, now_ns) or json.null,
            wait_s = wait > 1 and wait or json.null }
 end
 

@@ -7,13 +7,8 @@ local FAILED <const>, SHOWN <const>, REASON_BYTES <const> = 8, 48, 300
 local Flights = {}
 Flights.__index = Flights
 
-function flights.new() return setmetatable({ open = {}, failures = {} }, Flights) end
-
-function Flights:find(query)
-  for i, one in ipairs(self.open) do
-    if one.query == query then return one, i end
-  end
-end
+--- open: the oldest first; by_query: the same, by index.
+function flights.new() return setmetatable({ open = {}, by_query = {}, failures = {} }, Flights) end
 
 function Flights:failed(one, event, outcome)
   local reason, cause = outcome or event.error or "?", event.error
@@ -46,21 +41,23 @@ function on.tool_call_end(_, one, event)
   if one.tools == 0 then does(one, event, "agent") end
 end
 
-function on.query_end(self, one, event, place)
+function on.query_end(self, one, event)
+  local place = 1
   if not event.completed then self:failed(one, event, event.outcome) end
+  while self.open[place] ~= one do place = place + 1 end
   table.remove(self.open, place)
+  self.by_query[event.query] = nil
 end
 
 function Flights:event(event)
   if event.event == "query_start" then
-    self.open[#self.open + 1] = { query = event.query, id = event.id or "?", tools = 0, doing = "agent",
-                                  start_ns = event.t_ns, since_ns = event.t_ns }
+    local one = { id = event.id or "?", tools = 0, doing = "agent",
+                  start_ns = event.t_ns, since_ns = event.t_ns }
+    self.open[#self.open + 1], self.by_query[event.query] = one, one
     return
   end
-  local handler = on[event.event]
-  local one, place = nil, nil
-  if handler then one, place = self:find(event.query) end
-  if one then handler(self, one, event, place) end
+  local handler, one = on[event.event], self.by_query[event.query]
+  if handler and one then handler(self, one, event) end
 end
 
 local function seconds(from_ns, to_ns) return math.max(to_ns - from_ns, 0) // 100000000 / 10 end

@@ -1,6 +1,7 @@
 --- ipw.live.metrics: counts of a run that goes on, as a page of the Prometheus text format (0.0.4).
 --- Pure.
 local energy = require "ipw.live.energy"
+local is_stop = require("ipw.outcome").is_stop
 local json = require "ipw.core.json"
 
 local metrics = { type = "text/plain; version=0.0.4; charset=utf-8" }
@@ -31,12 +32,6 @@ function metrics.new(run)
   return setmetatable(self, Metrics)
 end
 
---- Whether an outcome says that the end of the run cut the query short.
-function metrics.is_stop(outcome)
-  return outcome == "interrupted" or outcome == "server_lost" or outcome == "unfinished"
-    or outcome ~= nil and outcome:find "^run_" ~= nil
-end
-
 local function observe(h, ns)
   local s, i = ns / 1e9, 1
   if s < 0 then return end
@@ -62,7 +57,7 @@ function on.query_end(self, event)
   if query then observe(self.query_s, event.t_ns - query.t_ns) end
   self.open[event.query], self.in_flight = nil, math.max(self.in_flight - 1, 0)
   local word = WORDS[outcome] or "other"
-  if metrics.is_stop(outcome) then word = "interrupted" end
+  if is_stop(outcome) then word = "interrupted" end
   if event.completed then word = "answered" end
   self.ended[word] = self.ended[word] + 1
 end

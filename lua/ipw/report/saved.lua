@@ -11,6 +11,7 @@ local core = require "ipw.core.export"
 local detail = require "ipw.report.detail"
 local export = require "ipw.export"
 local figures = require "ipw.report.figures"
+local is_stop = require("ipw.outcome").is_stop
 local own = require "ipw.report.own"
 local partition = require "ipw.report.partition"
 local watts = require "ipw.report.watts"
@@ -19,11 +20,9 @@ local rows_of = require "ipw.runs"
 
 local saved = {}
 
-local stops = { interrupted = true, server_lost = true, unfinished = true }
-
 --- How a query ended, for its mark: right, wrong, failed, stopped (with the run), open (not scored).
 function saved.mark(query)
-  if stops[query.outcome] or (query.outcome or ""):find "^run_" then return "stopped" end
+  if is_stop(query.outcome) then return "stopped" end
   if query.is_resolved == true then return "right" end
   if not query.completed then return "failed" end
   if query.is_resolved == false then return "wrong" end

@@ -65,37 +65,6 @@ static void a_narrow_terminal_drops_fields(void **state)
     assert_non_null(strstr(line, "312 J  95.0 W  3 s  3.30 s left"));
 }
 
-/* A resumed run: 3 of 8 queries are done, and each is in the class that it had. */
-static void queries_of_earlier_sessions_are_counted(void **state)
-{
-    struct ipw_query_trace right = {.id = "right", .completed = true, .outcome = "answered"},
-                           wrong = {.id = "wrong", .completed = true, .outcome = "answered"},
-                           failed = {.id = "failed", .outcome = "timeout"};
-    struct ipw_progress_state told;
-    struct ipw_summary earlier;
-    struct ipw_progress *p;
-    struct ipw_loop *loop;
-
-    (void)state;
-    ipw_summary_init(&earlier);
-    ipw_summary_add(&earlier, &right, &(struct ipw_query_details){.is_resolved = 1});
-    ipw_summary_add(&earlier, &wrong, &(struct ipw_query_details){.is_resolved = 0});
-    ipw_summary_add(&earlier, &failed, &(struct ipw_query_details){.is_resolved = -1});
-    assert_int_equal(ipw_loop_new(&loop, NULL), 0);
-    p = ipw_progress_new(loop, 8, 3, true);
-    ipw_progress_earlier(p, &earlier);
-    ipw_progress_query(p, &right, &(struct ipw_query_details){.is_resolved = 1});
-    ipw_progress_done(p, 4);
-    told = ipw_progress_now(p);
-    ipw_progress_free(p);
-    assert_int_equal(told.n_done, 4);
-    assert_int_equal(told.ok, 2);
-    assert_int_equal(told.wrong, 1);
-    assert_int_equal(told.failed, 1);
-    ipw_summary_release(&earlier);
-    ipw_loop_free(loop);
-}
-
 /* A mark, the end of the id, what it took, and its answer or why it failed, in the width. */
 static void a_row_of_a_query(void **state)
 {
@@ -140,7 +109,6 @@ UNIT(progress)
         cmocka_unit_test(joules_and_watts_stand_before_the_time),
         cmocka_unit_test(a_narrow_terminal_drops_fields),
         cmocka_unit_test(a_row_of_a_query),
-        cmocka_unit_test(queries_of_earlier_sessions_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,14 +17,17 @@
 #define A "{\"query_id\":\"q0000\", \"turns\":[] }"
 #define B "{\"query_id\":\"q0001\",\"query_text\":\"secret words\"}"
 
-static void put(const char *path, const char *text)
+static void write_text(const char *path, const char *mode, const char *text)
 {
-    FILE *f = fopen(path, "w");
+    FILE *f = fopen(path, mode);
 
     assert_non_null(f);
     fputs(text, f);
     assert_int_equal(fclose(f), 0);
 }
+
+static void put(const char *path, const char *text) { write_text(path, "w", text); }
+static void add(const char *path, const char *text) { write_text(path, "a", text); }
 
 static void queries_come_one_by_one(void **state)
 {
@@ -167,6 +170,45 @@ static void events_are_those_of_the_query(void **state)
     ipw_saved_run_close(run);
 }
 
+/* What a process wants that follows a resumed run: also when that session has not begun yet. */
+static void earlier_sessions_are_passed_over(void **state)
+{
+    static const char *const events[] = {
+        "{\"event\":\"run_start\",\"query\":-1,\"segment\":0,\"t_ns\":1}\n"
+        "{\"event\":\"note\",\"query\":-1,\"t_ns\":2}\n"
+        "{\"data\":{\"event\":\"run_start\",\"segment\":1},\"event\":\"note\",\"t_ns\":3}\n"
+        "not parsed\n",
+        "{\"event\":\"run_start\",\"query\":-1,\"segment\":1,\"t_ns\":4}\n"
+        "{\"event\":\"note\",\"query\":-1,\"t_ns\":5}\n",
+    };
+    static const char *const power[] = {"{\"segment\":0}\n[5,0,7]\n", "{\"segment\":1}\n[9,0,7]\n"};
+    struct ipw_saved_run *run;
+    struct ipw_sampler_row row = {0};
+    struct ipw_saved_line line;
+    struct ipw_err err;
+    int64_t offset, sum = 0;
+
+    (void)state;
+    mkdir("resumed", 0700);
+    put("resumed/traces.jsonl", "");
+    put("resumed/events.jsonl", events[0]);
+    put("resumed/power.jsonl", power[0]);
+    assert_int_equal(ipw_saved_run_open(&run, "resumed", NULL, &err), 0);
+    ipw_saved_run_since(run, 1);
+    assert_int_equal(ipw_saved_run_each_event(&line, &offset, run, &err), 0);
+    assert_int_equal(ipw_saved_run_power(&line, &row, run, &err), 0);
+    add("resumed/events.jsonl", events[1]);
+    add("resumed/power.jsonl", power[1]);
+    while (ipw_saved_run_each_event(&line, &offset, run, &err) > 0)
+        sum += ipw_json_int(ipw_json_get(line.doc, "t_ns"), 0);
+    assert_int_equal(sum, 4 + 5);
+    assert_int_equal(ipw_saved_run_power(&line, &row, run, &err), 1);
+    assert_non_null(line.doc);
+    assert_int_equal(ipw_saved_run_power(&line, &row, run, &err), 1);
+    assert_int_equal(row.t_ns, 9);
+    ipw_saved_run_close(run);
+}
+
 static void power_is_headers_and_rows(void **state)
 {
     struct ipw_saved_run *run;
@@ -200,6 +242,7 @@ UNIT(saved_run)
         cmocka_unit_test(a_redacted_line_has_no_text),
         cmocka_unit_test(a_redacted_document_has_no_text),
         cmocka_unit_test(events_are_those_of_the_query),
+        cmocka_unit_test(earlier_sessions_are_passed_over),
         cmocka_unit_test(power_is_headers_and_rows),
     };
     return cmocka_run_group_tests(tests, enter_temp_folder, leave_temp_folder);
