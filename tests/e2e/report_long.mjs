@@ -46,7 +46,8 @@ await page.eval("document.getElementById('whole-run').click()");
 assert.ok((await legend()).includes("10\u202f000 in view"));
 
 // ---- hexagons, quantiles; the page stays light ----
-assert.ok(await page.eval("document.querySelectorAll('#tokens path.hex').length") > 50);
+const hexagons = "[...document.querySelectorAll('#tokens path.hex')].map(path => path.getAttribute('d').split('M').length - 1)";
+assert.ok((await page.eval(hexagons)).reduce((sum, n) => sum + n, 0) > 50);
 assert.ok((await page.eval("document.getElementById('tokens').innerText")).includes("n\u00a010\u202f000"));
 assert.ok((await page.eval("[...document.querySelectorAll('#distributions tbody tr')].slice(0, 3).map(row => row.cells[5].innerText)")).every(text => /\d/.test(text)));
 const nodes = await page.eval("document.querySelectorAll('svg *').length");

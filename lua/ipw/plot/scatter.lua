@@ -7,6 +7,7 @@ local tokens  = require "ipw.report.tokens"
 
 local MARKS = 400 -- queries; more are hexagons
 local SIZE = 5 -- of a hexagon
+local SHADES = 16 -- one path each, so that thousands of hexagons are a light page
 
 --- Of a point above idle the bounds are as far from it as those of the query are from its joules.
 local function bounds(run, q, y)
@@ -27,11 +28,19 @@ local function hexagons(f, points, x, y)
     most = math.max(most, cells[key])
   end
   table.sort(keys)
+  local shades = {}
   for _, key in ipairs(keys) do
     local row, column = key >> 16, key & 0xffff
     local level = most > 1 and math.log(cells[key]) / math.log(most) or 1
-    f:add(('<path class="hex" fill="%s" opacity="%.2f" d="M%.1f %.1fm0 -5l4.3 2.5v5l-4.3 2.5l-4.3 -2.5v-5z"/>'):format(
-      f:colour "ink", 0.18 + 0.82 * level, column * dx + row % 2 * dx / 2, row * dy))
+    local shade = math.floor(level * (SHADES - 1) + 0.5)
+    shades[shade] = (shades[shade] or "") .. ("M%.1f %.1fm0 -5l4.3 2.5v5l-4.3 2.5l-4.3 -2.5v-5z"):format(
+      column * dx + row % 2 * dx / 2, row * dy)
+  end
+  for shade = 0, SHADES - 1 do
+    if shades[shade] then
+      f:add(('<path class="hex" fill="%s" opacity="%.2f" d="%s"/>'):format(f:colour "ink",
+        0.18 + 0.82 * shade / (SHADES - 1), shades[shade]))
+    end
   end
   return most
 end
